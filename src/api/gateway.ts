@@ -177,10 +177,7 @@ function budgetWords({ budgets }: Scope, key: KeyedCaller["key"]): string[] {
     .map((budget) => `Budget ${budget.name}: ${amountOf(budget.limit, budget)} a ${budget.per}.`);
 }
 
-const groups: Partial<Record<BudgetState["budget"]["per"], string>> = {
-  day: "daily",
-  month: "monthly",
-};
+const groups = { day: "daily", month: "monthly" };
 
 /**
  * As Claude Code 2.1.330 reads it where it has signed in, for its `/usage`. An AI credit costs a US cent.
@@ -190,7 +187,7 @@ export async function budgetUsage({ app, caller: { key } }: AskedByMember): Prom
   const member = app.budgets.memberOf(key?.member ?? null);
   const person = { member, keys: key ? [key.name] : [], accounts: app.accounts };
   const own = (await app.budgets.statesOfMember(person)).filter(
-    ({ budget }) => budget.unit === "credits" && groups[budget.per] && isOwnAmount(budget, member?.name ?? ""),
+    ({ budget }) => budget.unit === "credits" && isOwnAmount(budget, member?.name ?? ""),
   );
   const share = ({ used, budget }: BudgetState) => used / budget.limit;
   const [first] = own.sort((one, other) => share(other) - share(one));
@@ -199,7 +196,7 @@ export async function budgetUsage({ app, caller: { key } }: AskedByMember): Prom
   const utilization = Math.min(100, share(first) * 100);
   return fresh({
     extra_usage: { monthly_limit: budget.limit, used_credits: used, utilization, currency: "USD" },
-    limits: [{ group: groups[budget.per], resets_at: new Date(resetsAt!).toISOString(), is_active: true }],
+    limits: [{ group: groups[budget.per], resets_at: new Date(resetsAt).toISOString(), is_active: true }],
   });
 }
 

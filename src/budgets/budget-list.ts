@@ -13,12 +13,8 @@ const unknownCount = () => z.number().describe("Requests of unknown price. They 
 
 const holderItemSchema = lazy(() =>
   z.object({
-    name: z
-      .string()
-      .nullable()
-      .describe("Of the member, key, account or project; of a session, its member's. Null for a removed member."),
+    name: z.string().nullable().describe("Of the member, key, account or project. Null for a removed member."),
     member: z.string().nullable().describe("The member's id; null for what is the owner's."),
-    session: z.string().nullable().describe("As in the history; null if the amount is not a session's."),
     limit: z.number().describe("In `unit`."),
     used: z.number().describe("In `unit`, by requests that have ended."),
     reserved: z.number().describe("In `unit`, the estimate for running requests."),
@@ -57,18 +53,15 @@ const budgetItemSchema = lazy(() =>
       ),
     reserved: z.number().nullable().describe("In `unit`, the estimate for running requests; null as `used`."),
     unknown_price_count: unknownCount().nullable(),
-    started_at_ms: z.number().nullable().describe("When the period began; null for a session."),
+    started_at_ms: z.number().describe("When the period began."),
     counted_from_ms: z
       .number()
-      .nullable()
-      .describe(
-        "Since when `used` is counted: since the period began, or since the budget was added in it. Null for a session.",
-      ),
-    resets_at_ms: z.number().nullable().describe("When the period ends; null for a session."),
+      .describe("Since when `used` is counted: since the period began, or since the budget was added in it."),
+    resets_at_ms: z.number().describe("When the period ends."),
     forecast_ends_at_ms: forecast(),
     holders: z
       .object({
-        count: z.number().describe("All that have used something in this period; of sessions, in the last 7 days."),
+        count: z.number().describe("All that have used something in this period."),
         items: z.array(holderItemSchema()),
         next_offset: z.number().nullable().describe("`offset` of the next page; null on the last one."),
       })
@@ -139,7 +132,6 @@ function holderItem(state: BudgetState, now: number): HolderItem {
   return {
     name: holder.name,
     member: holder.member || null,
-    session: holder.kind === "session" ? holder.item.slice(0, shownSession) : null,
     limit: budget.limit,
     used,
     reserved,
@@ -148,29 +140,22 @@ function holderItem(state: BudgetState, now: number): HolderItem {
   };
 }
 
-/** As much of a session's hash as the history has. */
-const shownSession = 12;
-
 /** What a person calls an amount's holder. */
-export const holderName = ({ name, member, session }: HolderItem): string => {
-  const owner = name ?? (member === null ? null : "a removed member");
-  if (session === null) return owner ?? "unknown";
-  return owner === null ? session : `${session} of ${owner}`;
-};
+export const holderName = ({ name }: HolderItem): string => name ?? "a removed member";
 
 export const isExhausted = ({ budget, used, reserved }: BudgetState): boolean => used + reserved >= budget.limit;
 
 /** Milliseconds of a period after which its rate says something. */
 const minElapsed = hourMs;
 
-const countedFrom = ({ since }: Pick<Budget, "since">, startedAt: number | null): number | null =>
-  startedAt === null || since === undefined ? startedAt : Math.max(startedAt, Date.parse(since));
+const countedFrom = ({ since }: Pick<Budget, "since">, startedAt: number): number =>
+  since === undefined ? startedAt : Math.max(startedAt, Date.parse(since));
 
 /** Extrapolates what was used since counting began. */
 function forecastOf({ budget, used, startedAt, resetsAt }: BudgetState, now: number): number | null {
   const { limit } = budget;
   const from = countedFrom(budget, startedAt);
-  if (from === null || used >= limit || now - from < minElapsed) return null;
+  if (used >= limit || now - from < minElapsed) return null;
   const endsAt = now + ((limit - used) * (now - from)) / used;
-  return resetsAt !== null && endsAt < resetsAt ? Math.round(endsAt) : null;
+  return endsAt < resetsAt ? Math.round(endsAt) : null;
 }

@@ -25,8 +25,6 @@ export interface Subject {
   client: string | null;
   /** What the client was working on; missing or null if it names no project. */
   project?: string | null;
-  /** Identifies the client's session; null if the client sent none. */
-  session: string | null;
 }
 
 /** All budgets of a config. The scope of a key's budget is the key. */

@@ -20,9 +20,9 @@ export interface BudgetState {
   reserved: number;
   /** Requests of unknown price; they count as 0. */
   unknown: number;
-  /** Timestamps in milliseconds of the period; null for a session. */
-  startedAt: number | null;
-  resetsAt: number | null;
+  /** Timestamps in milliseconds of the period. */
+  startedAt: number;
+  resetsAt: number;
 }
 
 /** The entries that a request has in the ledger while it runs. */
@@ -43,7 +43,7 @@ export interface LedgerEntry {
 export interface AmountKey extends StoredHolder {
   /** As `budgetId` makes it. */
   readonly budget: string;
-  /** When its period began: Unix time, ms; 0 for a session. */
+  /** When its period began: Unix time, ms. */
   readonly start: number;
 }
 
@@ -65,15 +65,12 @@ export function entriesFor(budgets: readonly Budget[], subject: Subject, at: num
   });
 }
 
-/**
- * The amounts for which requests of a member may count, with any model and client. The entry of a budget per session stands for
- * all sessions: its amount is nobody's.
- */
+/** The amounts for which requests of a member may count, with any model and client. */
 export function entriesOfMember(budgets: readonly Budget[], person: BudgetedMember, at: number): LedgerEntry[] {
   const { member, keys, accounts } = person;
   const subjects = keys.flatMap((key) =>
     [undefined, ...accounts].map((account) => ({
-      ...{ member, key, model: "", client: null, session: "" },
+      ...{ member, key, model: "", client: null },
       account: account?.id ?? null,
       ...(account && { accountKey: account.key }),
     })),
@@ -117,7 +114,7 @@ export function stateOf(
     used: (stored?.used ?? 0) / parts,
     reserved: (stored?.reserved ?? 0) / parts,
     unknown: stored?.unknown ?? 0,
-    startedAt: budget.per === "session" ? null : key.start,
+    startedAt: key.start,
     resetsAt: spanOf(budget.per, now).end,
   };
 }

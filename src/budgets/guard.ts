@@ -216,7 +216,7 @@ export class BudgetGuard {
 
   /** @param tell Called with what is used up: other servers run requests too. */
   #cutExceeded(entries: readonly LedgerEntry[], tell: (usedUp: LedgerEntry) => Awaitable<void>): Awaitable<void> {
-    const cutting = entries.filter(({ budget: { cut, per } }) => cut && per !== "session");
+    const cutting = entries.filter(({ budget }) => budget.cut);
     if (cutting.length === 0) return;
     return whenKnown(this.#ledger().read(cutting), (states) => {
       for (const [at, entry] of cutting.entries()) {

@@ -1,22 +1,22 @@
-/** Who has an amount of their own in a budget: a member, a client key, an account, a project or a session. */
+/** Who has an amount of their own in a budget: a member, a client key, an account or a project. */
 import type { Budget, budgetHolders } from "../config/budget-schema";
 import type { Subject } from "./budgets";
 
-type HolderKind = (typeof budgetHolders)[number] | "session";
+type HolderKind = (typeof budgetHolders)[number];
 
 /** Who has an amount, as it is stored. It has no name of a member, which another person may have later. */
 export interface StoredHolder {
   /** Empty for an amount that all share. */
   readonly kind: HolderKind | "";
-  /** The id of the member, or of the member whose key or session it is; empty for the owner's, for accounts and for projects. */
+  /** The id of the member, or of the member whose key it is; empty for the owner's, for accounts and for projects. */
   readonly member: string;
-  /** The key's name without its member's, the account's host and login, the project, or the session's hash; empty for a member. */
+  /** The key's name without its member's, the account's host and login, or the project; empty for a member. */
   readonly item: string;
 }
 
 export interface Holder extends StoredHolder {
   readonly kind: HolderKind;
-  /** Of the member, key, account or project; of a session, its member's. Null for the owner's session and where the member was removed. */
+  /** Of the member, key, account or project. Null where the member was removed. */
   readonly name: string | null;
 }
 
@@ -28,10 +28,8 @@ export const textOf = ({ kind, member, item }: StoredHolder): string =>
   [kind, member, item].filter((part) => part !== "").join("/");
 
 /** What has an amount of its own; null if all that the budget counts share one. A member who is named in full has one too. */
-export function holderKindOf({ each, per, scope }: Pick<Budget, "each" | "per" | "scope">): HolderKind | null {
-  if (per === "session") return "session";
-  return each ?? (scope.member !== undefined && !scope.member.includes("*") ? "member" : null);
-}
+export const holderKindOf = ({ each, scope }: Pick<Budget, "each" | "scope">): HolderKind | null =>
+  each ?? (scope.member !== undefined && !scope.member.includes("*") ? "member" : null);
 
 /** Whose amount a request counts for; undefined if it has nothing that could have one, so that it does not count. */
 export function holderOf(budget: Budget, subject: Subject): Holder | null | undefined {
@@ -52,15 +50,10 @@ const holders: Record<HolderKind, (subject: Subject) => Holder | undefined> = {
     return { kind: "account", member: "", item, name: account };
   },
   project: ({ project }) => (project ? { kind: "project", member: "", item: project, name: project } : undefined),
-  session({ session, member }) {
-    if (session === null) return undefined;
-    const item = new Bun.CryptoHasher("sha256").update(session).digest("hex").slice(0, 32);
-    return { kind: "session", member: member?.id ?? "", item, name: member?.name ?? null };
-  },
 };
 
 /** Whether an amount for which requests of a member count is this member's alone. */
-export function isOwnAmount(budget: Pick<Budget, "each" | "per" | "scope">, member: string): boolean {
+export function isOwnAmount(budget: Pick<Budget, "each" | "scope">, member: string): boolean {
   const kind = holderKindOf(budget);
   // Names of keys begin so only if they are this member's. Several people work on a project.
   return (
@@ -120,7 +113,7 @@ export function holderFrom(
 ): Holder {
   const owner = member === "" ? undefined : nameOf(member);
   const stored = { kind, member, item };
-  if (kind === "member" || kind === "session") return { ...stored, name: owner ?? null };
+  if (kind === "member") return { ...stored, name: owner ?? null };
   if (kind === "account") return { ...stored, name: item.slice(item.lastIndexOf("/") + 1) };
   if (member === "") return { ...stored, name: item };
   return { ...stored, name: owner === undefined ? null : `${owner}/${item}` };

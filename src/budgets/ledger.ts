@@ -77,9 +77,6 @@ export interface HolderRow extends Pick<StoredHolder, "member" | "item"> {
   unknown: number;
 }
 
-/** Milliseconds. A session that was not used for so long is not listed among the holders. */
-export const sessionListedFor = 7 * dayMs;
-
 export type ReserveResult = { reservation: Reservation } | { exceeded: BudgetState };
 
 export interface LedgerOptions {
@@ -91,7 +88,7 @@ export interface LedgerOptions {
 /** Milliseconds. Longer than the longest stream. */
 export const reservationLifetime = 65 * 60_000;
 
-/** Milliseconds. Ended periods and unused sessions are deleted after this time. */
+/** Milliseconds. Ended periods are deleted after this time. */
 const keptFor = 400 * dayMs;
 
 const content: FileContent = { name: "ledger of the budgets", consequence: "every budget starts again from 0" };
@@ -288,22 +285,21 @@ function readHolders(
   const rows = database
     .query<HolderRow & { count: number }, SQLQueryBindings[]>(
       `WITH amounts AS (
-         SELECT member, item, amount AS used, 0 AS reserved, unknown, changed_at_ms FROM used
+         SELECT member, item, amount AS used, 0 AS reserved, unknown FROM used
            WHERE budget = ?1 AND start = ?2 AND kind = ?3
-         UNION ALL SELECT member, item, 0, amount, 0, ?4 FROM reservations
+         UNION ALL SELECT member, item, 0, amount, 0 FROM reservations
            WHERE budget = ?1 AND start = ?2 AND kind = ?3),
        sums AS (
          SELECT member, item, sum(used) AS used, sum(reserved) AS reserved, sum(unknown) AS unknown FROM amounts
-           GROUP BY member, item HAVING max(changed_at_ms) >= ?4)
+           GROUP BY member, item)
        SELECT member, item, used, reserved, unknown, count(*) OVER () AS count
-         FROM sums LEFT JOIN json_each(?5) AS own ON own.key = lower(member || '/' || item)
-         WHERE used + reserved + unknown > 0 AND used >= ?6 * coalesce(value, ?7) ORDER BY CAST(used AS REAL) / coalesce(value, ?7) DESC, member, item LIMIT ?8 OFFSET ?9`,
+         FROM sums LEFT JOIN json_each(?4) AS own ON own.key = lower(member || '/' || item)
+         WHERE used + reserved + unknown > 0 AND used >= ?5 * coalesce(value, ?6) ORDER BY CAST(used AS REAL) / coalesce(value, ?6) DESC, member, item LIMIT ?7 OFFSET ?8`,
     )
     .all(
       budgetId(budget),
       spanOf(budget.per, now).start,
       kind,
-      kind === "session" ? now - sessionListedFor : 0,
       JSON.stringify(limits),
       atLeast,
       storedAmount(budget, budget.limit),

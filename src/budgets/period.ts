@@ -3,16 +3,14 @@
 import type { Budget } from "../config/budget-schema";
 import { dayMs } from "../format";
 
+/** Timestamps in milliseconds. */
 interface PeriodSpan {
-  /** Timestamp in milliseconds. */
   start: number;
-  /** Timestamp in milliseconds; null for a session, which has no end of its own. */
-  end: number | null;
+  end: number;
 }
 
 /** The day or month (UTC) that a time is in. */
 export function spanOf(period: Budget["per"], at: number): PeriodSpan {
-  if (period === "session") return { start: 0, end: null };
   if (period === "month") {
     const date = new Date(at);
     const first = (month: number) => Date.UTC(date.getUTCFullYear(), month, 1);

@@ -30,7 +30,6 @@ export function ofHolder(holder: Pick<Holder, "kind" | "name"> | null): string {
     key: ` of the key ${holder.name}`,
     account: ` of ${holder.name}`,
     project: ` of the project ${holder.name}`,
-    session: "",
   }[holder.kind];
 }
 
@@ -43,15 +42,14 @@ export function exceededError(
   now: number,
   showsAmounts: boolean,
 ): ProxyError {
-  const free = resetsAt === null ? "" : `, free again at ${zonedTime(resetsAt, now)}`;
   const running = reserved > 0 ? ` and ${amountOf(reserved, budget)} reserved by running requests` : "";
-  const seconds = resetsAt === null ? 86_400 : Math.max(1, Math.ceil((resetsAt - now) / 1000));
+  const seconds = Math.max(1, Math.ceil((resetsAt - now) / 1000));
   const amounts = `: ${significant(used)} of ${amountOf(budget.limit, budget)} used${running}`;
   const whose = ofHolder(holder);
   const what = showsAmounts ? (statusLike.test(whose) ? "" : whose) : ", which you share with others,";
   return new ProxyError(
     "quota",
-    `The budget \`${budget.name}\`${what} is used up${!showsAmounts || statusLike.test(amounts) ? "" : amounts}${free}. The owner can raise it on the Budgets page or in the config.`,
+    `The budget \`${budget.name}\`${what} is used up${!showsAmounts || statusLike.test(amounts) ? "" : amounts}, free again at ${zonedTime(resetsAt, now)}. The owner can raise it on the Budgets page or in the config.`,
     {
       code: "budget_exceeded",
       headers: { ...retryHeaders(seconds), "x-should-retry": "false" },

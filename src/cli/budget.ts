@@ -113,7 +113,7 @@ function budgetLines(items: readonly BudgetItem[], now: number): string[] {
       .join(" ") || "all requests",
     usedText(item),
     `${amountOf(item.limit, item)} per ${item.per}${item.each ? ` for each ${item.each}` : ""}`,
-    item.resets_at_ms === null ? "–" : resetCell(item.resets_at_ms, now),
+    resetCell(item.resets_at_ms, now),
     (item.used !== null && item.used >= item.limit) || (item.used === null && item.exhausted)
       ? `${atLimit[item.then]}${item.holders ? " for some" : ""}`
       : "ready",
@@ -130,10 +130,10 @@ function usedText({ used, limit, holders }: BudgetItem): string {
 const usedBy = ({ used, limit }: HolderItem) => `${significant(used)} (${percent(used / limit)})`;
 
 /** A line for each that has an amount of its own. */
-function holderLines({ holders, each, per }: BudgetItem): string[] {
+function holderLines({ holders, each }: BudgetItem): string[] {
   if (!holders || holders.items.length === 0) return [];
   const rows = holders.items.map((holder) => [holderName(holder), usedBy(holder), significant(holder.limit)]);
-  const word = per === "session" ? "session" : (each ?? "member");
+  const word = each ?? "member";
   const more = holders.count - rows.length;
   return [
     "",

@@ -5,7 +5,7 @@ import { lazy } from "../lazy";
 export const budgetUnits = ["credits", "premium", "requests"] as const;
 /** Who may have an amount of their own in a budget. */
 export const budgetHolders = ["member", "key", "account", "project"] as const;
-export const budgetPeriods = ["day", "month", "session"] as const;
+export const budgetPeriods = ["day", "month"] as const;
 
 const pattern = () => z.string().trim().min(1).max(256);
 
@@ -26,7 +26,7 @@ const rules = () => ({
     .meta({ title: "Unit" })
     .describe("What is counted: AI credits, premium requests, or requests of any kind."),
   limit: limit().meta({ title: "Limit" }).describe("How much may be used in a period."),
-  per: z.enum(budgetPeriods).meta({ title: "Period" }).describe("A day or month in UTC, or a client's session."),
+  per: z.enum(budgetPeriods).meta({ title: "Period" }).describe("A day or month in UTC."),
   warn: z
     .array(z.number().gt(0).lt(1))
     .max(10)
@@ -102,10 +102,6 @@ export const budgetSchema = lazy(() =>
     .refine(({ each, limits }) => each !== undefined || limits === undefined, {
       path: ["limits"],
       message: "needs `each`, which says whose limits these are",
-    })
-    .refine(({ each, per }) => each === undefined || per !== "session", {
-      path: ["each"],
-      message: "cannot be set for a session, each of which has an amount of its own",
     })
     .refine(({ limits = {} }) => Object.keys(limits).length <= 1_000, {
       path: ["limits"],

@@ -28,8 +28,7 @@ export interface Notice {
 /** One notice for the highest threshold that a budget has reached, and one for its forecast; for each of its holders, if it has any. */
 export const budgetNotices = (states: readonly BudgetState[], now: number): Notice[] =>
   states.flatMap((state) => {
-    const { budget, holder } = state;
-    if (budget.per === "session") return [];
+    const { holder } = state;
     if (holder === null) return noticesOf(state, now);
     // A member who was removed uses nothing more.
     if (holder.name === null) return [];
@@ -44,7 +43,7 @@ function noticesOf(state: BudgetState, now: number): Notice[] {
   const id = `budget ${budget.unit} ${budget.per} ${budget.name} ${startedAt}${holder ? ` ${textOf(holder)}` : ""}`;
   const name = `${budget.name}${ofHolder(holder)}`;
   const what = `${significant(used)} of ${amountOf(budget.limit, budget)} used`;
-  const until = resetsAt === null ? "" : ` It resets at ${zonedTime(resetsAt, now)}.`;
+  const until = ` It resets at ${zonedTime(resetsAt, now)}.`;
   if (share >= 1)
     return notice(
       `${id} 1`,

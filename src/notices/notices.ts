@@ -55,7 +55,7 @@ const maxHolders = 10_000;
 /** Of a budget with an amount for each, the states of those that have reached a threshold. */
 async function statesOf(budgets: NoticesOptions["budgets"]): Promise<BudgetState[]> {
   const shared = budgets.budgets.filter((budget) => holderKindOf(budget) === null);
-  const others = budgets.budgets.filter((budget) => !shared.includes(budget) && budget.per !== "session");
+  const others = budgets.budgets.filter((budget) => !shared.includes(budget));
   const states = others.map(async (budget) => {
     const atLeast = Math.min(1, ...budget.warn);
     return (await budgets.holders(budget, { limit: maxHolders, atLeast })).states;

@@ -39,9 +39,10 @@ export const countPoints = ({ allAccounts }: AccountSources): Point<number>[] =>
 
 /** The budgets of which most is used, if there are more than a metric may have. */
 export function budgetPoints(states: readonly BudgetState[]): Point<number>[] {
-  const points = states
-    .filter(({ budget }) => budget.per !== "session")
-    .map(({ budget, used }) => ({ labels: { budget: budget.name, per: budget.per }, value: used / budget.limit }));
+  const points = states.map(({ budget, used }) => ({
+    labels: { budget: budget.name, per: budget.per },
+    value: used / budget.limit,
+  }));
   if (points.length <= maxSeries) return points;
   return points.sort((one, other) => other.value - one.value).slice(0, maxSeries);
 }

@@ -97,7 +97,7 @@ export class RequestBudget {
   }
 
   #subject(): Subject {
-    const { keyName, member, target, clientName, hints, session } = this.#state;
+    const { keyName, member, target, clientName, hints } = this.#state;
     return {
       member: this.#guard.memberOf(member),
       account: this.#account?.id ?? null,
@@ -107,7 +107,6 @@ export class RequestBudget {
       isProvided: target!.provider !== undefined,
       client: clientName,
       project: hints.project ?? null,
-      session: session ?? null,
     };
   }
 }

@@ -2,7 +2,7 @@
 import type { Budget } from "../budgets/budgets";
 import { type AmountKey, budgetId, storedAmount, type UsedPeriod } from "../budgets/entries";
 import { holderKindOf } from "../budgets/holders";
-import { type HolderPage, type HolderQuery, type HolderRow, sessionListedFor } from "../budgets/ledger";
+import type { HolderPage, HolderQuery, HolderRow } from "../budgets/ledger";
 import { spanOf } from "../budgets/period";
 import type { Postgres } from "./connection";
 
@@ -27,7 +27,6 @@ export async function readHolders(
 ): Promise<HolderPage> {
   const kind = holderKindOf(budget)!;
   const cap = storedAmount(budget, budget.limit);
-  const listedFor = kind === "session" ? sessionListedFor / 1_000 : null;
   const rows = await postgres.ask(
     (sql) => sql<(HolderRow & { count: number })[]>`SELECT member, item, used::float8 AS used,
       reserved::float8 AS reserved, unknown::float8 AS unknown, (count(*) OVER ())::float8 AS count
@@ -35,7 +34,6 @@ export async function readHolders(
         ON own.id = lower(member || '/' || item)
       WHERE budget = ${budgetId(budget)} AND start_ms = ${spanOf(budget.per, now).start}::bigint
         AND kind = ${kind}
-        AND (${listedFor}::float8 IS NULL OR changed_at >= now() - make_interval(secs => ${listedFor}::float8))
         AND used + reserved + unknown > 0 AND used >= ${atLeast}::float8 * coalesce(cap::float8, ${cap}::float8)
       ORDER BY used / coalesce(cap::float8, ${cap}::float8) DESC, member, item LIMIT ${limit} OFFSET ${offset}`,
     readTimeoutMs,

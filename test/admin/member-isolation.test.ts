@@ -235,7 +235,6 @@ describeWithDatabases("a member of a team", (postgres) => {
         { ...budget("each", { member: "*" }), each: "member", limits: { annalena: 8, benedikt: 9 } },
         { ...budget("keys", {}), each: "key", limits: { "annalena/key-1": 8, "benedikt/key-1": 9, "zebra-key": 7 } },
         { ...budget("hubs", {}), each: "account", limits: { "annalena-hub": 8, "benedikt-hub": 9, "zebra-hub": 7 } },
-        { ...budget("sessions", {}), per: "session" },
         budget("only-annalena", { member: "annalena" }),
         budget("only-benedikt", { member: "benedikt" }),
       ],

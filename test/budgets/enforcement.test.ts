@@ -228,20 +228,6 @@ describe("scopes", () => {
     expect(file.split("\n")[0]).toContain("key_name");
     expect(file.trim().split("\n")).toHaveLength(2);
   });
-
-  test("each session has an amount of its own where a budget is per session", async () => {
-    await using proxy = await startProxy({ config: { budgets: [budget({ per: "session" })] } });
-    const inSession = (id: string) =>
-      fetch(`${proxy.url}/v1/chat/completions`, {
-        method: "POST",
-        headers: { "content-type": "application/json", "x-session-id": id },
-        body: JSON.stringify(bodies["/v1/chat/completions"]),
-      });
-    const statuses: number[] = [];
-    for (const id of ["a", "a", "b"]) statuses.push((await inSession(id)).status);
-    expect(statuses).toEqual([200, 429, 200]);
-    expect((await proxy.post("/v1/chat/completions", bodies["/v1/chat/completions"])).status).toBe(200);
-  });
 });
 
 test.each([true, false])(

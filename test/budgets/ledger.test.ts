@@ -29,7 +29,7 @@ function ledgerAt(path = freshPath(), now: () => number = Date.now): LocalLedger
 const budgetOf = (given: object): Budget =>
   budgetSchema().parse({ name: "all", unit: "requests", limit: 10, per: "month", ...given });
 
-const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1", client: "codex", session: "s-1" };
+const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1", client: "codex" };
 const nothing: Amounts = { nanoCredits: null, premiumUnits: null };
 
 function reserved(ledger: LocalLedger, budgets: Budget[], amounts = nothing, subject = anybody): Reservation {
@@ -151,22 +151,6 @@ describe("periods", () => {
     expect(warnings).toEqual([
       expect.stringMatching(/^The ledger of the budgets was damaged\..* and every budget starts again from 0\.$/),
     ]);
-  });
-
-  test("a session is listed for a week after its last request, and a key in its whole period", () => {
-    let now = Date.UTC(2026, 10, 2);
-    const ledger = ledgerAt(freshPath(), () => now);
-    const budgets = [budgetOf({ per: "session" }), budgetOf({ name: "each", each: "key" })];
-    expect(ledger.states(budgets, anybody)).toMatchObject([
-      { used: 0, unknown: 0 },
-      { used: 0, unknown: 0 },
-    ]);
-    ledger.settle(reserved(ledger, budgets), nothing);
-    const listed = () => budgets.map((budget) => ledger.holders(budget, { limit: 9 }).count);
-    now += 7 * dayMs;
-    expect(listed()).toEqual([1, 1]);
-    now += 1;
-    expect(listed()).toEqual([0, 1]);
   });
 
   test("another unit or period of the same name starts from nothing", () => {

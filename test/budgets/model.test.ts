@@ -107,7 +107,6 @@ const subjects: fc.Arbitrary<Subject> = fc
     member: fc.option(fc.constantFrom(anna!, ben!, otherAnna!)),
     key: fc.constantFrom("key-1", "key-2"),
     account: fc.option(fc.constantFrom("hub-1", "hub-2")),
-    session: fc.option(fc.constantFrom("s-1", "s-2")),
   })
   .map(({ key, member, ...rest }) => ({
     ...rest,
@@ -129,14 +128,13 @@ const budgets: fc.Arbitrary<Budget> = fc
       { account: "hub-1" },
     ),
     each: fc.constantFrom(undefined, "member", "key", "account"),
-    per: fc.constantFrom("day", "month", "session"),
+    per: fc.constantFrom("day", "month"),
     unit: fc.constantFrom("credits", "requests"),
     limit: fc.integer({ min: 1, max: 12 }),
     raised: fc.boolean(),
     then: fc.constantFrom("stop", "stop", "stop", "warn"),
   })
-  .map(({ each: asked, raised, ...given }) => {
-    const each = given.per === "session" ? undefined : asked;
+  .map(({ each, raised, ...given }) => {
     const limits = each && raised ? { limits: { anna: 15, "ben/key-1": 15, "hub-2": 15 } } : {};
     return budgetSchema().parse({ ...given, ...(each && { each }), ...limits, name: `budget ${names++}` });
   });

@@ -23,7 +23,7 @@ const submit = async (proxy: RunningProxy, path: string, fields: Record<string, 
   });
 };
 
-const subject: Subject = { account: "octo", key: null, model: "gpt-4.1", client: null, session: null };
+const subject: Subject = { account: "octo", key: null, model: "gpt-4.1", client: null };
 
 test("a budget is added, shows what is used and when it would end at the rate since then, and is removed", async () => {
   let now = Date.parse("2026-11-06T00:00:00Z");
@@ -137,27 +137,6 @@ test("a budget for each key, by the form: who used most comes first, page by pag
   expect((await fetch(`${proxy.url}/admin/budgets?budget=nothing`)).status).toBe(404);
   const { body } = await admin(proxy, "?budget=Each&limit=25&offset=50");
   expect(body.items).toMatchObject([{ used: null, exhausted: false, holders: { count: 60, next_offset: null } }]);
-});
-
-test("a budget per session shows the sessions that used most, and their requests", async () => {
-  await using proxy = await startProxy({
-    config: { budgets: [{ name: "Session", unit: "requests", limit: 4, per: "session" }] },
-  });
-  const ask = (session: string) =>
-    proxy.post(
-      "/v1/messages",
-      { model: "claude-sonnet-4.5", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] },
-      { headers: { "x-claude-code-session-id": session } },
-    );
-  for (const session of ["one", "two", "two"]) await (await ask(session)).text();
-  const { body } = await admin(proxy);
-  const [{ holders }] = body.items as [{ holders: { count: number; items: { session: string; used: number }[] } }];
-  expect([holders.count, holders.items.map(({ used }) => used)]).toEqual([2, [2, 1]]);
-  const page = await (await fetch(`${proxy.url}/admin/budgets`)).text();
-  expect(page).toContain("4 requests for each session");
-  const { session } = holders.items[0]!;
-  expect(page).toContain(`/admin/requests?session=${session}`);
-  expect(proxy.rows().filter((row) => row.session === session)).toHaveLength(2);
 });
 
 test("the page of budgets says without members that a budget for them counts nothing", async () => {

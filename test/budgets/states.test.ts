@@ -37,7 +37,7 @@ const stateOf = (given: Partial<BudgetState> = {}, budget: object = {}): BudgetS
   ...{ budget: budgetOf(budget), holder: null, used: 0, reserved: 0, unknown: 0, startedAt: start, resetsAt: end },
   ...given,
 });
-const subject = { account: null, key: null, model: "gpt-4.1", client: null, session: null };
+const subject = { account: null, key: null, model: "gpt-4.1", client: null };
 
 test.each([
   [99, 0, false],
@@ -64,27 +64,18 @@ describe("the time at which a limit is reached at the present rate", () => {
     ["the reset comes first", forecast(10)],
     ["the reset comes at the same moment", forecast(35)],
     ["the period is younger than an hour", forecast(80, {}, {}, start + hourMs - 1)],
-    ["it is a session's, which has no period", forecast(999_999, { startedAt: null }, { limit: 1_000_000 })],
-    ["it does not end", forecast(80, { resetsAt: null })],
   ])("is unknown if %s", (_, at) => expect(at).toBeNull());
   test("is known from the first hour on", () => expect(forecast(80, {}, {}, start + hourMs)).toBeGreaterThan(start));
 });
 
-test("an amount is shown by who has it: a name, a session's beginning with its member, or a removed member", () => {
-  const shown = (holder: Holder, budget: object = {}) =>
-    holdersItem(stateOf({}, budget), { count: 1, states: [stateOf({ holder, startedAt: null, resetsAt: null })] }, now)
-      .holders!.items[0]!;
-  const hash = "0123456789abcdef0123456789abcdef";
-  const anna = shown({ kind: "session", member: "m1", item: hash, name: "anna" });
-  expect(anna).toMatchObject({ name: "anna", member: "m1", session: "0123456789ab" });
-  expect(holderName(anna)).toBe("0123456789ab of anna");
-  expect(holderName(shown({ kind: "session", member: "gone", item: hash, name: null }))).toBe(
-    "0123456789ab of a removed member",
-  );
-  expect(holderName(shown({ kind: "session", member: "", item: hash, name: null }))).toBe("0123456789ab");
-  expect(holderName(shown({ kind: "member", member: "m1", item: "", name: "anna" }))).toBe("anna");
+test("an amount is shown by who has it: a name, or a removed member", () => {
+  const shown = (holder: Holder) =>
+    holdersItem(stateOf(), { count: 1, states: [stateOf({ holder })] }, now).holders!.items[0]!;
+  const anna = shown({ kind: "member", member: "m1", item: "", name: "anna" });
+  expect(anna).toMatchObject({ name: "anna", member: "m1" });
+  expect(holderName(anna)).toBe("anna");
   expect(holderName(shown({ kind: "member", member: "gone", item: "", name: null }))).toBe("a removed member");
-  expect(holderName(shown({ kind: "key", member: "", item: "ci", name: null }))).toBe("unknown");
+  expect(shown({ kind: "key", member: "", item: "ci", name: "ci" })).toMatchObject({ name: "ci", member: null });
 });
 
 test("a budget is shown with who has an amount of their own, or without", () => {
@@ -108,9 +99,9 @@ test("the budgets of a config are its own, and those of its keys with the key as
   ]);
 });
 
-test("a request counts for the amount of its member, key, account or session, and for none that it has not", () => {
+test("a request counts for the amount of its member, key, account or project, and for none that it has not", () => {
   const member = { id: "m1", name: "anna" };
-  const whole = { ...subject, member, key: "anna/laptop", account: "Octo", session: "s-1" };
+  const whole = { ...subject, member, key: "anna/laptop", account: "Octo", project: "web/shop" };
   const of = (each: string, more: object) => holderOf(budgetOf({ each }), { ...whole, ...more });
   expect(of("member", {})).toEqual({ kind: "member", member: "m1", item: "", name: "anna" });
   expect(of("member", { member: null })).toBeUndefined();
@@ -120,12 +111,8 @@ test("a request counts for the amount of its member, key, account or session, an
   expect(of("account", {})).toEqual({ kind: "account", member: "", item: "github.com/octo", name: "Octo" });
   expect(of("account", { accountKey: "company.ghe.com/octo" })?.item).toBe("company.ghe.com/octo");
   expect(of("account", { account: null })).toBeUndefined();
-  const session = holderOf(budgetOf({ per: "session" }), whole)!;
-  expect(session).toMatchObject({
-    ...{ kind: "session", member: "m1", name: "anna" },
-    item: expect.stringMatching(/^[0-9a-f]{32}$/),
-  });
-  expect(holderOf(budgetOf({ per: "session" }), { ...whole, session: null })).toBeUndefined();
+  expect(of("project", {})).toEqual({ kind: "project", member: "", item: "web/shop", name: "web/shop" });
+  expect(of("project", { project: null })).toBeUndefined();
   expect(holderOf(budgetOf(), whole)).toBeNull();
 });
 
@@ -144,10 +131,9 @@ test("what a member's requests may count for is each amount of their keys and ac
   expect(ids({ scope: { member: "ben" } })).toEqual([]);
 });
 
-test("a state has the start and end of its period, and a session's has neither", () => {
+test("a state has the start and end of its period, and the limit of its holder", () => {
   const read = (budget: object) => readState(entryFor(budgetOf(budget), null, now), undefined, now);
   expect(read({})).toMatchObject({ used: 0, reserved: 0, unknown: 0, startedAt: start, resetsAt: end });
-  expect(read({ per: "session" })).toMatchObject({ startedAt: null, resetsAt: null });
   const limits = { anna: 3 };
   const anna: Holder = { kind: "member", member: "m1", item: "", name: "anna" };
   expect(entryFor(budgetOf({ each: "member", limits }), anna, now).budget.limit).toBe(3);
@@ -228,7 +214,6 @@ describe("a request at the limit", () => {
 
 describe("whose amount it is", () => {
   const names: Record<string, string> = { m1: "anna" };
-  const hash = "0123456789abcdef0123456789abcdef";
   test.each<[kind: Holder["kind"], member: string, item: string, name: string | null]>([
     ["member", "m1", "", "anna"],
     ["member", "gone", "", null],
@@ -237,8 +222,6 @@ describe("whose amount it is", () => {
     ["key", "gone", "laptop", null],
     ["account", "", "github.com/octo", "octo"],
     ["project", "", "web/shop", "web/shop"],
-    ["session", "m1", hash, "anna"],
-    ["session", "", hash, null],
   ])("a %s of the member %p called %p is named %p", (kind, member, item, name) => {
     const holder = holderFrom(kind, { member, item }, (each) => names[each]);
     expect(holder).toEqual({ kind, member, item, name });
@@ -261,7 +244,6 @@ describe("whose amount it is", () => {
   test("a member who is named in full has an amount of their own, one of several does not", () => {
     expect(holderKindOf(budgetOf({ scope: { member: "anna" } }))).toBe("member");
     expect(holderKindOf(budgetOf({ scope: { member: "an*" } }))).toBeNull();
-    expect(holderKindOf(budgetOf({ per: "session", scope: { member: "anna" } }))).toBe("session");
     expect(holderKindOf(budgetOf({ each: "key" }))).toBe("key");
     expect(holderKindOf(budgetOf())).toBeNull();
     expect(isOwnAmount(budgetOf({ scope: { key: "Anna/*" } }), "anna")).toBe(true);
@@ -291,15 +273,11 @@ describe("whose amount it is", () => {
   });
 });
 
-test.each<[Budget["per"], string, string, string | null]>([
+test.each<[Budget["per"], string, string, string]>([
   ["day", "2026-11-11T23:59:59.999Z", "2026-11-11", "2026-11-12"],
   ["month", "2026-12-31T23:59:59.999Z", "2026-12-01", "2027-01-01"],
-  ["session", "2026-11-11", "1970-01-01", null],
 ])("the %s of %s begins on %s and ends on %p", (per, at, from, until) =>
-  expect(spanOf(per, Date.parse(at))).toEqual({
-    start: Date.parse(from),
-    end: until === null ? null : Date.parse(until),
-  }),
+  expect(spanOf(per, Date.parse(at))).toEqual({ start: Date.parse(from), end: Date.parse(until) }),
 );
 
 describe("what a client reads", () => {
@@ -311,9 +289,7 @@ describe("what a client reads", () => {
       "The budget `all` is used up: 99 of 100 requests used and 1 request reserved by running requests, free again at ",
     );
     expect(read({ used: 100 }).message).toContain("100 of 100 requests used, free again at ");
-    expect(read({ used: 100, resetsAt: null }).message).toBe(
-      "The budget `all` is used up: 100 of 100 requests used. The owner can raise it on the Budgets page or in the config.",
-    );
+    expect(read({ used: 100 }).message).toEndWith(" The owner can raise it on the Budgets page or in the config.");
   });
 
   test("has no amount that looks like a status, and none that others share", () => {
@@ -329,12 +305,11 @@ describe("what a client reads", () => {
     );
   });
 
-  test("says when to try again: at the reset, in a day for a session, and never at once", () => {
+  test("says when to try again: at the reset, and never at once", () => {
     const retryAfter = (given: Partial<BudgetState>) => new Headers(read(given).details.headers).get("retry-after");
     expect(retryAfter({ resetsAt: now + 1_500 })).toBe("2");
     expect(retryAfter({ resetsAt: now + 3_600_000 })).toBe("3600");
     expect(retryAfter({ resetsAt: now })).toBe("1");
-    expect(retryAfter({ resetsAt: null })).toBe("86400");
     expect(new Headers(read().details.headers).get("x-should-retry")).toBe("false");
   });
 
@@ -350,7 +325,6 @@ describe("what a client reads", () => {
     expect(amountOf(1, { unit: "premium" })).toBe("1 premium request");
     expect(amountOf(2, { unit: "premium" })).toBe("2 premium requests");
     expect(ofHolder({ kind: "member", name: "anna" })).toBe(" of anna");
-    expect(ofHolder({ kind: "session", name: "anna" })).toBe("");
     expect(ofHolder({ kind: "member", name: null })).toBe("");
     const left = [stateOf({ used: 60, reserved: 30.12345 }), stateOf({ used: 101 }, { name: "zu viel" })];
     expect(remainingOf(left)).toBe("all=9.877 requests, zu%20viel=0 requests");

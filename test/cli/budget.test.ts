@@ -56,7 +56,6 @@ test("a command for budgets without a server changes the stored config, by the s
     [["x", "--limit", "many"], "--limit must be a number"],
     [["a:b", "--limit", "1"], "The name "],
     [["x", "--limit", "1", "--each", "team"], "--each must be one of: member, key"],
-    [["x", "--limit", "1", "--each", "key", "--per", "session"], "--each: cannot be set for a session"],
     [["x", "--limit", "1", "--limit-of", "anna=2"], "--limit-of: needs `each`"],
     [["x", "--limit", "1", "--each", "key", "--limit-of", "anna"], "--limit-of: "],
     [["x", "--limit", "1", "--member", ""], "--member is empty"],

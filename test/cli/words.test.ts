@@ -17,7 +17,7 @@ test.each([
   [["budget", "add", "x"], "--limit is missing: say how much may be used in a period, such as --limit 20."],
   [["budget", "add", "x", "--limit", "abc"], "--limit must be a number, such as 20; it is `abc`."],
   [["budget", "add", "x", "--limit", "-3"], "--limit must be above 0."],
-  [["budget", "add", "x", "--limit", "1", "--per", "year"], "--per must be one of: day, month, session."],
+  [["budget", "add", "x", "--limit", "1", "--per", "year"], "--per must be one of: day, month."],
   [["key", "add", ""], "The name must be at most 63 letters"],
   [["key", "print", "laptop"], "`dragoman connect claude-code --write --key-helper`"],
   [["auth", "list"], "There is no command `auth list`. Did you mean `dragoman auth ls`?"],

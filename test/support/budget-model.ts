@@ -89,12 +89,11 @@ export class BudgetModel {
 const amountIn = ({ unit }: Budget, credits: number | null) => (unit === "requests" ? 1 : credits);
 
 function periodOf({ per }: Budget, at: number): string {
-  if (per === "session") return "";
   return new Date(at).toISOString().slice(0, per === "day" ? 10 : 7);
 }
 
 /** Whose sum a request belongs to; undefined if the budget does not count it. */
-function ownerOf({ scope, each, per }: Budget, { member, key, account, session }: Subject): string | undefined {
+function ownerOf({ scope, each }: Budget, { member, key, account }: Subject): string | undefined {
   const wanted = [
     [scope.member, member?.name],
     [scope.key, key],
@@ -103,7 +102,6 @@ function ownerOf({ scope, each, per }: Budget, { member, key, account, session }
   const matches = ([pattern, name]: (typeof wanted)[number]) =>
     pattern === undefined || (name != null && new RegExp(`^${pattern.replaceAll("*", ".*")}$`).test(name));
   if (!wanted.every(matches)) return undefined;
-  if (per === "session") return session === null ? undefined : `${session} ${member?.id}`;
   if (each === "member" || (each === undefined && scope.member !== undefined && !scope.member.includes("*")))
     return member?.id;
   if (each === "key") return key === null ? undefined : `${member?.id} ${key.split("/").at(-1)}`;

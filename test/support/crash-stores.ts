@@ -196,44 +196,44 @@ function olderHistory(): CrashStore {
 }
 
 function ledger(): CrashStore {
-  const [own, all] = ["session", "month"].map((per) =>
-    budgetSchema().parse({ name: per, unit: "credits", limit: 100, per }),
+  const [own, all] = ["key", undefined].map((each) =>
+    budgetSchema().parse({ name: each ?? "all", unit: "credits", limit: 100, per: "month", each }),
   );
   const at = (folder: string) => openLedger(join(folder, "budgets.sqlite"), { now: () => noon, warn });
-  const subjectOf = (session: string) => ({ account: "octo", model: "gpt-4.1", key: "anna", client: "codex", session });
+  const subjectOf = (key: string) => ({ account: "octo", model: "gpt-4.1", key, client: "codex" });
   const credits = (amount: number) => ({ nanoCredits: amount * 1e9, premiumUnits: null });
-  const sessions = ["s-1", "s-2", "s-3"];
+  const keys = ["anna", "ben", "ci"];
   return {
     steps(folder) {
       const opened = at(folder);
-      const holds = (session: string, used: number, held: number) => ({ [session]: [used, held] });
-      return sessions.flatMap((session, order) => {
-        const reserve = () => opened.reserve([all!, own!], subjectOf(session), credits(4));
+      const holds = (key: string, used: number, held: number) => ({ [key]: [used, held] });
+      return keys.flatMap((key, order) => {
+        const reserve = () => opened.reserve([all!, own!], subjectOf(key), credits(4));
         let reserved: ReturnType<typeof reserve> | undefined;
         const reservation = () => {
           if (!reserved || "exceeded" in reserved) throw new Error("Nothing is reserved.");
           return reserved.reservation;
         };
         return [
-          { sets: holds(session, 0, 4), run: () => (reserved = reserve()) },
+          { sets: holds(key, 0, 4), run: () => (reserved = reserve()) },
           order === 1
-            ? { sets: { [session]: [0, 0] }, run: () => opened.release(reservation()) }
-            : { sets: holds(session, 1.5, 0), run: () => opened.settle(reservation(), credits(1.5)) },
+            ? { sets: { [key]: [0, 0] }, run: () => opened.release(reservation()) }
+            : { sets: holds(key, 1.5, 0), run: () => opened.settle(reservation(), credits(1.5)) },
         ];
       });
     },
     read(folder) {
       const opened = at(folder);
-      const read = sessions.map((session) => opened.states([all!, own!], subjectOf(session)));
+      const read = keys.map((key) => opened.states([all!, own!], subjectOf(key)));
       opened.close();
       // A file that was made and not written yet has counted nothing.
       if (warnings.splice(0).some((sentence) => !sentence.includes("was empty"))) throw new Error("It was damaged.");
       const sums = (each: "used" | "reserved") => read.reduce((sum, [, state]) => sum + state![each], 0);
       for (const each of ["used", "reserved"] as const)
         if (sums(each) !== read[0]![0]![each]) throw new Error(`${each} is ${read[0]![0]![each]} and ${sums(each)}`);
-      return Object.fromEntries(read.map(([, state], at) => [sessions[at], [state!.used, state!.reserved]]));
+      return Object.fromEntries(read.map(([, state], at) => [keys[at], [state!.used, state!.reserved]]));
     },
-    initial: Object.fromEntries(sessions.map((session) => [session, [0, 0]])),
+    initial: Object.fromEntries(keys.map((key) => [key, [0, 0]])),
   };
 }
 

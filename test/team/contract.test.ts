@@ -415,7 +415,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
   describe("the ledger", () => {
     const budgetOf = (given: object): Budget =>
       budgetSchema().parse({ name: "all", unit: "requests", limit: 10, per: "month", ...given });
-    const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1", client: "codex", session: "s-1" };
+    const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1", client: "codex" };
     const nothing = { nanoCredits: null, premiumUnits: null };
     const credits = (amount: number) => ({ nanoCredits: amount * 1e9, premiumUnits: null });
     const amountsOf = (budgets: readonly Budget[]) => budgets.map((budget) => entryFor(budget, null, noon));
@@ -472,19 +472,6 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       expect(await ledger.reserve([budget], anybody, credits(0))).toHaveProperty("reservation");
       const warning = budgetOf({ ...budget, then: "warn" });
       expect(await ledger.reserve([warning], anybody, credits(9))).toHaveProperty("reservation");
-      ledger.close();
-    });
-
-    test("sessions are counted apart, and only a hash of them is kept", async () => {
-      const { stores } = await world();
-      const ledger = ledgerOf(stores);
-      const budget = budgetOf({ per: "session", limit: 1 });
-      expect(await ledger.reserve([budget], anybody, nothing)).toHaveProperty("reservation");
-      expect(await ledger.reserve([budget], anybody, nothing)).toHaveProperty("exceeded");
-      expect(await ledger.reserve([budget], { ...anybody, session: "s-2" }, nothing)).toHaveProperty("reservation");
-      expect(await ledger.reserve([budget], { ...anybody, session: null }, nothing)).toMatchObject({
-        reservation: { entries: [] },
-      });
       ledger.close();
     });
   });

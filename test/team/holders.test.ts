@@ -25,7 +25,7 @@ const [anna, ben, other] = ["0001", "0002", "0003"].map((tail) => `00000000-0000
   string,
 ];
 const subjectOf = (given: Partial<Subject> = {}): Subject => ({
-  ...{ account: null, key: null, model: "gpt-4.1", client: null, session: null },
+  ...{ account: null, key: null, model: "gpt-4.1", client: null },
   ...given,
 });
 const request = (id: string, name: string, more: Partial<Subject> = {}) =>
@@ -134,15 +134,6 @@ function contract(variables: () => Promise<Record<string, string>>): void {
     // Another kind of holder, or another period, is another list.
     expect(await ledger.holders({ ...budget, each: "account" }, { limit: 5 })).toEqual({ count: 0, rows: [] });
     expect(await ledger.holders({ ...budget, per: "day" }, { limit: 5 })).toEqual({ count: 0, rows: [] });
-  });
-
-  test("a session of a member is that member's", async () => {
-    const budget = budgetOf({ name: fresh(), per: "session" });
-    for (const subject of [subjectOf({ session: "s" }), request(anna, "anna", { session: "s" })])
-      expect(await use(budget, subject, 7)).toBe(true);
-    expect(await use(budget, subjectOf({ session: "s" }), 7)).toBe(false);
-    const { count, rows } = await ledger.holders(budget, { limit: 5 });
-    expect([count, rows.map(({ member }) => member).sort()]).toEqual([2, ["", anna]]);
   });
 
   test("what is known of a price counts, and what is not is only counted", async () => {

@@ -46,8 +46,6 @@ async function ofMember(app: Scope, membership: Membership, asked: readonly Budg
     if (!isOwnAmount(budget, member.name))
       return isExhausted(first) && budget.then !== "warn" ? [withoutAmounts(first, true)] : [];
     switch (holderKindOf(budget)) {
-      case "session":
-        return [withoutAmounts(first, false)];
       case "key":
       case "account":
         return [holdersItem(budgets.emptyState(budget), { count: own.length, states: own }, now())];

@@ -75,9 +75,9 @@ export async function budgetAlerts(app: Scope, now: number): Promise<Alert[]> {
     const items = await listBudgets(app, { limit: maxNamed, offset: 0 });
     return items.flatMap((item): Alert[] => {
       const { name, unit, limit, used, then, holders, resets_at_ms: resetsAt, forecast_ends_at_ms: endsAt } = item;
-      const until = resetsAt === null ? "" : ` It resets at ${moment(resetsAt, now)}.`;
+      const until = ` It resets at ${moment(resetsAt, now)}.`;
       const spent = holders?.items.filter((holder) => holder.used >= holder.limit) ?? [];
-      if (spent.length > 0 && item.per !== "session") {
+      if (spent.length > 0) {
         const names = spent.map(holderName).join(", ");
         const more = spent.length === maxNamed && holders!.count > maxNamed ? " and maybe others" : "";
         const title = `The budget ${name} is used up for ${names}${more}.`;

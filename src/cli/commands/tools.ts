@@ -105,7 +105,7 @@ const budgetCommands = [
     options: {
       limit: text("<number>", "How much may be used in a period"),
       unit: text("<unit>", "credits (default), premium or requests"),
-      per: text("<period>", "month (default), day or session"),
+      per: text("<period>", "month (default) or day"),
       then: text("<what>", "At the limit: stop (default), warn or fallback"),
       member: text("<pattern>", "The members whose requests count; * stands for any text"),
       account: text("<pattern>", "The accounts"),

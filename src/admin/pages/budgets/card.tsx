@@ -43,7 +43,7 @@ const rounding = 1e-6;
 
 async function usersInHistory({ history }: Scope, item: BudgetItem): Promise<User[]> {
   const { scope, unit, counted_from_ms: from, holders } = item;
-  if (from === null || holders !== null) return [];
+  if (holders !== null) return [];
   const { member, key, account, model, client, project } = scope;
   const isPattern = (value: string | undefined) => value?.includes("*") === true;
   const [by, pattern] =
@@ -129,8 +129,8 @@ export function BudgetCard({ frame, item, users, change, strangers, now }: CardP
           There is no member <Value of={strangers.slice(0, 5).join(", ")} />.
         </p>
       )}
-      {isLate(item) && <p class="soft">Counted since {moment(item.counted_from_ms!, now)}, when it was added</p>}
-      {resets_at_ms !== null && <p class="soft">Resets {zonedTime(resets_at_ms, now)}</p>}
+      {isLate(item) && <p class="soft">Counted since {moment(item.counted_from_ms, now)}, when it was added</p>}
+      <p class="soft">Resets {zonedTime(resets_at_ms, now)}</p>
       {item.forecast_ends_at_ms !== null && (
         <p class="reason">At this rate, it will be used up at {moment(item.forecast_ends_at_ms, now)}.</p>
       )}
@@ -141,11 +141,9 @@ export function BudgetCard({ frame, item, users, change, strangers, now }: CardP
 
 const Actions = ({ frame, item, change }: Pick<CardProps, "frame" | "item" | "change">) => (
   <footer class="actions">
-    {item.counted_from_ms !== null && (
-      <a href={requestsPath({ from_ms: item.counted_from_ms })}>
-        {isLate(item) ? "Requests since then" : "Requests of this period"}
-      </a>
-    )}
+    <a href={requestsPath({ from_ms: item.counted_from_ms })}>
+      {isLate(item) ? "Requests since then" : "Requests of this period"}
+    </a>
     {change === "remove" && (
       <ConfirmButton
         frame={frame}
@@ -166,11 +164,10 @@ const isLate = ({ counted_from_ms, started_at_ms }: BudgetItem) => counted_from_
 
 /** What is shown in place of amounts. */
 function limitOfEach(item: BudgetItem): string {
-  const { each, holders, limit, per } = item;
-  const whose = per === "session" ? "session" : each;
-  if (whose === undefined && holders === null)
+  const { each, holders, limit } = item;
+  if (each === undefined && holders === null)
     return "It is used up. You share it with others, so what was used is not shown.";
-  return `${amountOf(limit, item)} for each ${whose ?? "member"}${otherLimits(item)}`;
+  return `${amountOf(limit, item)} for each ${each ?? "member"}${otherLimits(item)}`;
 }
 
 const otherLimits = ({ limits = {} }: BudgetItem): string => {

@@ -20,7 +20,7 @@ interface HoldersProps {
 
 /** The highest, and how many there are. */
 export function HighestHolders({ item, holders: { count, items } }: HoldersProps) {
-  if (count === 0) return <NoHolders item={item} />;
+  if (count === 0) return nothingUsed;
   const share = items[0]!.used / items[0]!.limit;
   return (
     <>
@@ -46,13 +46,11 @@ export function HighestHolders({ item, holders: { count, items } }: HoldersProps
   );
 }
 
-const NoHolders = ({ item }: { item: BudgetItem }) => (
-  <p class="soft">{item.per === "session" ? "No session has used it in the last 7 days." : "Nothing is used."}</p>
-);
+const nothingUsed = <p class="soft">Nothing is used.</p>;
 
 /** All of a page. */
 export function HolderTable({ item, holders: { count, items }, now }: HoldersProps & { now: number }) {
-  if (count === 0) return <NoHolders item={item} />;
+  if (count === 0) return nothingUsed;
   return (
     <Table
       class="rows labelled"
@@ -67,9 +65,9 @@ export function HolderTable({ item, holders: { count, items }, now }: HoldersPro
   );
 }
 
-const wordOf = ({ per, each }: BudgetItem) => (per === "session" ? "session" : (each ?? "member"));
+const wordOf = ({ each }: BudgetItem) => each ?? "member";
 
-const titles = { member: "Member", key: "Key", account: "Account", project: "Project", session: "Session" };
+const titles = { member: "Member", key: "Key", account: "Account", project: "Project" };
 
 /** @param share Of the limit, that is used. */
 export const toneOf = ({ warn }: BudgetItem, share: number): "good" | "warn" | "bad" =>
@@ -113,9 +111,8 @@ const Used = ({ item, holder }: CellProps) => (
 );
 
 /** The requests that a holder's amount is made of. */
-function filtersOf(item: BudgetItem, { name, member, session }: HolderItem): Filters {
-  const since = item.started_at_ms === null ? {} : { from_ms: item.started_at_ms };
-  if (session !== null) return { session };
+function filtersOf(item: BudgetItem, { name, member }: HolderItem): Filters {
+  const since = { from_ms: item.started_at_ms };
   if (item.each === "key") return { ...since, key_name: name };
   if (item.each === "account") return { ...since, account_id: name };
   return { ...since, member };
