@@ -32,7 +32,6 @@ const budgetItemSchema = lazy(() =>
       account: z.string().optional(),
       key: z.string().optional(),
       model: z.string().optional(),
-      client: z.string().optional(),
       project: z.string().optional(),
     }),
     each: z.enum(budgetHolders).optional().describe("Who has an amount of their own."),

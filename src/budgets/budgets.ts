@@ -21,8 +21,6 @@ export interface Subject {
   model: string;
   /** Another provider's model, which GitHub does not charge. */
   isProvided?: boolean;
-  /** The client's name, as in the history. */
-  client: string | null;
   /** What the client was working on; missing or null if it names no project. */
   project?: string | null;
 }
@@ -52,9 +50,7 @@ export interface BudgetedMember {
 /** Whether a budget's scope matches a request. */
 export function matchesScope({ scope }: Budget, { member, ...subject }: Subject): boolean {
   const values = { ...subject, member: member?.name ?? null, project: subject.project ?? null };
-  return (["member", "account", "key", "model", "client", "project"] as const).every((name) =>
-    passes(scope[name], values[name]),
-  );
+  return (["member", "account", "key", "model", "project"] as const).every((name) => passes(scope[name], values[name]));
 }
 
 /** @param pattern Undefined for all values. @param value Null matches no pattern. */

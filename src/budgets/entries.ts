@@ -65,18 +65,18 @@ export function entriesFor(budgets: readonly Budget[], subject: Subject, at: num
   });
 }
 
-/** The amounts for which requests of a member may count, with any model and client. */
+/** The amounts for which requests of a member may count, with any model and project. */
 export function entriesOfMember(budgets: readonly Budget[], person: BudgetedMember, at: number): LedgerEntry[] {
   const { member, keys, accounts } = person;
   const subjects = keys.flatMap((key) =>
     [undefined, ...accounts].map((account) => ({
-      ...{ member, key, model: "", client: null },
+      ...{ member, key, model: "" },
       account: account?.id ?? null,
       ...(account && { accountKey: account.key }),
     })),
   );
   return budgets.flatMap((budget) => {
-    const { model: _, client: __, project: ___, ...scope } = budget.scope;
+    const { model: _, project: __, ...scope } = budget.scope;
     const found = subjects.flatMap((subject) => entriesFor([{ ...budget, scope }], subject, at));
     const entries = new Map(found.map(({ holder, key }) => [textOf(key), entryFor(budget, holder, at)]));
     return [...entries.values()];

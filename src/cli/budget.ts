@@ -44,7 +44,7 @@ interface AddOptions
   name: string;
 }
 
-const scopeNames = ["member", "account", "key", "model", "client", "project"] as const;
+const scopeNames = ["member", "account", "key", "model", "project"] as const;
 type BudgetScope = (typeof scopeNames)[number];
 
 /** Through the running server, or in the stored config if none is running. */

@@ -71,7 +71,6 @@ export const budgetSchema = lazy(() =>
           account: pattern(),
           key: pattern(),
           model: pattern(),
-          client: pattern(),
           project: pattern(),
         })
         .partial()

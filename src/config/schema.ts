@@ -175,7 +175,7 @@ export const configSchema = lazy(() =>
         .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "two budgets have the same name")
         .default(defaults.budgets)
         .meta({ title: "Budgets", section: "budgets" })
-        .describe("Limits on what requests may use in a period, by member, account, key, model or client."),
+        .describe("Limits on what requests may use in a period, by member, account, key, model or project."),
       notices: z
         .strictObject({
           webhookUrl: webhookUrl

@@ -97,7 +97,7 @@ export class RequestBudget {
   }
 
   #subject(): Subject {
-    const { keyName, member, target, clientName, hints } = this.#state;
+    const { keyName, member, target, hints } = this.#state;
     return {
       member: this.#guard.memberOf(member),
       account: this.#account?.id ?? null,
@@ -105,7 +105,6 @@ export class RequestBudget {
       key: keyName,
       model: target!.model.id,
       isProvided: target!.provider !== undefined,
-      client: clientName,
       project: hints.project ?? null,
     };
   }

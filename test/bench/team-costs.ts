@@ -18,7 +18,7 @@ import { someQuota } from "../support/quota";
 import { cpuOf } from "./statistics";
 import type { Costs } from "./team-sizes";
 
-const subject = { account: "anna", key: null, model: "gpt-5", client: null };
+const subject = { account: "anna", key: null, model: "gpt-5" };
 const amounts = { nanoCredits: 1e9, premiumUnits: null };
 
 /** In about a minute. */

@@ -15,7 +15,7 @@ const now = Date.UTC(2026, 10, 11, 12);
 
 const budgetOf = (given: object = {}): Budget =>
   budgetSchema().parse({ name: "all", unit: "credits", limit: 10, per: "month", ...given });
-const subject = { account: "octo", key: "ci", model: "gpt-4.1", client: "codex" };
+const subject = { account: "octo", key: "ci", model: "gpt-4.1" };
 const credits = (amount: number | null) => ({
   nanoCredits: amount === null ? null : amount * 1e9,
   premiumUnits: null,

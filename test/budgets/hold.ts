@@ -6,7 +6,7 @@ import { budgetSchema } from "../../src/config/budget-schema";
 const [path = "", steps = "reserve", limit = "100"] = process.argv.slice(2);
 const budget = budgetSchema().parse({ name: "all", unit: "requests", limit: Number(limit), per: "month" });
 const ledger = openLedger(path, { now: Date.now, warn: (sentence) => console.error(sentence) });
-const subject = { account: null, key: null, model: "m", client: null };
+const subject = { account: null, key: null, model: "m" };
 const amounts = { nanoCredits: null, premiumUnits: null };
 const held: string[] = [];
 for (const step of steps.split(",")) {

@@ -29,7 +29,7 @@ function ledgerAt(path = freshPath(), now: () => number = Date.now): LocalLedger
 const budgetOf = (given: object): Budget =>
   budgetSchema().parse({ name: "all", unit: "requests", limit: 10, per: "month", ...given });
 
-const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1", client: "codex" };
+const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1" };
 const nothing: Amounts = { nanoCredits: null, premiumUnits: null };
 
 function reserved(ledger: LocalLedger, budgets: Budget[], amounts = nothing, subject = anybody): Reservation {
@@ -55,10 +55,10 @@ describe("scopes", () => {
     ["a budget of a key does not count those without a key", { key: "anna" }, { key: null }, false],
     ["a budget of a pattern of models counts those that match", { model: "gpt-*" }, {}, true],
     ["a budget of two patterns counts only what matches both", { model: "gpt-*", key: "bert" }, {}, false],
-    ["a budget of an account and of clients counts what matches both", { account: "octo", client: "co*" }, {}, true],
+    ["a budget of an account and of models counts what matches both", { account: "octo", model: "gpt*" }, {}, true],
     ["a budget of a project counts its requests", { project: "web/*" }, { project: "web/shop" }, true],
     ["a budget of a project does not count those without one", { project: "web/*" }, {}, false],
-    ["a budget of any client does not count a request of an unknown one", { client: "*" }, { client: null }, false],
+    ["a budget of any account does not count a request without one", { account: "*" }, { account: null }, false],
   ])("%s", (_, scope, subject, counts) => {
     const ledger = ledgerAt();
     const { reservation } = ledger.reserve([budgetOf({ scope })], { ...anybody, ...subject }, nothing) as {

@@ -113,7 +113,6 @@ const subjects: fc.Arbitrary<Subject> = fc
     member,
     key: member ? `${member.name}/${key}` : key,
     model: "m",
-    client: null,
   }));
 
 let names = 0;

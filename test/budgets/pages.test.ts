@@ -23,7 +23,7 @@ const submit = async (proxy: RunningProxy, path: string, fields: Record<string, 
   });
 };
 
-const subject: Subject = { account: "octo", key: null, model: "gpt-4.1", client: null };
+const subject: Subject = { account: "octo", key: null, model: "gpt-4.1" };
 
 test("a budget is added, shows what is used and when it would end at the rate since then, and is removed", async () => {
   let now = Date.parse("2026-11-06T00:00:00Z");

@@ -37,7 +37,7 @@ const stateOf = (given: Partial<BudgetState> = {}, budget: object = {}): BudgetS
   ...{ budget: budgetOf(budget), holder: null, used: 0, reserved: 0, unknown: 0, startedAt: start, resetsAt: end },
   ...given,
 });
-const subject = { account: null, key: null, model: "gpt-4.1", client: null };
+const subject = { account: null, key: null, model: "gpt-4.1" };
 
 test.each([
   [99, 0, false],
@@ -124,7 +124,7 @@ test("what a member's requests may count for is each amount of their keys and ac
   };
   const ids = (budget: object) => entriesOfMember([budgetOf(budget)], person, now).map(({ key }) => textOf(key));
   expect(ids({})).toEqual([""]);
-  expect(ids({ each: "member", scope: { model: "gpt-*", client: "codex" } })).toEqual(["member/m1"]);
+  expect(ids({ each: "member", scope: { model: "gpt-*", project: "web/*" } })).toEqual(["member/m1"]);
   expect(ids({ each: "key" })).toEqual(["key/m1/laptop", "key/m1/ci"]);
   expect(ids({ each: "account" })).toEqual(["account/company.ghe.com/octo"]);
   expect(ids({ scope: { account: "work" } })).toEqual([]);
@@ -187,7 +187,7 @@ test("a scope holds only for a request of which everything that it names is know
   expect(matches({ key: "*" }, { key: "ci" })).toBe(true);
   expect(matches({ member: "anna" }, { member: { id: "m1", name: "anna" } })).toBe(true);
   expect(matches({ member: "anna" }, { member: null })).toBe(false);
-  expect(matches({ model: "gpt-*", client: "codex" }, { client: "aider" })).toBe(false);
+  expect(matches({ model: "gpt-*", project: "web/*" }, { project: "shop" })).toBe(false);
 });
 
 describe("a request at the limit", () => {

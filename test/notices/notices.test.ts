@@ -36,7 +36,7 @@ function startReceiver(...statuses: number[]) {
   };
 }
 
-const subject: Subject = { account: "octo", key: null, model: "gpt-4.1", client: null };
+const subject: Subject = { account: "octo", key: null, model: "gpt-4.1" };
 
 function spend({ app: { budgets } }: RunningProxy, credits: number) {
   const amounts = { nanoCredits: credits * 1e9, premiumUnits: null };

@@ -114,7 +114,7 @@ describeWithPostgres("a budget for each member", () => {
       leader.lines.concat(other.lines).flatMap((line) => /Budget .*? (?:used up|used)(?=\.)/.exec(line)?.[0] ?? []);
     const spent = new Map<string, number>();
     const spend = async ({ id, name }: { id: string; name: string }, count: number) => {
-      const subject = { key: `${name}/key-1`, account: null, model: "gpt-5-mini", client: null };
+      const subject = { key: `${name}/key-1`, account: null, model: "gpt-5-mini" };
       const amounts = { nanoCredits: null, premiumUnits: null };
       for (let done = 0; done < count; done += 1) {
         const reservation = await other.app.budgets.reserve({ ...subject, member: { id, name } }, amounts);

@@ -200,7 +200,7 @@ function ledger(): CrashStore {
     budgetSchema().parse({ name: each ?? "all", unit: "credits", limit: 100, per: "month", each }),
   );
   const at = (folder: string) => openLedger(join(folder, "budgets.sqlite"), { now: () => noon, warn });
-  const subjectOf = (key: string) => ({ account: "octo", model: "gpt-4.1", key, client: "codex" });
+  const subjectOf = (key: string) => ({ account: "octo", model: "gpt-4.1", key });
   const credits = (amount: number) => ({ nanoCredits: amount * 1e9, premiumUnits: null });
   const keys = ["anna", "ben", "ci"];
   return {

@@ -415,7 +415,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
   describe("the ledger", () => {
     const budgetOf = (given: object): Budget =>
       budgetSchema().parse({ name: "all", unit: "requests", limit: 10, per: "month", ...given });
-    const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1", client: "codex" };
+    const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1" };
     const nothing = { nanoCredits: null, premiumUnits: null };
     const credits = (amount: number) => ({ nanoCredits: amount * 1e9, premiumUnits: null });
     const amountsOf = (budgets: readonly Budget[]) => budgets.map((budget) => entryFor(budget, null, noon));

@@ -1,4 +1,4 @@
-/** Budgets in which each member, key, account or session has an amount of its own, in both kinds of storage. */
+/** Budgets in which each member, key or account has an amount of its own, in both kinds of storage. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -25,7 +25,7 @@ const [anna, ben, other] = ["0001", "0002", "0003"].map((tail) => `00000000-0000
   string,
 ];
 const subjectOf = (given: Partial<Subject> = {}): Subject => ({
-  ...{ account: null, key: null, model: "gpt-4.1", client: null },
+  ...{ account: null, key: null, model: "gpt-4.1" },
   ...given,
 });
 const request = (id: string, name: string, more: Partial<Subject> = {}) =>

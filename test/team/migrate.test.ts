@@ -19,7 +19,7 @@ import { temporaryFolder } from "../support/temporary-folder";
 
 const budget = budgetSchema().parse({ name: "team", unit: "credits", limit: 10, per: "month" });
 const each = budgetSchema().parse({ ...budget, name: "each", each: "member" });
-const subject = { account: "anna", key: null, model: "gpt-5", client: null };
+const subject = { account: "anna", key: null, model: "gpt-5" };
 
 describeWithDatabases("dragoman migrate", (postgres) => {
   const withStores = async <T>(env: Record<string, string>, work: (stores: Stores) => Promise<T>): Promise<T> => {

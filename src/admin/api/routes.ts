@@ -197,7 +197,7 @@ export const adminRoutes: AdminRoute[] = [
   ownerEndpoint({ method: "GET", path: "/api/admin/drift", role: "owner", about: "Names that Copilot sends and dragoman does not know: events, members, values, headers, error codes and model fields. Also what it no longer sends, and which numbers are unknown for it.",
     response: driftListSchema(),
     handle: ({ app }) => driftList(app.drift, app.losses) }),
-  endpoint({ method: "GET", path: "/api/admin/budgets", role: "member", about: "The budgets: limits, what is used and reserved in this period, and when it ends. `holders` are the members, keys, accounts or sessions that have an amount of their own, highest first; `budget`, `limit` and `offset` page through those of one.",
+  endpoint({ method: "GET", path: "/api/admin/budgets", role: "member", about: "The budgets: limits, what is used and reserved in this period, and when it ends. `holders` are the members, keys, accounts or projects that have an amount of their own, highest first; `budget`, `limit` and `offset` page through those of one.",
     query: queries.budgets, response: budgetListSchema,
     handle: async ({ app, query }) => ({ items: await listBudgets(app, query) }) }),
   ownerEndpoint({ method: "POST", path: "/api/admin/budgets", role: "owner", about: "Adds a budget to the config.",

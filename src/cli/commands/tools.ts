@@ -111,7 +111,6 @@ const budgetCommands = [
       account: text("<pattern>", "The accounts"),
       key: text("<pattern>", "The client keys"),
       model: text("<pattern>", "The models"),
-      client: text("<pattern>", "The clients"),
       project: text("<pattern>", "The projects"),
       each: text("<who>", "Give each member, key, account or project its own limit"),
       limitOf: text("<limits>", "Different limits for some, with --each: anna=3000,ben=500"),

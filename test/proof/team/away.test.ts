@@ -25,7 +25,7 @@ import { until } from "../../support/until";
 
 const limit = 500;
 const budget: Budget = budgetSchema().parse({ name: "team", unit: "requests", limit, per: "month" });
-const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1", client: "codex" };
+const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1" };
 const nothing = { nanoCredits: null, premiumUnits: null };
 
 interface World {

@@ -44,21 +44,20 @@ const rounding = 1e-6;
 async function usersInHistory({ history }: Scope, item: BudgetItem): Promise<User[]> {
   const { scope, unit, counted_from_ms: from, holders } = item;
   if (holders !== null) return [];
-  const { member, key, account, model, client, project } = scope;
+  const { member, key, account, model, project } = scope;
   const isPattern = (value: string | undefined) => value?.includes("*") === true;
   const [by, pattern] =
     key !== undefined && !isPattern(key)
       ? (["upstream_model", model ?? "*"] as const)
       : (["key_name", key ?? (member === undefined ? "*" : `${member}/*`)] as const);
   // The statistics are filtered by whole names only, and grouped by one of them.
-  if ([account, client, project, by === "key_name" ? model : undefined].some(isPattern)) return [];
+  if ([account, project, by === "key_name" ? model : undefined].some(isPattern)) return [];
   const exact = (value: string | undefined) => (isPattern(value) ? undefined : value);
   const filters = {
     from_ms: from,
     account_id: account,
     key_name: exact(key),
     upstream_model: exact(model),
-    client_name: client,
     project,
   };
   const { groups } = await history.statistics(filters, [by]);

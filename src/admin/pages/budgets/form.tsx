@@ -14,15 +14,12 @@ const scopeLabels = {
   account: "Account",
   key: "Client key",
   model: "Model",
-  client: "Client",
   project: "Project",
 };
 
 /** What a budget's scope may name. @param hasMembers Whether there are members. */
 export const scopesFor = (hasMembers: boolean) =>
-  (["member", "account", "key", "model", "client", "project"] as const).filter(
-    (name) => hasMembers || name !== "member",
-  );
+  (["member", "account", "key", "model", "project"] as const).filter((name) => hasMembers || name !== "member");
 
 /** @throws ProxyError `invalid_request`. */
 export function readBudget(form: URLSearchParams) {
