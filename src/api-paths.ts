@@ -16,9 +16,6 @@ export const upstreamPaths = {
 /** Continues with a model and a method: `/gemini-2.5-pro:generateContent`. No upstream has it. */
 export const geminiPath = "/v1beta/models";
 
-/** The same for Google's packages with `apiVersion: "v1alpha"`. */
-export const geminiAlphaPath = "/v1alpha/models";
-
 /** Where Google's packages from version 3 on expect the same. OpenAI's and Anthropic's list of models has this path too. */
 export const modelsPath = "/v1/models";
 

@@ -1,5 +1,5 @@
 /** Answers the requests of clients: finds the row of a path in any of its spellings, and what a path without a row comes closest to. */
-import { geminiAlphaPath, geminiPath, modelsPath, telemetryPaths } from "../api-paths";
+import { geminiPath, modelsPath, telemetryPaths } from "../api-paths";
 import type { Server } from "../app";
 import { type Awaitable, whenKnown } from "../awaitable";
 import { nearestName } from "../edit-distance";
@@ -18,10 +18,7 @@ const isGoogleMethod = (path: string) => path.startsWith(`${geminiPath}/:model:`
 
 /** Base URLs may lack the `/v1`. For messages it may be there twice: Claude Code would blame the model for the 404. */
 const spellings = (path: string) => {
-  if (path.startsWith(geminiPath))
-    return [geminiPath, geminiAlphaPath, ...(isGoogleMethod(path) ? [modelsPath] : [])].map((base) =>
-      path.replace(geminiPath, base),
-    );
+  if (path.startsWith(geminiPath)) return isGoogleMethod(path) ? [path, path.replace(geminiPath, modelsPath)] : [path];
   // Without the `/v1`, one of them would be the path of our own metrics.
   if (!path.startsWith("/v1/") || telemetry.has(path)) return [path];
   const twice = path.startsWith("/v1/messages") ? [`/v1${path}`] : [];
@@ -57,8 +54,6 @@ const spelledRoutes = (): SpelledRoute[] => [
     [
       ["GET", geminiPath],
       ["POST", geminiPath],
-      ["GET", geminiAlphaPath],
-      ["POST", geminiAlphaPath],
       ["POST", modelsPath],
     ] as const
   ).map(

@@ -13,8 +13,6 @@ import {
 } from "../api-paths";
 import type { Scope, Server } from "../app";
 import type { Awaitable } from "../awaitable";
-import { openaiEmbeddings } from "../dialects/embeddings";
-import { batchEmbedContents, embedContent } from "../dialects/gemini/embeddings";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { type Endpoint, endpointsOf, readClientQuery } from "../endpoint";
 import { ProxyError } from "../errors";
@@ -182,7 +180,7 @@ export const routes: ClientRoute[] = [
     handle: ({ app, request, caller }) => countTokens(app, request, caller, "messages") }),
   endpoint({ method: "POST", path: embeddingsPaths.client, access: models, dialect: "chat", about: "Embeddings of a text or an array of texts, as floats or base64.",
     reads: embeddingsBody, response: () => z.looseObject({}), errors: upstreamErrors, reference: references.embeddings,
-    handle: ({ app, request, caller }) => embed(app, request, caller, openaiEmbeddings) }),
+    handle: ({ app, request, caller }) => embed(app, request, caller) }),
   endpoint({ method: "GET", path: modelsPath, access: models, dialect: "chat", about: "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` if the upstream does not answer and this is its last list. Google's clients get Google's format; Claude Code gets names that it takes, and Codex its own form.",
     query: modelsQuery, response: modelListSchema, errors: upstreamErrors,
     handle: ({ app, request, caller, query }) => isGoogleClient(request) ? listGoogleModels(app, caller.key, readClientQuery(request.url, googleModelsQuery())) : listModels(app, request, caller.key, query) }),
@@ -207,12 +205,6 @@ export const routes: ClientRoute[] = [
   endpoint({ method: "POST", path: `${geminiPath}/:model:countTokens`, access: googleModels, dialect: "gemini", about: "Input tokens of contents, or of a whole request: with the factor learned for the model, or estimated; `x-token-count` says which.",
     reads: googleBody, response: googleCountSchema,
     handle: ({ app, request, caller, params: { model } }) => countTokens(app, request, caller, "gemini", { model }) }),
-  endpoint({ method: "POST", path: `${geminiPath}/:model:embedContent`, access: googleModels, dialect: "gemini", about: "The embedding of one content in Google's format.",
-    reads: googleBody, response: () => z.looseObject({}), errors: ["not_found", ...upstreamErrors],
-    handle: ({ app, request, caller, params: { model } }) => embed(app, request, caller, embedContent, { model }) }),
-  endpoint({ method: "POST", path: `${geminiPath}/:model:batchEmbedContents`, access: googleModels, dialect: "gemini", about: "The embeddings of several contents in Google's format.",
-    reads: googleBody, response: () => z.looseObject({}), errors: ["not_found", ...upstreamErrors],
-    handle: ({ app, request, caller, params: { model } }) => embed(app, request, caller, batchEmbedContents, { model }) }),
   endpoint({ method: "GET", path: geminiPath, access: googleModels, dialect: "gemini", about: "The models your accounts can use now, in Google's format.",
     query: googleModelsQuery, response: googleModelListSchema, errors: upstreamErrors,
     handle: ({ app, caller, query }) => listGoogleModels(app, caller.key, query) }),

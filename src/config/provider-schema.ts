@@ -22,7 +22,6 @@ export const ownSegments: ReadonlySet<string> = new Set([
   "health",
   "metrics",
   "assets",
-  "v1alpha",
   "v1beta",
   "wait",
   "oauth",

@@ -1,28 +1,16 @@
-/** Embeddings: clients' formats, of which OpenAI's is here, and the upstream's, which is OpenAI's too. */
+/** Embeddings in OpenAI's format: the client's, and the upstream's. */
 
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
-import type { ClientDialect, JsonObject } from "./hub/conversation";
+import type { JsonObject } from "./hub/conversation";
 import { countIn, refuse } from "./hub/json";
 
-export interface EmbeddingsRequest {
+interface EmbeddingsRequest {
   texts: string[];
   /** The client wants base64 vectors instead of lists of numbers. */
   base64: boolean;
   /** The requested length of the vectors; validated by the upstream. */
   dimensions: unknown;
-  /** Fields that the upstream does not have. */
-  dropped?: string[];
-}
-
-/** How clients of one API write embeddings. */
-export interface EmbeddingsFormat {
-  /** The dialect of its errors. */
-  errors: ClientDialect;
-  /** @throws ProxyError `invalid_request` naming the field that cannot be read. */
-  decodeRequest(body: JsonObject): EmbeddingsRequest;
-  /** @param model The model id that the client sent. */
-  encodeReply(model: string, embeddings: Embeddings, request: EmbeddingsRequest): JsonObject;
 }
 
 export interface Embeddings {
@@ -32,24 +20,28 @@ export interface Embeddings {
   tokens: number;
 }
 
-export const openaiEmbeddings: EmbeddingsFormat = {
-  errors: "chat",
-  decodeRequest: ({ input, encoding_format, dimensions }) => ({
-    texts: readInput(input),
-    base64: readFormat(encoding_format) === "base64",
-    dimensions,
-  }),
-  encodeReply: (model, { vectors, tokens }, { base64 }) => ({
-    object: "list",
-    data: vectors.map((vector, index) => ({
-      object: "embedding",
-      index,
-      embedding: base64 ? toBase64(vector) : vector,
-    })),
-    model,
-    usage: { prompt_tokens: tokens, total_tokens: tokens },
-  }),
-};
+/** @throws ProxyError `invalid_request` naming the field that cannot be read. */
+export const decodeEmbeddingsRequest = ({ input, encoding_format, dimensions }: JsonObject): EmbeddingsRequest => ({
+  texts: readInput(input),
+  base64: readFormat(encoding_format) === "base64",
+  dimensions,
+});
+
+/** @param model The model id that the client sent. */
+export const encodeEmbeddings = (
+  model: string,
+  { vectors, tokens }: Embeddings,
+  { base64 }: Pick<EmbeddingsRequest, "base64">,
+): JsonObject => ({
+  object: "list",
+  data: vectors.map((vector, index) => ({
+    object: "embedding",
+    index,
+    embedding: base64 ? toBase64(vector) : vector,
+  })),
+  model,
+  usage: { prompt_tokens: tokens, total_tokens: tokens },
+});
 
 function readInput(input: unknown): string[] {
   const texts = typeof input === "string" ? [input] : input;

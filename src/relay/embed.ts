@@ -2,15 +2,16 @@
 import type { Scope } from "../app";
 import {
   decodeEmbeddings,
+  decodeEmbeddingsRequest,
   type Embeddings,
-  type EmbeddingsFormat,
+  encodeEmbeddings,
   encodeEmbeddingsRequest,
 } from "../dialects/embeddings";
 import type { KeyedCaller } from "../keys/client-keys";
 import { inOnePiece } from "../net/in/request-body";
 import { type CallResponse, readText } from "../net/out/body";
 import { withoutRefused } from "./body-remedies";
-import { type AddressMembers, readIncoming } from "./incoming";
+import { readIncoming } from "./incoming";
 import { openRequest, type RunningRequest } from "./running-request";
 import { send } from "./send";
 import { chooseEmbeddingsTarget, type Target, whoOf } from "./target";
@@ -19,27 +20,17 @@ import { chooseEmbeddingsTarget, type Target, whoOf } from "./target";
 const defaultBatchSize = 256;
 const maxAnswerBytes = 64 * 1024 * 1024;
 
-/**
- * @param inAddress For a format whose address names the model.
- * @throws ProxyError for the server to send in the client's format; its row is written.
- */
-export async function embed(
-  parts: Scope,
-  request: Request,
-  caller: KeyedCaller,
-  format: EmbeddingsFormat,
-  inAddress?: AddressMembers,
-): Promise<Response> {
-  const running = openRequest(parts, request, caller, "embeddings", format.errors);
+/** @throws ProxyError for the server to send; its row is written. */
+export async function embed(parts: Scope, request: Request, caller: KeyedCaller): Promise<Response> {
+  const running = openRequest(parts, request, caller, "embeddings");
   const { record } = running;
   try {
-    const incoming = await readIncoming(request, undefined, inAddress, running.held);
+    const incoming = await readIncoming(request, undefined, undefined, running.held);
     caller.connection.keepOpen();
     record.setRequest(incoming);
-    const asked = format.decodeRequest(incoming.body);
+    const asked = decodeEmbeddingsRequest(incoming.body);
     const { texts, dimensions } = asked;
-    record.addChanges(asked);
-    const target = await chooseEmbeddingsTarget(parts, incoming.model, format.errors, caller.key);
+    const target = await chooseEmbeddingsTarget(parts, incoming.model, caller.key);
     record.setTarget(target, { initiator: "agent", reason: "embeddings are not a turn", vision: false });
 
     const all: Embeddings = { vectors: [], tokens: 0 };
@@ -51,7 +42,7 @@ export async function embed(
       record.addUsage({ input: all.tokens, output: 0 });
     }
     running.end(200);
-    return await running.budget.addTo(Response.json(format.encodeReply(incoming.model, all, asked)));
+    return await running.budget.addTo(Response.json(encodeEmbeddings(incoming.model, all, asked)));
   } catch (thrown) {
     throw running.fail(thrown);
   }

@@ -37,7 +37,6 @@ import { type Progress, RequestRecord } from "./request-record";
 import { requireRoomFor } from "./running-limits";
 
 /**
- * @param errors The dialect in which the client gets errors.
  * @throws ProxyError 503 when too many requests run already, 429 when too many of the member's do; that request gets no row.
  */
 export function openRequest(
@@ -45,13 +44,12 @@ export function openRequest(
   request: Request,
   { requestId, key, connection }: Pick<KeyedCaller, "requestId" | "key" | "connection">,
   dialect: ClientDialect | "embeddings",
-  errors: ClientDialect = dialect === "embeddings" ? "chat" : dialect,
 ): RunningRequest {
   requireRoomFor(key?.member ?? null, parts.inFlight);
   const path = `${connection.isSocket ? "ws:" : ""}${pathOfUrl(request.url)}`;
   const hints = hintsIn(request.headers);
   const identity = { requestId, path, keyName: key?.name ?? null, member: key?.member ?? null, hints };
-  const running = new RunningRequest(parts, request, identity, dialect, errors);
+  const running = new RunningRequest(parts, request, identity, dialect);
   for (const fixup of connection.fixups ?? []) running.record.addFixup(fixup);
   parts.inFlight.begin(requestId, running);
   return running;
@@ -74,6 +72,7 @@ export class RunningRequest implements InFlightHandle, Progress {
   readonly held: HeldBytes;
   readonly #parts: Scope;
   readonly #request: ClientRequest;
+  /** The dialect in which the client gets errors. */
   readonly #errors: ClientDialect;
   readonly #state: RequestState;
   readonly #openedAt = performance.now();
@@ -90,14 +89,13 @@ export class RunningRequest implements InFlightHandle, Progress {
     request: ClientRequest,
     identity: Pick<RequestState, "requestId" | "path" | "keyName" | "member" | "parentId" | "session" | "hints">,
     dialect: RequestState["clientDialect"],
-    errors: ClientDialect,
     parent?: ExchangeTrace,
   ) {
     this.requestId = identity.requestId;
     this.member = identity.member;
     this.held = parts.heldBodies.of(identity.member);
     this.#parts = parts;
-    this.#errors = errors;
+    this.#errors = dialect === "embeddings" ? "chat" : dialect;
     this.#request = request;
     this.#state = {
       ...identity,
@@ -141,7 +139,7 @@ export class RunningRequest implements InFlightHandle, Progress {
     const path = "web_search";
     const identity = { requestId: childId, keyName, member, path, parentId: requestId, session, hints };
     const request = { method, headers, signal: this.controller.signal };
-    const child = new RunningRequest(this.#parts, request, identity, clientDialect, this.#errors, this.record.trace);
+    const child = new RunningRequest(this.#parts, request, identity, clientDialect, this.record.trace);
     this.#parts.inFlight.begin(child.requestId, child);
     return child;
   }

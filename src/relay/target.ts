@@ -151,13 +151,8 @@ function chatTarget({ model, upstreamModel, provider }: NamedModel, client: Clie
 }
 
 /** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or is not an embeddings model; `permission`. */
-export async function chooseEmbeddingsTarget(
-  parts: Scope,
-  name: string,
-  client: ClientDialect,
-  key: ClientKey | undefined,
-): Promise<Target> {
-  const { model, upstreamModel, provider } = await findUsable(parts, { name, client, key });
+export async function chooseEmbeddingsTarget(parts: Scope, name: string, key: ClientKey | undefined): Promise<Target> {
+  const { model, upstreamModel, provider } = await findUsable(parts, { name, client: "chat", key });
   // The messages dialect has no embeddings. Of other providers' models the kind may be only a guess.
   if (!(provider ? provider.dialect !== "messages" : model.kind === "embeddings"))
     throw new ProxyError("invalid_request", `\`${model.id}\` is not an embeddings model.`, { param: "model" });

@@ -34,7 +34,7 @@ test.each([
   ["/v1/messages/nothing", "messages"],
   ["/prov/v1/nothing", "messages"],
   ["/v1beta/nothing", "gemini"],
-  ["/v1alpha/models/vendor/x:sing", "gemini"],
+  ["/v1beta/models/vendor/x:sing", "gemini"],
   ["/v1/models/x:sing", "gemini"],
   ["/v1/nothing", "openai"],
   ["/responses/nothing", "openai"],

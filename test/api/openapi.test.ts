@@ -119,13 +119,6 @@ const calls: [endpoint: string, status: number, address?: string, body?: object]
     { contents: [content] },
   ],
   ["POST /v1beta/models/:model:countTokens", 200, gemini("countTokens"), { contents: [content] }],
-  ["POST /v1beta/models/:model:embedContent", 200, gemini("embedContent", "text-embedding-3-small"), { content }],
-  [
-    "POST /v1beta/models/:model:batchEmbedContents",
-    200,
-    gemini("batchEmbedContents", "text-embedding-3-small"),
-    { requests: [{ content }] },
-  ],
   ["GET /v1beta/models", 200, "/v1beta/models?pageSize=2"],
   ["GET /v1beta/models/:model", 200, "/v1beta/models/gpt-5-mini"],
   ["GET /v1beta/models/:model", 404, "/v1beta/models/none"],

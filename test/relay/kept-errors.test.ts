@@ -399,9 +399,6 @@ describe("nothing that was planted in a request is kept of its failure", () => {
       ...models.flatMap(([model]) =>
         [...extended(google)].map((body) => [`/v1beta/models/${model}:generateContent`, body] as [string, unknown]),
       ),
-      ...[...extended({ content: { parts: [{ text: "Hi" }] } })].map(
-        (body) => ["/v1beta/models/text-embedding-3-small:embedContent", body] as [string, unknown],
-      ),
       ["/v1/chat/completions", { model: "claude-sonnet-4.6", messages: [{ role: "user", content: [file] }] }],
     ];
     expect(asked.length).toBeGreaterThan(200);

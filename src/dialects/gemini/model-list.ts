@@ -13,10 +13,8 @@ interface GoogleModelFacts {
   thinks: boolean;
 }
 
-const methods = {
-  chat: ["generateContent", "streamGenerateContent", "countTokens"],
-  embeddings: ["embedContent", "batchEmbedContents"],
-};
+/** Embeddings are not served in Google's format. */
+const methods = { chat: ["generateContent", "streamGenerateContent", "countTokens"], embeddings: [] };
 
 export const encodeModel = ({ id, name, kind, prompt, output, thinks }: GoogleModelFacts): JsonObject =>
   omitUndefined({

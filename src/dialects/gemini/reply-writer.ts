@@ -9,7 +9,6 @@ import type { Block, BlockEnd, ReplyError, ReplyEvent, StopReason, Usage } from 
 import { type Finish, FrameWriter, gatheredReply } from "../hub/reply-writing";
 import { inputObject, isCompleteInput } from "../hub/tool-input";
 import { streamError } from "./errors";
-import { Grounding } from "./grounding";
 import { encodeSignature } from "./signature";
 import { type StreamForm, streamForm } from "./stream-form";
 import { encodeUsage } from "./usage";
@@ -30,7 +29,6 @@ const finishReasons: Record<StopReason, string> = {
 export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
   const parts: JsonObject[] = [];
   const writer = partWriter(conversation);
-  const grounding = Grounding.for(conversation);
   const { id, usage, blocks, finish } = gatheredReply(events);
   const isCut = isCutCall(finish);
   let isMalformed = false;
@@ -38,12 +36,10 @@ export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversa
     if (block.kind === "tool-call" && (!isWhole(block, text) || (isCut && at === blocks.length - 1)))
       isMalformed ||= !isCut;
     else parts.push(...writer.whole(block, text, end.signature));
-    grounding?.block(block);
-    if (block.kind === "text") grounding?.text(text, end.citations ?? []);
   });
   const last = writer.last();
   if (last || parts.length === 0) parts.push(last ?? { text: "" });
-  const ending = finish && endingOf(finish, usage, grounding, isMalformed);
+  const ending = finish && endingOf(finish, usage, isMalformed);
   return responseOf(conversation, id || randomId(), parts, ending);
 }
 
@@ -63,16 +59,10 @@ function responseOf(
   });
 }
 
-function endingOf(
-  { reason, explanation }: Finish,
-  usage: Partial<Usage>,
-  grounding: Grounding | undefined,
-  isMalformed: boolean,
-) {
+function endingOf({ reason, explanation }: Finish, usage: Partial<Usage>, isMalformed: boolean) {
   const candidate = omitUndefined({
     finishReason: isMalformed ? "MALFORMED_FUNCTION_CALL" : finishReasons[reason],
     finishMessage: explanation,
-    groundingMetadata: grounding?.metadata(),
   });
   return { candidate, usageMetadata: encodeUsage(usage) };
 }
@@ -135,11 +125,10 @@ export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
 
 class StreamWriter extends FrameWriter {
   private readonly parts: ReturnType<typeof partWriter>;
-  private readonly grounding: Grounding | undefined;
   private id = "";
   private block: Block | undefined;
-  /** The text of the open block: a call is written whole, and citations refer to places in a text. */
-  private text = "";
+  /** The input of the open call, which is written whole. */
+  private input = "";
   /** A call that has ended waits for what follows: before an error, or at the output limit, it may be incomplete. */
   private heldCall: { block: CallBlock; input: string } | undefined;
   /** A call was left out although the reply was not cut. */
@@ -154,7 +143,6 @@ class StreamWriter extends FrameWriter {
   ) {
     super(conversation, next);
     this.parts = partWriter(conversation);
-    this.grounding = Grounding.for(conversation);
   }
 
   override push(event: ReplyEvent) {
@@ -177,8 +165,7 @@ class StreamWriter extends FrameWriter {
 
   protected openBlock(block: Block) {
     this.block = block;
-    this.text = "";
-    this.grounding?.block(block);
+    this.input = "";
     const before = block.kind === "thinking" ? this.parts.last() : undefined;
     if (before) this.write([before]);
     this.frameOf = undefined;
@@ -186,9 +173,8 @@ class StreamWriter extends FrameWriter {
 
   protected addText(text: string) {
     const { block } = this;
-    if (block?.kind === "tool-call" || this.grounding) this.text += text;
-    if (block?.kind === "tool-call") return;
-    if (this.frameOf) this.next.push(this.form.frame(this.frameOf(text)));
+    if (block?.kind === "tool-call") this.input += text;
+    else if (this.frameOf) this.next.push(this.form.frame(this.frameOf(text)));
     else if (block?.kind === "text") {
       this.write([{ text, ...this.parts.take() }]);
       this.frameOf = writeDeltas(undefined, this.response([{ text: textPlace }]));
@@ -198,10 +184,9 @@ class StreamWriter extends FrameWriter {
     }
   }
 
-  protected closeBlock({ signature, citations = [] }: BlockEnd) {
-    const { block } = this;
-    if (block?.kind === "text") this.grounding?.text(this.text, citations);
-    if (block?.kind === "tool-call") this.heldCall = { block, input: this.text };
+  protected closeBlock({ signature }: BlockEnd) {
+    const { block, input } = this;
+    if (block?.kind === "tool-call") this.heldCall = { block, input };
     else if (block?.kind === "thinking") this.parts.hold(signature);
     this.block = undefined;
   }
@@ -215,7 +200,7 @@ class StreamWriter extends FrameWriter {
 
   protected finish(event: Finish) {
     const last = this.parts.last() ?? { text: "" };
-    const ending = endingOf(event, this.usage, this.grounding, this.isMalformed);
+    const ending = endingOf(event, this.usage, this.isMalformed);
     this.next.push(this.form.last(responseOf(this.conversation, this.id, [last], ending)));
   }
 

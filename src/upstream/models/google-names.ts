@@ -11,19 +11,14 @@ const lines: readonly { asked: RegExp; listed: readonly RegExp[] }[] = [
   { asked: /^gemini-(?:[\d.]+-)?pro\b/, listed: [/^gemini-.*pro/] },
 ];
 
-const embeddingsNames = /^(?:gemini-embedding-|text-embedding-0|embedding-0)/;
-
 /**
  * The listed model that stands for Google's name, as an alias: the newest of the same line. Empty if the name is none of
  * Google's, or no such model is listed.
  */
 export function googleAliases(name: string, models: readonly Model[]): Record<string, string> {
-  const id = (embeddingsNames.test(name) ? embeddingsModel(models) : undefined) ?? newest(name, models);
+  const id = newest(name, models);
   return id === undefined ? {} : { [name]: id };
 }
-
-const embeddingsModel = (models: readonly Model[]): string | undefined =>
-  models.find(({ kind, enabled }) => kind === "embeddings" && enabled)?.id;
 
 function newest(name: string, models: readonly Model[]): string | undefined {
   const listed = models.filter(({ enabled, dialects }) => enabled && dialects.length > 0).map(({ id }) => id);
