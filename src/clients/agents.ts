@@ -2,7 +2,7 @@
 import { isObject } from "../json";
 import { claudeCodeName, codexName, opencodeName } from "./agent-names";
 import { anthropicId } from "./claude-code-names";
-import { type Client, destinationsAt, known, noKey, nothing, type Switch, windowOf } from "./client";
+import { type Client, destinationsAt, known, noKey, nothing, type Switch, windowOf, yamlFile } from "./client";
 import { settingAt } from "./edit";
 import { codexProfile, locations } from "./locate";
 import { type ClientModel, dialectOf, withModel } from "./models";
@@ -318,16 +318,12 @@ const geminiCli: Client = {
   },
 };
 
+/** aider's “Config with .env” (2026-11): each option is also a key of the file, and a variable whose name begins with AIDER_. */
 const aider: Client = {
   name: "aider",
   speaks: "chat",
   dialect: "chat",
   known: /^(?:aider|litellm)/i,
-  file: {
-    format: "yaml",
-    locate: locations.aider,
-    destinations: (settings) => [{ address: settings["openai-api-base"], keyAt: ["openai-api-key"] }],
-  },
   setUp({ url, key = noKey, models, model = models.claude }) {
     const settings = {
       "openai-api-base": `${url}/v1`,
@@ -336,12 +332,17 @@ const aider: Client = {
       "weak-model": `openai/${models.small.id}`,
       "show-model-warnings": false,
     };
+    const variables = Object.entries(settings).map(([name, value]) => [
+      `AIDER_${name.toUpperCase().replaceAll("-", "_")}`,
+      String(value),
+    ]);
     return {
-      ...nothing,
       model,
-      edits: Object.entries(settings).map(([name, value]) => ({ path: [name], value })),
+      edits: [],
+      variables: Object.fromEntries(variables),
+      programs: [yamlFile("~/.aider.conf.yml", settings)],
       command: "aider",
-      note: "A .aider.conf.yml in the project takes precedence over the one in your home folder. aider does not know the limits of these models and would warn about that at each start, so these warnings are turned off.",
+      note: "The variables or the file: one of them is enough. A .aider.conf.yml in the project takes precedence over the one in your home folder. aider does not know the limits of these models and would warn about that at each start, so these warnings are turned off.",
     };
   },
 };

@@ -28,7 +28,7 @@ export interface ClientSetup {
   edits: readonly Edit[];
   /** Environment variables: an alternative to the file, or all settings if the client has no file. */
   variables: Record<string, string>;
-  /** Code for programs, and commands for shells. */
+  /** Code for programs, commands for shells, and files that `connect` does not write. */
   programs: readonly Snippet[];
   /** The command to run afterwards. */
   command?: string;
@@ -48,7 +48,7 @@ export interface Switch {
 }
 
 export interface Snippet {
-  /** The name of a file, a shell or a language. */
+  /** The name of a file, with its path from `~`, or of a shell or a language. */
   name: string;
   text: string;
   /** Only for shells. */
@@ -126,6 +126,12 @@ export const known = <T extends Record<string, unknown>>(record: T): Record<stri
 
 /** The environment of a client that needs only its file. */
 export const nothing = { variables: {}, programs: [] };
+
+/** A YAML file for a person to make or to add to: `connect` does not write it. @param name Its path, from `~`. */
+export const yamlFile = (name: string, settings: object): Snippet => ({
+  name,
+  text: Bun.YAML.stringify(settings, null, 2),
+});
 
 /** The values of a record or a list. */
 export const each = (value: unknown): unknown[] => namedIn(value).map(([, item]) => item);

@@ -1,7 +1,7 @@
 /** Editors and agents in editors, with their settings files. */
 import { isObject } from "../json";
-import { type Client, type Connection, destinationsAt, each, known, noKey, nothing, windowOf } from "./client";
-import { type Edit, settingAt } from "./edit";
+import { type Client, type Connection, each, known, noKey, nothing, windowOf, yamlFile } from "./client";
+import { settingAt } from "./edit";
 import { locations } from "./locate";
 import { type ClientModel, serves, withModel } from "./models";
 
@@ -52,21 +52,18 @@ const cline: Client = {
   },
 };
 
-function continueModel(name: string, model: ClientModel, { url, key = noKey }: Connection): Edit {
-  return {
-    path: ["models", { name }],
-    value: known({
-      name,
-      provider: serves(model, "messages") ? "anthropic" : "openai",
-      model: model.id,
-      apiBase: `${url}/v1`,
-      apiKey: key,
-      roles: ["chat", "edit", "apply"],
-      capabilities: model.vision ? ["tool_use", "image_input"] : ["tool_use"],
-      defaultCompletionOptions:
-        windowOf(model) === undefined ? undefined : known({ contextLength: windowOf(model), maxTokens: model.output }),
-    }),
-  };
+function continueModel(name: string, model: ClientModel, { url, key = noKey }: Connection) {
+  return known({
+    name,
+    provider: serves(model, "messages") ? "anthropic" : "openai",
+    model: model.id,
+    apiBase: `${url}/v1`,
+    apiKey: key,
+    roles: ["chat", "edit", "apply"],
+    capabilities: model.vision ? ["tool_use", "image_input"] : ["tool_use"],
+    defaultCompletionOptions:
+      windowOf(model) === undefined ? undefined : known({ contextLength: windowOf(model), maxTokens: model.output }),
+  });
 }
 
 const continueDev: Client = {
@@ -74,32 +71,21 @@ const continueDev: Client = {
   speaks: "messages, responses, chat",
   dialect: "chat",
   known: /^continue/i,
-  file: {
-    format: "yaml",
-    locate: locations.continue,
-    destinations: (settings) => destinationsAt(settings, ["models"], ["apiBase"], ["apiKey"]),
-    caveats: ({ models }, isHere) => {
-      const [first] = each(models);
-      if (first === undefined || isHere(settingAt(first, ["apiBase"]))) return [];
-      const name = String(settingAt(first, ["name"]) ?? "without a name");
-      const says = `\`cn\` uses the first model in it, which is “${name}”: choose “dragoman” with /model, or move it to the top`;
-      return [{ says, overrides: false }];
-    },
-  },
   setUp(place) {
     const { models, model = models.claude } = place;
+    const settings = {
+      name: "Local Config",
+      version: "1.0.0",
+      schema: "v1",
+      models: [continueModel("dragoman", model, place), continueModel("dragoman small", models.small, place)],
+    };
     return {
       ...nothing,
       model,
-      edits: [
-        { path: ["name"], value: "Local Config", unlessSet: true },
-        { path: ["version"], value: "1.0.0", unlessSet: true },
-        { path: ["schema"], value: "v1", unlessSet: true },
-        continueModel("dragoman", model, place),
-        continueModel("dragoman small", models.small, place),
-      ],
+      edits: [],
+      programs: [yamlFile("~/.continue/config.yaml", settings)],
       command: "cn",
-      note: "In the editor, the models appear in the list as “dragoman” and “dragoman small”; `cn` uses the first of the list.",
+      note: "If the file is there already, add the two models to its list `models`, the one that `cn` is to use first. CONTINUE_GLOBAL_DIR names another folder than ~/.continue. With this file, Continue no longer reads a config.json beside it: move over what you have there first. In the editor, the models appear in the list as “dragoman” and “dragoman small”.",
     };
   },
 };

@@ -6,7 +6,6 @@ import { editDotenv, parseDotenv } from "./dotenv-text";
 import { type Edit, isNamed, type Path, SettingsFault, settingAt } from "./edit";
 import { editJson, parseJsonc } from "./json-text";
 import { editToml, parseToml } from "./toml-text";
-import { editYaml, parseYaml } from "./yaml-text";
 
 export type SettingsFormat = keyof typeof formats;
 
@@ -36,7 +35,6 @@ const formats = {
   json: { parse: parseJsonc, edit: editJson },
   "json-list": jsonList,
   toml: { parse: parseToml, edit: editToml },
-  yaml: { parse: parseYaml, edit: editYaml },
   env: { parse: parseDotenv, edit: editDotenv },
 } satisfies Record<string, Language>;
 

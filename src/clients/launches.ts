@@ -1,6 +1,5 @@
 /** How a tool is started with dragoman's settings for one process: nothing is written into its own files. */
 import { type ClientSetup, noKey, variablesBeside } from "./client";
-import { settingAt } from "./edit";
 import { withEdits } from "./formats";
 import { type ClientId, clientOf } from "./index";
 
@@ -49,10 +48,6 @@ const launchers: Partial<Record<ClientId, Launcher>> = {
     const path = file("settings.json", JSON.stringify(settings));
     return { command: ["gemini"], env: { ...setup.variables, GEMINI_CLI_SYSTEM_SETTINGS_PATH: path } };
   },
-  aider: (setup, _, key) => ({
-    command: ["aider", "--model", String(settingAt(settingsOf(setup), ["model"]))],
-    env: { OPENAI_API_BASE: String(settingAt(settingsOf(setup), ["openai-api-base"])), OPENAI_API_KEY: key },
-  }),
 };
 
 /** Whether a tool takes its settings from anywhere but its own file. */

@@ -28,7 +28,6 @@ function appData(around: Surroundings): string {
 
 const claude = folder("CLAUDE_CONFIG_DIR", ".claude");
 const codex = folder("CODEX_HOME", ".codex");
-const continued = folder("CONTINUE_GLOBAL_DIR", ".continue");
 const gemini = ({ home, env }: Surroundings) => join(folder("GEMINI_CLI_HOME")({ home, env }), ".gemini");
 const qwen = folder("QWEN_HOME", ".qwen");
 const pi = folder("PI_CODING_AGENT_DIR", ".pi", "agent");
@@ -64,7 +63,6 @@ export const locations = {
     return join(places.find((place) => existsSync(place)) ?? places[0]!, "chatLanguageModels.json");
   },
   cline: ({ home }: Surroundings) => join(home, ".cline", "data", "settings", "providers.json"),
-  continue: (around: Surroundings) => join(continued(around), "config.yaml"),
   zed: (around: Surroundings) => {
     const { env, platform = process.platform } = around;
     if (platform === "win32" && env.APPDATA) return join(env.APPDATA, "Zed", "settings.json");
@@ -79,6 +77,5 @@ export const locations = {
     return join(named && isAbsolute(named) ? named : usual, "crush.json");
   },
   "qwen-code": (around: Surroundings) => join(qwen(around), "settings.json"),
-  aider: ({ home }: Surroundings) => join(home, ".aider.conf.yml"),
   pi: (around: Surroundings) => join(pi(around), "models.json"),
 } satisfies Record<string, (around: Surroundings, folder: string, name: string) => string>;

@@ -11,7 +11,7 @@ import { atTerminal } from "../support/terminal";
 import { scriptedGithub } from "./bench";
 
 const start = ["start", "--json", "--port", "0"];
-const tools = ["claude-code", "codex", "opencode", "gemini-cli", "continue"] as const satisfies ClientId[];
+const tools = ["claude-code", "codex", "opencode", "gemini-cli", "crush"] as const satisfies ClientId[];
 
 /** A server with an account, and a person's home on the same machine. */
 async function machine(config: object = {}) {
@@ -61,7 +61,7 @@ test("after `key add` with five connected tools, each gets a key of its own, all
 
   const asked = await own.ended("key", "add", "laptop");
   expect(asked.stdout).toMatch(/^drg_[\w-]{43}\n$/);
-  expect(asked.stderr).toContain("need a key now: Claude Code, Codex, opencode, Gemini CLI, Continue.");
+  expect(asked.stderr).toContain("need a key now: Claude Code, Codex, opencode, Gemini CLI, Crush.");
   expect(asked.stderr).toContain("`dragoman connect codex --write` makes one");
   expect(new Set(await own.statuses(tools))).toEqual(new Set([401]));
   const refused = await own.ended("doctor");
@@ -127,11 +127,11 @@ test("where keys are asked for, `connect --write` makes one named after the tool
   expect(own.keysOf("codex")).toEqual(["a-key-of-the-owner-0001"]);
 
   // A file that cannot be written leaves no key behind that nobody has.
-  mkdirSync(dirname(own.path("aider")), { recursive: true });
-  writeFileSync(own.path("aider"), "a: 1\n");
-  chmodSync(own.path("aider"), 0o444);
-  expect((await own.ended("connect", "aider", "--write")).code).toBe(1);
-  expect(await own.names()).not.toContain("aider");
+  mkdirSync(dirname(own.path("crush")), { recursive: true });
+  writeFileSync(own.path("crush"), "{}\n");
+  chmodSync(own.path("crush"), 0o444);
+  expect((await own.ended("connect", "crush", "--write")).code).toBe(1);
+  expect(await own.names()).not.toContain("crush");
 }, 60_000);
 
 test("usage, models, printing and connecting need no client key on the owner's machine, and say what they cannot know", async () => {

@@ -87,9 +87,7 @@ const settings: Partial<Record<ClientId, string>> = {
   opencode: `{\n    // mine\n    "theme": "system", /* light? */\n    "provider": { "own": { "options": { "apiKey": "sk-of-theirs-0123456789" } } },\n}\n`,
   "gemini-cli": `{\n  // mine\n  "ui": { "theme": "GitHub" },\n  "security": { "auth": { "selectedType": "oauth-personal" } },\n  "model": { "name": "auto" /* before */ },\n}\n`,
   cline: `{"version":1,"lastUsedProvider":"cline","modes":{},"providers":{"cline":{"settings":{"provider":"cline"},"updatedAt":"2026-11-21T12:33:52.346Z","tokenSource":"manual"}}}`,
-  continue: `\uFEFF# mine\nname: Mine\nversion: 0.0.1\nschema: v1\nmodels:\n- name: own # theirs\n  provider: openai\n  model: x\nrules:\n  - be kind\n`,
   zed: `// Zed settings\n{\n  "theme": "One Dark",\n  "agent": {\n    "default_model": { "provider": "zed.dev", "model": "x" }, // before\n    "play_sound": true,\n  },\n}\n`,
-  aider: `## mine\n#model: xxx\ndark-mode: true\nmodel: sonnet # before\n`,
   pi: `{ "providers": {} }\n`,
   vscode: `[\n\t// mine\n\t{\n\t\t"name": "OpenRouter",\n\t\t"vendor": "openrouter",\n\t\t"apiKey": "\${input:chat.lm.secret.1}" /* secret */\n\t},\n]`,
   crush: `{"$schema":"https://charm.land/crush.json","providers":{"ollama":{"base_url":"http://127.0.0.1:1/v1","models":[]}},"options":{"debug":false}}`,
@@ -152,6 +150,42 @@ describe("what is shown", () => {
     expect((await own.connect("anthropic-sdk")).stdout).toContain(`set -gx ANTHROPIC_BASE_URL ${url}\n`);
   });
 
+  test.each<[ClientId, string, object]>([
+    [
+      "continue",
+      "In ~/.continue/config.yaml:",
+      {
+        schema: "v1",
+        models: [
+          { name: "dragoman", model: "gpt-5.4", apiBase: `${url}/v1`, apiKey: key },
+          { name: "dragoman small", apiBase: `${url}/v1`, apiKey: key },
+        ],
+      },
+    ],
+    [
+      "aider",
+      "Or in ~/.aider.conf.yml:",
+      { model: "openai/gpt-5.4", "openai-api-base": `${url}/v1`, "openai-api-key": key, "show-model-warnings": false },
+    ],
+  ])("the settings of %s in YAML, with the place where they go", async (id, place, settings) => {
+    using own = person();
+    const { code, stdout } = await own.connect(id, "--model", "gpt-5.4");
+    const [, printed = ""] = stdout.split(`${place}\n\n`);
+    expect([code, Bun.YAML.parse(printed.split("\n\n")[0]!)]).toMatchObject([0, settings]);
+    expect(readdirSync(own.home)).toEqual([]);
+  });
+
+  test("the same for aider in its own variables", async () => {
+    using own = person();
+    const { stdout } = await own.connect("aider", "--model", "gpt-5.4");
+    for (const line of [
+      "AIDER_MODEL=openai/gpt-5.4",
+      `AIDER_OPENAI_API_BASE=${url}/v1`,
+      "AIDER_SHOW_MODEL_WARNINGS=false",
+    ])
+      expect(stdout).toContain(`export ${line}\n`);
+  });
+
   test("a printed curl line is answered", async () => {
     using own = person();
     const { stdout } = await own.connect("curl");
@@ -164,9 +198,9 @@ describe("what is shown", () => {
   test("whoever can read the file into which the key was put", async () => {
     using own = person();
     own.settle("codex", settings.codex!, 0o644);
-    own.settle("aider", settings.aider!, 0o600);
+    own.settle("pi", settings.pi!, 0o600);
     expect((await own.connect("codex", "--write")).stderr).toMatch(/Others on this machine can read .*chmod 600/);
-    expect((await own.connect("aider", "--write")).stderr).not.toContain("Others on this machine");
+    expect((await own.connect("pi", "--write")).stderr).not.toContain("Others on this machine");
   });
 
   test("the difference, with secrets masked", async () => {
@@ -194,8 +228,9 @@ describe("what is shown", () => {
     expect(code).toBe(0);
     expect(rows.slice(1).map(([id]) => id)).toEqual(clientIds);
     const state = (id: string) => rows.find(([name]) => name === id)!.at(-1);
-    expect([state("aider"), state("codex"), state("zed"), state("pi")]).toEqual([
+    expect([state("crush"), state("aider"), state("codex"), state("zed"), state("pi")]).toEqual([
       "no file yet",
+      "printed only",
       "not connected",
       "cannot be read",
       "connected",
@@ -207,7 +242,6 @@ describe("what is shown", () => {
 test.each<[ClientId, string, string]>([
   ["claude-code", '{"env": {"CLAUDE_CODE_USE_VERTEX": "1"}}', "makes Claude Code use Google Vertex AI"],
   ["codex", 'profile = "work"\n[profiles.work]\nmodel_provider = "openai"\n', "use the provider openai"],
-  ["continue", settings.continue!, "`cn` uses the first model in it, which is “own”"],
 ])("%s is written, and what else in the file keeps it from calling here is said", async (id, before, caveat) => {
   using own = person();
   own.settle(id, before);
@@ -228,7 +262,7 @@ describe("what is refused", () => {
     [["--write"], /Name a client: claude-code,/],
     [["codex", "--shell", "csh"], /--shell must be one of: bash, zsh, fish, powershell, cmd/],
     [["codex", "--model", "claude-sonet-4.6"], /The nearest are `claude-sonnet-4.6`.*`dragoman models`/],
-    [["openai-sdk", "--write"], /has no settings file/],
+    [["aider", "--write"], /writes no file of aider: set the lines above yourself/],
     [["curl", "--undo"], /nothing to undo/],
   ])("dragoman refuses to connect with %j as wrong usage", async (args, sentence) => {
     using own = person();
@@ -273,7 +307,6 @@ describe("what is refused", () => {
   test.each([
     ["codex", "a = 1\n[x\n", "config.toml is not valid TOML at line 2"],
     ["zed", '{\n  "a": 1\n  "b": 2\n}', "settings.json is not valid JSON at line 3"],
-    ["continue", "name: 'x\nb: 1\n", "config.yaml is not valid YAML at line 1"],
     ["pi", new Uint8Array([0x7b, 0xff, 0x7d]), "models.json is not UTF-8 text"],
     ["codex", "model_providers = {}\n[model_providers.x]\n", "config.toml is not valid TOML at line 2"],
     ["claude-code", '{ "env": 1 }', "a value of another type is where ANTHROPIC_BASE_URL belongs"],
@@ -288,11 +321,11 @@ describe("what is refused", () => {
 
   test("a read-only file, which is then unchanged", async () => {
     using own = person();
-    const path = own.settle("aider", settings.aider!, 0o444);
-    const { code, stderr } = await own.connect("aider", "--write");
+    const path = own.settle("pi", settings.pi!, 0o444);
+    const { code, stderr } = await own.connect("pi", "--write");
     expect([code, stderr]).toEqual([1, expect.stringMatching(/is read-only: make it writable \(chmod u\+w/)]);
-    expect(text(path)).toBe(settings.aider!);
-    expect(own.backups("aider")).toEqual([]);
+    expect(text(path)).toBe(settings.pi!);
+    expect(own.backups("pi")).toEqual([]);
   });
 
   test.each([
@@ -401,10 +434,10 @@ describe("the way back", () => {
 
   test("the way back from a connected tool leaves a file that somebody else has made where we had made it", async () => {
     using own = person();
-    await own.connect("aider", "--write");
-    writeFileSync(own.path("aider"), `# mine\n${text(own.path("aider"))}`);
-    await own.connect("aider", "--undo");
-    expect(text(own.path("aider"))).toBe("# mine\n");
+    await own.connect("codex", "--write");
+    writeFileSync(own.path("codex"), `# mine\n${text(own.path("codex"))}`);
+    await own.connect("codex", "--undo");
+    expect(text(own.path("codex"))).toBe("# mine\n");
   });
 
   test.each([
@@ -427,7 +460,6 @@ describe("the way back", () => {
   test.each([
     ["claude-code", '"ENABLE_TOOL_SEARCH": "true"', '"ENABLE_TOOL_SEARCH": "auto"', "env.ENABLE_TOOL_SEARCH"],
     ["codex", 'model_provider = "dragoman"', 'model_provider = "openai"', "model_provider"],
-    ["aider", "model: openai/claude-sonnet-5", "model: haiku", "model"],
   ] as const)(
     "%s: is not taken over a setting of ours that somebody has changed, unless it is forced",
     async (id, ours, theirs, name) => {
@@ -438,7 +470,6 @@ describe("the way back", () => {
       const more = {
         "claude-code": ['"stays"', '"stays, and more"'],
         codex: ["# mine", "# mine, and more"],
-        aider: ["## mine", "## mine, and more"],
       }[id];
       const changed = text(path).replace(ours, theirs).replace(more[0]!, more[1]!);
       writeFileSync(path, changed);
@@ -486,7 +517,6 @@ describe("the way back", () => {
       (now) => now.replace(/\s*,?\s*\}\s*$/, ', "theirs": { "own": ["stays"] } }'),
     ],
     toml: [(now) => now.replace(/^model_provider = .*\n/m, '$&theirs = { own = ["stays"] }\n')],
-    yaml: [(now) => `${now}theirs: { own: [stays] }\n`, (now) => `theirs: { own: [stays] }\n${now}`],
     env: [(now) => `${now}THEIRS="stays"\n`, (now) => `# theirs\n${now}`],
     "json-list": [
       (now) => JSON.stringify([...listIn(now), theirItem], null, "\t"),

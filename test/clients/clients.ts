@@ -128,7 +128,6 @@ const continueCli: Tool = {
   command: (task) => ["cn", "-p", "--auto", task],
   resumed: (task) => ["cn", "-p", "--auto", "--resume", task],
   quiet: { env: { ...nowhere, CONTINUE_TELEMETRY_ENABLED: "0" }, args: [] },
-  settings: `# mine\nname: Mine\nversion: 0.0.1\nschema: v1\nrules:\n  - Be kind.\n`,
 };
 
 /** The provider depends on the model: `connect` says what to run. */
@@ -190,6 +189,12 @@ export const tools = { claudeCode, codex, opencode, geminiCli, copilotCli, qwenC
 export const variablesOf = (setup: ClientSetup): Record<string, string> =>
   Object.fromEntries(variablesBeside(setup).map((name) => [name, setup.variables[name]!]));
 
+/** The files that a person makes of what `connect` prints, because it writes none of this client. */
+export const printedFiles = ({ programs }: ClientSetup, home: string): { path: string; text: string }[] =>
+  programs
+    .filter(({ name }) => name.startsWith("~/"))
+    .map(({ name, text }) => ({ path: name.replace("~", home), text }));
+
 /** What the scripted model of `--demo` understands. */
 export const task = "write a file hello.txt with the text Hi there";
 
@@ -227,10 +232,12 @@ function section(id: ClientId, client: Client): string {
   if (!file) {
     const [program] = setup.programs;
     const lines = setVariables(setup.variables, "bash");
+    const printed = program?.name.startsWith("~/") ? [`In \`${program.name}\`:`, block("yaml", program.text)] : [];
+    const shown = lines === "" ? block(program?.shell ? "sh" : "text", program!.text) : block("sh", lines);
     return [
       title,
       block("sh", `dragoman connect ${id}    # prints this, with your address and key:`),
-      lines === "" ? block(program?.shell ? "sh" : "text", program!.text) : block("sh", lines),
+      ...(printed.length > 0 ? printed : [shown]),
       ...note,
     ].join("\n\n");
   }

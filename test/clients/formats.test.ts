@@ -11,7 +11,7 @@ import fc, { triesOf } from "../support/random";
 import { models } from "./clients";
 
 const place = { url: "http://127.0.0.1:4141", key: "k-0123456789abcdef", models: chooseModels(Object.values(models))! };
-const agents = { json: "claude-code", toml: "codex", yaml: "continue" } as const;
+const agents = { json: "claude-code", toml: "codex" } as const;
 type Format = keyof typeof agents;
 const editsFor = (format: Format) => clientOf(agents[format]).setUp(place).edits;
 const put = (format: Format, text: string) => editSettings(format, text, editsFor(format));
@@ -68,7 +68,6 @@ const kept: Record<Format, (before: Record<string, unknown>) => object> = {
     const { dragoman: _, ...others } = (model_providers ?? {}) as Record<string, unknown>;
     return Object.keys(others).length > 0 ? { model_providers: others } : {};
   },
-  yaml: () => ({}),
 };
 
 const ending = fc.constantFrom("\n", "\r\n");
@@ -364,94 +363,9 @@ describe("TOML", () => {
   });
 });
 
-describe("YAML", () => {
-  const value = fc.constantFrom(
-    " 1",
-    ' "a # b"',
-    " |\n  models:\n  - name: dragoman",
-    "\n  - x\n  - y: 1 # REMARK",
-    " [1, 2] # REMARK",
-    "\n  sub:\n    - name: dragoman",
-    "\n- a\n- b",
-    " { a: 1 }",
-    "",
-  );
-  const comment = fc.constantFrom("", "# REMARK\n", "\n", "  # REMARK\n");
-  const key = (name: string) => fc.tuple(comment, value).map(([above, it]) => `${above}${name}:${it}\n`);
-  const item = (indent: string, name: string) =>
-    fc
-      .tuple(fc.constantFrom("", `${indent}# REMARK\n`), fc.boolean())
-      .map(
-        ([above, deep]) =>
-          `${above}${indent}- name: ${name}\n${deep ? `${indent}  roles:\n${indent}    - chat\n` : ""}`,
-      );
-  const list = fc
-    .tuple(fc.constantFrom("", "  ", "    "), fc.subarray(["mine", "dragoman", '"dragoman small"', "other"]))
-    .chain(([indent, names]) =>
-      names.length === 0
-        ? fc.constantFrom("models:\n", "models: []\n", "models: [] # REMARK\n", "")
-        : fc.tuple(...names.map((name) => item(indent, name))).map((items) => `models:\n${items.join("")}`),
-    );
-  const text = fc
-    .tuple(
-      key("a"),
-      key("rules"),
-      list,
-      key("'b c'"),
-      fc.boolean(),
-      mark,
-      ending,
-      fc.constantFrom("", "---\n", "# REMARK\n"),
-    )
-    .map(([first, second, own, last, cut, bom, eol, head]) => {
-      const whole = numbered(head + first + second + own + last);
-      return bom + (cut ? whole.replace(/\n+$/, "") : whole).replaceAll("\n", eol);
-    });
-
-  test("a YAML file keeps whatever a person wrote through a change and its undoing", () => {
-    fc.assert(
-      fc.property(text, (given) => check("yaml", given)),
-      { numRuns: triesOf(200) },
-    );
-  });
-
-  test.each([
-    ["nothing", ""],
-    ["only remarks", "# remark 1\n"],
-    ["a model of their own", "name: Mine\nversion: 0.0.1\nschema: v1\nmodels:\n- name: x # remark 1\n  model: y\n"],
-  ])("a YAML file keeps what a person wrote: %s", (_, text) => check("yaml", text));
-
-  test("their models stay, ours come behind them", () => {
-    const names = (
-      readSettings("yaml", put("yaml", "models:\n  - name: mine\n    model: x\n")).models as { name: string }[]
-    ).map(({ name }) => name);
-    expect(names).toEqual(["mine", "dragoman", "dragoman small"]);
-  });
-
-  test.each([
-    ["a: [1\nb: 2\n", 1],
-    ["a: 1\nb: 'x\nc: 2\n", 2],
-    ["a: 1\n---\nb: 2\n", 1],
-    ["- a\n", 1],
-  ])("%j is refused, line %d", (text, line) => {
-    expect(faultOf("yaml", text)).toBe(line);
-  });
-
-  test("an item that repeats what stands elsewhere stays, or, if it is ours, is refused", () => {
-    const text = "base: &base { apiKey: x }\nmodels:\n  - <<: *base\n    name: mine # remark 1\n";
-    check("yaml", text);
-    expect(() => put("yaml", text.replace("mine", "dragoman"))).toThrow(/add the printed settings yourself/);
-  });
-});
-
-describe.each([
-  ["toml", (at: number) => `key${at} = "${at}"`],
-  ["yaml", (at: number) => `key${at}: "${at}"`],
-] as const)("a %s file that does not read", (format, line) => {
-  test("a file that does not read is refused, however long it is", () => {
-    const text = Array.from({ length: 5000 }, (_, at) => line(at)).join("\n");
-    expect(faultOf(format, `${text}\n"`)).toBeUndefined();
-  });
+test("a TOML file that does not read is refused, however long it is", () => {
+  const text = Array.from({ length: 5000 }, (_, at) => `key${at} = "${at}"`).join("\n");
+  expect(faultOf("toml", `${text}\n"`)).toBeUndefined();
 });
 
 test("what stands in a file that does not read is not shown", () => {

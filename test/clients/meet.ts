@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { clientOf, freshFiles } from "../../src/clients/index";
 import { type ClientModel, chooseModels } from "../../src/clients/models";
-import { models, type Tool, variablesOf } from "./clients";
+import { models, printedFiles, type Tool, variablesOf } from "./clients";
 import type { Installed } from "./install";
 
 export interface Meeting {
@@ -51,6 +51,7 @@ export async function meet(meeting: Meeting, installed: Installed): Promise<Seen
     const offered = meeting.offered ?? (typeof named === "string" ? Object.values(models) : [named]);
     const setup = client.setUp({ url, models: chooseModels(offered)!, model });
     for (const { name, text } of freshFiles(tool.id, setup, { home, env: {} })) await Bun.write(name, text);
+    for (const { path, text } of printedFiles(setup, home)) await Bun.write(path, text);
     const commands = meeting.commands?.(work, model) ?? [tool.command(task, model)];
     const env = { PATH: process.env.PATH, HOME: home, ...variablesOf(setup), ...tool.quiet.env, ...meeting.env };
     const seen: Seen[] = [];

@@ -98,7 +98,6 @@ const all: Attempt[] = [
   settled(on(opencode, "messages", "claude")),
   settled(on(geminiCli, "gemini", "claude")),
   settled(on(qwenCode, "messages", "claude")),
-  settled(on(continueCli, "responses", "gpt")),
   settled(on(pi, "responses", "gpt")),
 ];
 const attempts = all.filter(({ tool }) => isWanted(tool));

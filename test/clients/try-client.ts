@@ -9,7 +9,7 @@ import { chooseModels } from "../../src/clients/models";
 import { type Demo, startDemo } from "../../src/demo/demo";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
 import { type Command, program, run } from "../support/command";
-import { models, type Tool, task, variablesOf } from "./clients";
+import { models, printedFiles, type Tool, task, variablesOf } from "./clients";
 import { startDropping } from "./dropped";
 import type { Installed } from "./install";
 
@@ -101,6 +101,8 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
   if (dropping && path) await Bun.write(path, (await Bun.file(path).text()).replaceAll(url, dropping.url));
 
   const setup = clientOf(tool.id).setUp({ url, key, models: chooseModels(Object.values(models))!, model });
+  const printed = printedFiles(setup, home);
+  for (const { path: place, text } of printed) await Bun.write(place, text);
   const startedAt = performance.now();
   const [name = "", ...args] = tool.command(searches ? searchTask : task, model);
   const options = [...tool.quiet.args, ...(more?.args ?? [])];
@@ -130,9 +132,12 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
   faults.push(...undone, ...faultsOf(rows, attempt));
   if (dropping && dropping.drops !== 1) faults.push("its connection was not dropped");
 
-  // A client without a file has its settings in the environment only.
-  if (!path && Object.keys(setup.variables).some((name) => !connecting.said.includes(`export ${name}=`)))
-    faults.push("its variables were not printed");
+  // A client without a file of ours has its settings from what was printed.
+  const expected = [
+    ...Object.keys(setup.variables).map((name) => `export ${name}=`),
+    ...printed.map(({ text }) => text.trimEnd()),
+  ];
+  if (!path && expected.some((part) => !connecting.said.includes(part))) faults.push("its settings were not printed");
   const undoing = path
     ? await connect(proxy, home, [tool.id, "--undo", ...(changed || dropping ? ["--force"] : [])], key)
     : undefined;

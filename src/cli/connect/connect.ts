@@ -136,7 +136,8 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
     const choice = renewed ?? (await keyToPrint(options.client, server, store, options.key));
     const setup = settingsFor(choice);
     printSetup(options, setup, server);
-    if (action === "write") throw new UsageError(`${client.name} has no settings file: set the lines above yourself.`);
+    if (action === "write")
+      throw new UsageError(`dragoman writes no file of ${client.name}: set the lines above yourself.`);
     return options.test ? test(options, { server, setup, models, choice }) : 0;
   }
   const choice = renewed ?? (await keyToWrite(options.client, server, store, options.key));
@@ -182,10 +183,16 @@ function printSetup({ client: id, shell }: ConnectOptions, setup: ClientSetup, s
   lines.push(...whatSwitchesDo(client));
   const programs = setup.programs.filter((program) => program.shell === undefined || program.shell === shell);
   for (const { name, text } of programs.length > 0 ? programs : setup.programs.slice(0, 1))
-    lines.push(`${name}:`, "", text, "");
+    lines.push(`${placeNamed(name, variables !== "")}:`, "", text.trimEnd(), "");
   if (setup.note) lines.push(wrapped(setup.note));
   if (setup.command) lines.push(`Then run: ${setup.command}`);
   print(lines.join("\n").trimEnd());
+}
+
+/** A file is named with its path. */
+function placeNamed(name: string, isAlternative: boolean): string {
+  if (!name.startsWith("~/")) return name;
+  return `${isAlternative ? "Or in" : "In"} ${name}`;
 }
 
 /** One line for each setting that is turned on besides. */
@@ -228,7 +235,7 @@ function sayWhatIsLeft({ client: id }: ConnectOptions, setup: ClientSetup, { url
 
 async function undo({ client: id, environment, force, yes }: ConnectOptions): Promise<number> {
   const { name, file } = clientOf(id);
-  if (!file) throw new UsageError(`${name} has no settings file, so there is nothing to undo.`);
+  if (!file) throw new UsageError(`dragoman writes no file of ${name}, so there is nothing to undo.`);
   const files = filesOf(id, [], person()).map((each) => placeOf(id, each, environment));
   const backups = backupsIn(environment.home);
   const written = files.flatMap((place) => backups.filter((backup) => backup.id === place.id));
