@@ -269,7 +269,7 @@ describe("the clock of a call", () => {
     const stream = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(Buffer.from("late")) });
     const clock = startClock(limits, "The service", "http://127.0.0.1/");
     clock.answered();
-    const body = openBody({ body: stream }, clock, "The service", "http://127.0.0.1/");
+    const body = openBody(new Response(stream), clock, "The service", "http://127.0.0.1/");
     await Bun.sleep(limits.idle * 2);
     expect(Buffer.from((await body.read())!).toString()).toBe("late");
     expect(await failure(body.read())).toMatchObject({ kind: "timeout" });
@@ -302,7 +302,7 @@ test("a proxy in the environment is not asked for this machine", async () => {
 describe("a body", () => {
   const answerOf = (stream: ReadableStream<Uint8Array> | null, limits = singleLimit(5000)) => ({
     body: openBody(
-      { body: stream },
+      new Response(stream),
       startClock(limits, "The service", "http://127.0.0.1/"),
       "The service",
       "http://127.0.0.1/",

@@ -49,7 +49,7 @@ function scene({
   };
   const clock = startClock(given, "The upstream", "http://127.0.0.1/", cancelled.signal);
   clock.answered();
-  const upstreamBody = openBody({ body: source }, clock, "The upstream", "http://127.0.0.1/");
+  const upstreamBody = openBody(new Response(source), clock, "The upstream", "http://127.0.0.1/");
   const pumped = pump(upstreamBody, chain, {
     keepAliveMs: given.keepAlive,
     clientGone: gone.signal,

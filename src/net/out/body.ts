@@ -34,35 +34,32 @@ export interface ResponseBody {
   cancel(): void;
 }
 
-/** A fetch's response, or what has a stream in its place. */
-type BodySource = Pick<Response, "body"> & Partial<Pick<Response, "text" | "headers">>;
-
 /**
- * @param source Its body is null for a response without one.
+ * @param source Fetch's response, whose body is null if it has none.
  * @param url For messages that name the proxy on the way.
  */
-export function openBody(source: BodySource, clock: CallClock, who: string, url: string): ResponseBody {
+export function openBody(source: Response, clock: CallClock, who: string, url: string): ResponseBody {
   return isSmall(source) ? new SmallBody(source, clock, who, url) : new OpenBody(source, clock, who, url);
 }
 
 /** Bytes of a body that comes in one piece, or nearly: the limit for silence holds for all of it. */
 const maxAtOnce = 64 * 1024;
 
-function isSmall({ headers }: BodySource): boolean {
-  const length = headers?.get("content-length");
-  return length != null && Number(length) <= maxAtOnce && !headers!.has("content-encoding");
+function isSmall({ headers }: Response): boolean {
+  const length = headers.get("content-length");
+  return length !== null && Number(length) <= maxAtOnce && !headers.has("content-encoding");
 }
 
-const readerOf = ({ body }: BodySource) => body?.getReader();
+const readerOf = ({ body }: Response) => body?.getReader();
 
 class OpenBody implements ResponseBody {
   readonly signal: AbortSignal;
-  protected readonly source: BodySource;
+  protected readonly source: Response;
   #reader: ReturnType<typeof readerOf>;
   #isEnded = false;
 
   constructor(
-    source: BodySource,
+    source: Response,
     readonly clock: CallClock,
     readonly who: string,
     readonly url: string,
@@ -126,7 +123,7 @@ class SmallBody extends OpenBody {
   async text(max: number): Promise<string> {
     this.clock.awaits();
     try {
-      const text = await this.source.text!();
+      const text = await this.source.text();
       if (text.length > max) throw tooLarge(this, max);
       return text;
     } catch (thrown) {
