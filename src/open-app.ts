@@ -185,8 +185,7 @@ class RunningApp extends Foundation implements App {
   readonly tokenCounts = new TokenCounts({
     config: () => this.config.current,
     tokenizer: this.tokenizer,
-    path: this.environment.tokenFactorsFile,
-    ...{ logger: this.logger, now: this.now, monotonic: this.monotonic },
+    ...{ history: this.history, logger: this.logger, monotonic: this.monotonic },
   });
   readonly signIns = new SignIns({
     hosts: this.#saved.hosts,
@@ -310,8 +309,8 @@ class RunningApp extends Foundation implements App {
 
   close(): void {
     this.#stopping.abort();
-    const { config, history, notices, budgets, tokenCounts } = this;
-    const parts = [config, this.#saved.active, this.signIns, history, notices, budgets, tokenCounts];
+    const { config, history, notices, budgets } = this;
+    const parts = [config, this.#saved.active, this.signIns, history, notices, budgets];
     for (const part of [...parts, this.tokenizer]) part.close();
   }
 }

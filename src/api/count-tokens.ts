@@ -1,4 +1,4 @@
-/** Counts of input tokens: exact by Anthropic's or GitHub Copilot's counter, else by the learnt factor or an estimate; always an estimate for a provider. */
+/** Counts of input tokens: exact by Anthropic's or GitHub Copilot's counter, else an estimate; always an estimate for a provider. */
 import type { Account } from "../accounts/account";
 import type { Scope } from "../app";
 import { codecs, type TokenCountFormat, tokenCountFormats } from "../dialects/codecs";
@@ -52,7 +52,9 @@ export async function countTokens(
     known.counted && countUpstream(app, known.model, known.counted),
     countHere(app, encode, known.prompt ?? conversation, known.model, skeleton?.whole),
   ]);
-  return upstream === undefined ? here : counted(encode(upstream), "exact");
+  if (upstream !== undefined) return counted(encode(upstream), "exact");
+  app.tokenCounts.want(known.model);
+  return here;
 }
 
 interface Known {
@@ -140,11 +142,11 @@ async function countHere(
   model?: string,
   whole?: Prompt["whole"],
 ): Promise<Response> {
-  const { tokens, how } = await tokenCounts.count(conversation, model, whole);
-  return counted(encode(tokens), how);
+  const { tokens } = await tokenCounts.count(conversation, model, whole);
+  return counted(encode(tokens), "estimate");
 }
 
-const counted = (body: JsonObject, how: "exact" | "calibrated" | "estimate"): Response =>
+const counted = (body: JsonObject, how: "exact" | "estimate"): Response =>
   Response.json(body, { headers: { "x-token-count": how } });
 
 /** Undefined without a key, or when the service fails or times out: the client then gets an estimate. */

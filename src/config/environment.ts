@@ -126,7 +126,6 @@ export interface Environment extends Values {
   readonly configFile: string;
   readonly accountsFolder: string;
   readonly historyFile: string;
-  readonly tokenFactorsFile: string;
 }
 
 /**
@@ -175,7 +174,6 @@ const pathsIn = (home: string, inside: typeof join) => ({
   configFile: inside(home, "config.json"),
   accountsFolder: inside(home, "accounts"),
   historyFile: inside(home, "admin.sqlite"),
-  tokenFactorsFile: inside(home, "token-factors.json"),
 });
 
 function readVariable(env: Record<string, string | undefined>, { names, kind }: Variable) {

@@ -55,7 +55,7 @@ export function ensurePrivateFolder(path: string, warn: (sentence: string) => vo
 
 /** What dragoman keeps in its data folder, with what SQLite, locks and temporary files add to these names. */
 const ownNames =
-  /^(?:accounts|connect|demo|waiting|config\.json|notices\.json|running\.json|token-factors\.json|update-check\.json|admin\.sqlite|budgets\.sqlite|service\.log|service\.env)(?:$|[.-])/;
+  /^(?:accounts|connect|demo|waiting|config\.json|notices\.json|running\.json|update-check\.json|admin\.sqlite|budgets\.sqlite|service\.log|service\.env)(?:$|[.-])/;
 
 /** What an empty volume has. */
 const ofFileSystems = new Set(["lost+found", ".DS_Store"]);

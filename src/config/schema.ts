@@ -95,7 +95,6 @@ const defaults = {
   modelAliases: {},
   fallbacks: {},
   tokenEstimateMultiplier: 1.15,
-  tokenCalibration: true,
   maxPromptTokens: {},
   useResponsesApiWebSearch: true,
   webSearchModel: "auto",
@@ -280,13 +279,6 @@ export const configSchema = lazy(() =>
         .meta({ title: "Token estimate multiplier", section: "tokens" })
         .describe(
           "Factor for estimated token counts: Claude's tokenizer makes more tokens of a text than the local one.",
-        ),
-      tokenCalibration: z
-        .boolean()
-        .default(defaults.tokenCalibration)
-        .meta({ title: "Token calibration", section: "tokens" })
-        .describe(
-          "Learn how each model counts tokens from the usage it reports, and answer with that after 20 exchanges.",
         ),
       maxPromptTokens: z
         .record(modelId, z.int().min(1).max(1_000_000_000))

@@ -18,6 +18,7 @@ import { findRow, insertEntries, oldestStart, rowsAfter, warnOfEntry } from "./r
 import { nextPeriods } from "./sqlite-rollup";
 import type { Dimension, Group, Statistics } from "./statistics";
 import { openSteadyClock } from "./steady-clock";
+import { type KeptRatio, keepTokenRatio, readTokenRatios } from "./token-ratios";
 import { noTotals, type Totals } from "./totals";
 import { WriteBehind } from "./write-behind";
 
@@ -60,6 +61,10 @@ export interface History {
    * the clock has jumped ahead, rows become too old only when the jump has lasted for a day.
    */
   prune(): Promise<void>;
+  /** What was learnt of how models count, the newest last. @throws The database's own error. */
+  tokenRatios(): Awaitable<KeptRatio[]>;
+  /** @throws The database's own error. */
+  keepTokenRatio(ratio: KeptRatio): Awaitable<void>;
   /** Entries could not be written yet, or no history is kept at all. */
   readonly degraded: boolean;
   /** How many entries wait to be written. */
@@ -75,6 +80,7 @@ export interface LocalHistory extends History {
   get(requestId: string): Row | undefined;
   count(): number;
   oldest(): number | undefined;
+  tokenRatios(): KeptRatio[];
 }
 
 export interface HistoryOptions {
@@ -163,6 +169,8 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
     largestSessions: (filters, count) => askReader("largestSessions", filters, count),
     prompts: (filters, limit, cursor) => askReader("prompts", filters, limit, cursor),
     prune: pruning.run,
+    tokenRatios: () => connection.use(readTokenRatios),
+    keepTokenRatio: (ratio) => connection.use((database) => keepTokenRatio(database, ratio, now())),
     get degraded() {
       return !connection.isOpen || queue.degraded;
     },
@@ -236,6 +244,8 @@ function noHistory(error: unknown, warn: (sentence: string) => void): LocalHisto
     largestSessions: async () => [],
     prompts: noPage,
     prune: async () => {},
+    tokenRatios: () => [],
+    keepTokenRatio() {},
     degraded: true,
     queued: 0,
     close() {},

@@ -37,6 +37,8 @@ export function historyOf(history: History, member: string): History {
     after: refuse,
     oldest: refuse,
     prune: refuse,
+    tokenRatios: refuse,
+    keepTokenRatio: refuse,
     get degraded() {
       return history.degraded;
     },

@@ -3,6 +3,7 @@ import type { Database } from "bun:sqlite";
 import type { Migration } from "../sqlite";
 import { columnNames, entryColumns, promptIndexes } from "./entry";
 import { prepareRollup } from "./sqlite-rollup";
+import { prepareTokenRatios } from "./token-ratios";
 
 /** Step 1 creates the table with all present columns. A later step is needed only to change what older files hold. */
 export const migrations: Migration[] = [
@@ -15,7 +16,7 @@ export const migrations: Migration[] = [
   ...Array.from({ length: 5 }, () => () => {}),
 ];
 
-/** Adds the columns that the file lacks, and the tables of the rollup. */
+/** Adds the columns that the file lacks, and the tables of the rollup and of token ratios. */
 export function prepareHistory(database: Database): void {
   const sql = "SELECT name FROM pragma_table_info('requests')";
   const missing = () => {
@@ -33,4 +34,5 @@ export function prepareHistory(database: Database): void {
       `CREATE INDEX IF NOT EXISTS requests_${columns.replace(", ", "_")} ON requests (${columns}) WHERE prompt IS NOT NULL`,
     );
   prepareRollup(database);
+  prepareTokenRatios(database);
 }

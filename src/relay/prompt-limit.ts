@@ -23,6 +23,7 @@ export async function countIfLong(
 ): Promise<TokenCount | undefined> {
   const conversation = bytes < limit * bytesPerToken ? undefined : prompt.conversation();
   if (conversation === undefined) return undefined;
+  tokenCounts.want(model.id);
   const counted = tokenCounts.count(conversation, model.id, prompt.whole).catch((thrown: unknown) => {
     logger.debug("A long prompt was not counted.", thrown);
     return undefined;

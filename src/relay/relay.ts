@@ -216,14 +216,14 @@ interface Translated {
 /** The call in the upstream's dialect, which may be followed by others of the same reply. */
 function translated(parts: Scope, exchange: Exchange, target: ChatTarget, given: Translated): UpstreamCall {
   const { plan, prompt, rules, affinity } = given;
-  const { codec, incoming } = exchange;
+  const { codec } = exchange;
   return translation(exchange, target, rules.options, {
     plan,
     parts,
     send: (encoded, stream) =>
       sendAgain(parts, exchange, target, outgoingOf(parts, exchange, target, { ...encoded, stream }, rules, affinity)),
     // A client that requires the numbers of tokens gets estimates of those that the upstream does not report, or not yet.
-    estimate: codec.facts.startsWithUsage && parts.tokenCounts.beginCount(prompt, target.model.id, incoming.stream),
+    estimate: codec.facts.startsWithUsage && parts.tokenCounts.beginEstimate(prompt, target.model.id),
   });
 }
 

@@ -8,6 +8,7 @@ import { pageOf } from "../history/page";
 import { promptsOf } from "../history/prompts";
 import type { Source } from "../history/sql";
 import { type Dimension, largestSessionsOf, type Statistics, statisticsOf } from "../history/statistics";
+import { type KeptRatio, maxRatios } from "../history/token-ratios";
 import type { Totals } from "../history/totals";
 import { isAwayError, sqlState } from "./away";
 import { reasonOf } from "./backlog";
@@ -111,6 +112,23 @@ export class TeamHistory implements History {
     } catch (thrown) {
       if (!isAwayError(thrown)) warn(`The request history could not be pruned (${reasonOf(thrown)}).`);
     }
+  }
+
+  tokenRatios(): Promise<KeptRatio[]> {
+    const read = (sql: SQL) =>
+      sql<KeptRatio[]>`SELECT model, ratio, requests FROM dragoman.token_ratios ORDER BY learnt_at`;
+    return this.#options.postgres.ask(async (sql) => [...(await read(sql))]);
+  }
+
+  /** Each server learns for itself, and the newest is kept: a server that starts begins with it. */
+  async keepTokenRatio({ model, ratio, requests }: KeptRatio): Promise<void> {
+    const write = (sql: SQL) => sql`
+      INSERT INTO dragoman.token_ratios (model, ratio, requests) VALUES (${model}, ${ratio}, ${requests})
+      ON CONFLICT (model) DO UPDATE SET ratio = ${ratio}, requests = ${requests}, learnt_at = now()`;
+    const forget = (sql: SQL) => sql`
+      DELETE FROM dragoman.token_ratios WHERE model NOT IN
+        (SELECT model FROM dragoman.token_ratios ORDER BY learnt_at DESC LIMIT ${maxRatios})`;
+    await this.#options.postgres.transact((sql) => write(sql).then(() => forget(sql)));
   }
 
   get queued(): number {

@@ -5,7 +5,7 @@
 
 import type { Conversation, Part, Tool } from "../dialects/hub/conversation";
 import { outputText } from "../dialects/hub/server-turns";
-import { type LongText, lengthOf, type ReadText, readUnmarked } from "../net/json/json-skeleton";
+import { bytesOf, type LongText, type ReadText, readUnmarked } from "../net/json/json-skeleton";
 import { imageTokens } from "./image-size";
 
 /** Tokens of the framing of each turn and each tool. */
@@ -17,17 +17,16 @@ const documentPageBytes = 50_000;
 
 /** What is counted of a conversation. */
 export interface PromptParts {
+  /** Among them the definitions of tools and the schema of the reply. */
   texts: LongText[];
   /** Reads the texts. */
   whole: ReadText;
-  /** The definitions of tools and the schema of the reply. */
-  tools: string[];
   /** Tokens of everything that is no text: framing and media. */
   fixed: number;
   /** The part of `fixed` that images and documents are. */
   media: number;
-  /** Characters of the texts and the tools, roughly: a long text of a large request counts by its bytes. */
-  length: number;
+  /** Of the texts, roughly: a long text of a large request counts as it stands in the JSON. */
+  bytes: number;
 }
 
 /**
@@ -35,11 +34,11 @@ export interface PromptParts {
  * @param whole Reads the texts, which may have marks.
  */
 export function promptPartsOf({ turns, tools, format }: Conversation, whole = readUnmarked): PromptParts {
-  const parts: PromptParts = { texts: [], whole, tools: tools.map(toolText), fixed: 0, media: 0, length: 0 };
-  if (format?.schema !== undefined) parts.tools.push(JSON.stringify(format.schema));
+  const parts: PromptParts = { texts: tools.map(toolText), whole, fixed: 0, media: 0, bytes: 0 };
+  if (format?.schema !== undefined) parts.texts.push(JSON.stringify(format.schema));
   for (const turn of turns) for (const part of turn.parts) addPart(part, parts);
   parts.fixed += parts.media + perTurn * turns.length + perTool * tools.length;
-  for (const text of [...parts.texts, ...parts.tools]) parts.length += lengthOf(text);
+  for (const text of parts.texts) parts.bytes += bytesOf(text);
   return parts;
 }
 
@@ -62,7 +61,7 @@ function addPart(part: Part, to: PromptParts): void {
       to.media += imageTokens("base64" in part.source ? to.whole(part.source.base64, 64 * 1024) : undefined);
       return;
     case "file":
-      to.media += perDocument * Math.max(1, Math.ceil((lengthOf(part.base64) * 0.75) / documentPageBytes));
+      to.media += perDocument * Math.max(1, Math.ceil((bytesOf(part.base64) * 0.75) / documentPageBytes));
       return;
     case "file-link":
       to.media += perDocument;

@@ -5,8 +5,6 @@
 export interface Tokenizer {
   /** The total tokens of all texts. @throws Error if the worker cannot be run. */
   count(texts: readonly string[]): Promise<number>;
-  /** Characters that were sent to the worker and are not counted yet. */
-  readonly backlog: number;
   close(): void;
 }
 
@@ -17,16 +15,13 @@ export function openTokenizer(): Tokenizer {
   let worker: Worker | undefined;
   let idle: Timer | undefined;
   let sent = 0;
-  let backlog = 0;
-  const waiting = new Map<number, PromiseWithResolvers<number> & { length: number }>();
+  const waiting = new Map<number, PromiseWithResolvers<number>>();
 
   const start = (): Worker => {
     const started = new Worker(new URL("./tokenizer-worker.js", import.meta.url).href);
     started.unref();
     started.onmessage = ({ data }: MessageEvent<{ id: number; tokens: number }>) => {
-      const answer = waiting.get(data.id);
-      answer?.resolve(data.tokens);
-      backlog -= answer?.length ?? 0;
+      waiting.get(data.id)?.resolve(data.tokens);
       waiting.delete(data.id);
       rest();
     };
@@ -48,7 +43,6 @@ export function openTokenizer(): Tokenizer {
     worker = undefined;
     for (const { reject } of waiting.values()) reject(reason);
     waiting.clear();
-    backlog = 0;
   };
 
   return {
@@ -56,15 +50,10 @@ export function openTokenizer(): Tokenizer {
       worker ??= start();
       clearTimeout(idle);
       const id = ++sent;
-      const length = texts.reduce((sum, text) => sum + text.length, 0);
-      const answer = { ...Promise.withResolvers<number>(), length };
+      const answer = Promise.withResolvers<number>();
       waiting.set(id, answer);
-      backlog += length;
       worker.postMessage({ id, texts });
       return answer.promise;
-    },
-    get backlog() {
-      return backlog;
     },
     close: () => stop(new Error("The tokenizer was closed.")),
   };

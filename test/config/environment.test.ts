@@ -24,7 +24,6 @@ describe("the data folder", () => {
       configFile: "/home/ada/.local/share/dragoman/config.json",
       accountsFolder: "/home/ada/.local/share/dragoman/accounts",
       historyFile: "/home/ada/.local/share/dragoman/admin.sqlite",
-      tokenFactorsFile: "/home/ada/.local/share/dragoman/token-factors.json",
     });
   });
 

@@ -33,7 +33,6 @@ test("an empty config means these defaults", () => {
     fallbacks: {},
     freeModelRouting: "round-robin",
     tokenEstimateMultiplier: 1.15,
-    tokenCalibration: true,
     maxPromptTokens: {},
     useResponsesApiWebSearch: true,
     webSearchModel: "auto",

@@ -19,8 +19,6 @@ import { createKey, revokeKey } from "../../src/keys/stored-keys";
 import { createLogger } from "../../src/logger";
 import { openSentNotices } from "../../src/notices/sent-notices";
 import { openDiskQueues } from "../../src/team/disk-queue";
-import type { TokenFactor } from "../../src/tokens/token-factor";
-import { mergeFactors, saveFactors, saveFactorsNow, type TokenFactors } from "../../src/tokens/token-factor-file";
 import { entry, noon } from "./history-rows";
 
 /** What is stored under a name; null: nothing. */
@@ -254,29 +252,6 @@ function sentNotices(): CrashStore {
   };
 }
 
-function tokenFactors(): CrashStore {
-  const factors: TokenFactors = new Map();
-  const of = (exchanges: number): TokenFactor => ({
-    ...{ texts: 1, tools: 1, variance: [0.1, 0, 0.1], exchanges, error: 0.1, updatedAtMs: noon },
-  });
-  return {
-    steps: (folder) =>
-      ["gpt-4.1", "claude", "gemini"].map((model, order) => ({
-        sets: { [model]: order + 1 },
-        run: () => {
-          factors.set(model, of(order + 1));
-          const save = order === 2 ? saveFactorsNow : saveFactors;
-          return save(join(folder, "token-factors.json"), factors);
-        },
-      })),
-    read(folder) {
-      const read: TokenFactors = new Map();
-      mergeFactors(read, join(folder, "token-factors.json"));
-      return Object.fromEntries([...read].map(([model, { exchanges }]) => [model, exchanges]));
-    },
-  };
-}
-
 function queues(): CrashStore {
   const at = (folder: string) => openDiskQueues(join(folder, "waiting.sqlite"), warn);
   return {
@@ -351,7 +326,6 @@ export const crashStores = {
   "the ledger of the budgets": ledger(),
   "what waits for the database": queues(),
   "the notices that were sent": sentNotices(),
-  "the token factors": tokenFactors(),
   "a client's settings": connect('{\n  "model": "opus"\n}\n'),
   "a client's settings where there were none": connect(undefined),
 } satisfies Record<string, CrashStore>;

@@ -10,6 +10,6 @@ export async function estimateTokens(
   tokenizer: Tokenizer,
   multiplier: number,
 ): Promise<number> {
-  const { texts, tools, fixed, whole } = promptPartsOf(conversation);
-  return Math.ceil((await tokenizer.count([...texts, ...tools].map((text) => whole(text)))) * multiplier + fixed);
+  const { texts, fixed, whole } = promptPartsOf(conversation);
+  return Math.ceil((await tokenizer.count(texts.map((text) => whole(text)))) * multiplier + fixed);
 }

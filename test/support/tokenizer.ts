@@ -2,6 +2,8 @@
 import { openTokenizer, type Tokenizer } from "../../src/tokens/tokenizer";
 
 const shared = openTokenizer();
+/** Characters that are not counted yet. */
+let backlog = 0;
 /** Characters that take as long to count as the vocabulary takes to load. */
 const dearBacklog = 2_000_000;
 
@@ -10,13 +12,18 @@ export function sharedTokenizer(): Tokenizer {
   const closed = Promise.withResolvers<never>();
   closed.promise.catch(() => {});
   return {
-    count: (texts) => Promise.race([shared.count(texts), closed.promise]),
-    get backlog() {
-      return shared.backlog;
+    count(texts) {
+      const length = texts.reduce((sum, text) => sum + text.length, 0);
+      backlog += length;
+      const counted = shared.count(texts).finally(() => {
+        backlog -= length;
+      });
+      counted.catch(() => {}); // Whoever waits for it hears of it below.
+      return Promise.race([counted, closed.promise]);
     },
     close() {
       closed.reject(new Error("The tokenizer was closed."));
-      if (shared.backlog > dearBacklog) shared.close();
+      if (backlog > dearBacklog) shared.close();
     },
   };
 }

@@ -304,6 +304,23 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       again.close();
     });
 
+    test("how models count tokens is kept, the newest number of each", async () => {
+      const { stores, open } = await world();
+      const history = stores.openHistory(options);
+      expect(await history.tokenRatios()).toEqual([]);
+      await history.keepTokenRatio({ model: "gpt-5.4", ratio: 1.1, requests: 1 });
+      await history.keepTokenRatio({ model: "claude 🎉", ratio: 1.25, requests: 7 });
+      await history.keepTokenRatio({ model: "gpt-5.4", ratio: 1.0625, requests: 2 });
+      history.close();
+      const again = (await open()).openHistory(options);
+      const kept = await again.tokenRatios();
+      expect(kept.toSorted((one, other) => one.requests - other.requests)).toEqual([
+        { model: "gpt-5.4", ratio: 1.0625, requests: 2 },
+        { model: "claude 🎉", ratio: 1.25, requests: 7 },
+      ]);
+      again.close();
+    });
+
     test("a text that no database stores arrives without what it cannot be, and holds nothing up", async () => {
       const { stores } = await world();
       const history = stores.openHistory(options);

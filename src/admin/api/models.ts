@@ -5,7 +5,6 @@ import { embeddingsPaths, upstreamPaths } from "../../api-paths";
 import type { Scope } from "../../app";
 import { dialects } from "../../dialects/hub/conversation";
 import { matchesAny } from "../../keys/client-keys";
-import type { TokenCounts } from "../../tokens/token-counts";
 import { isAutoName } from "../../upstream/copilot/auto-model";
 import { allModels } from "../../upstream/models/all-models";
 import type { Model } from "../../upstream/models/model";
@@ -46,6 +45,7 @@ function showModel(
   model: Model,
   { config, tokenCounts }: Scope,
 ): Omit<ModelItem, "accounts" | "aliases" | "refused_fields"> {
+  const { ratio = config.current.tokenEstimateMultiplier, requests = 0 } = tokenCounts.ratioOf(model.id) ?? {};
   const { id, name, vendor, version, kind, preview, picked, enabled, limits } = model;
   const { context, prompt } = clientLimitsOf(model, config.current);
   return {
@@ -74,29 +74,7 @@ function showModel(
     },
     supports: modelAbilities(model),
     price: showPrice(model.price),
-    token_count: showTokenCount(tokenCounts.factorOf(id), config.current.tokenEstimateMultiplier),
-  };
-}
-
-/** @param multiplier The factor of an estimate. */
-function showTokenCount(factor: ReturnType<TokenCounts["factorOf"]>, multiplier: number): ModelItem["token_count"] {
-  if (!factor)
-    return {
-      how: "estimate",
-      factor: multiplier,
-      tools_factor: multiplier,
-      exchanges: 0,
-      error: null,
-      updated_at_ms: null,
-    };
-  const { texts, tools, exchanges, error, updatedAtMs, used } = factor;
-  return {
-    how: used ? "calibrated" : "estimate",
-    factor: used ? texts : multiplier,
-    tools_factor: used ? tools : multiplier,
-    exchanges,
-    error: used ? error : null,
-    updated_at_ms: updatedAtMs,
+    token_count: { ratio, requests },
   };
 }
 

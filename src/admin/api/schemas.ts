@@ -134,14 +134,10 @@ export const modelSchema = z
     }),
     token_count: z
       .object({
-        how: z.enum(["calibrated", "estimate"]),
-        factor: z.number().describe("Tokens of the model for one of the local vocabulary."),
-        tools_factor: z.number().describe("The same for the definitions of tools."),
-        exchanges: count.describe("The number of requests it was learned from; a learned factor is used after 20."),
-        error: maybe.describe("The usual relative distance from the upstream's count."),
-        updated_at_ms: maybe,
+        ratio: z.number().describe("Tokens of the model for one of the local vocabulary."),
+        requests: count.describe("The number of requests it was learned from; 0 for `tokenEstimateMultiplier`."),
       })
-      .describe("How the input tokens of this model are counted before the upstream reports them."),
+      .describe("How the input tokens of this model are estimated before the upstream reports them."),
     accounts: z.array(z.string()).describe("The accounts whose model list has it."),
     provider: z.string().nullable().describe("The provider whose model it is; null for GitHub Copilot."),
     assumed: z.array(z.string()).describe("Abilities in `supports` that neither its provider nor the config states."),

@@ -12,7 +12,7 @@ declare const isLong: unique symbol;
 
 /**
  * A text of a request. In a large request it may be its beginning with a mark for the rest, so the compiler lets nobody
- * read it but {@link beginningOf}, {@link lengthOf} and {@link Skeleton.whole}. As JSON it is written like any other string.
+ * read it but {@link beginningOf}, {@link bytesOf} and {@link Skeleton.whole}. As JSON it is written like any other string.
  */
 export type LongText = string | { readonly [isLong]: true };
 
@@ -29,13 +29,13 @@ export function beginningOf(text: LongText, most = Number.POSITIVE_INFINITY): st
   return value.slice(0, mark === -1 ? most : Math.min(mark, most));
 }
 
-/** The characters of a text; of what its mark stands for the bytes, which are as many or more. */
-export function lengthOf(text: LongText): number {
+/** The bytes of a text; of what its mark stands for those in the JSON, which are as many or more. */
+export function bytesOf(text: LongText): number {
   const value = text as string;
-  let { length } = value;
+  let bytes = Buffer.byteLength(value);
   for (const [mark, start, end] of value.includes(markStart) ? value.matchAll(markInString) : [])
-    length += Number(end) - Number(start) - mark.length;
-  return length;
+    bytes += Number(end) - Number(start) - Buffer.byteLength(mark);
+  return bytes;
 }
 
 /** One text after the other. */

@@ -31,3 +31,11 @@ BEGIN
   DELETE FROM dragoman.rollup_periods
     WHERE hour BETWEEN first_ms / (length * 3600000) * length AND last_ms / (length * 3600000) * length;
 END $$;
+
+-- How models count tokens, learnt from the requests: see tokens/token-ratio.ts.
+CREATE TABLE dragoman.token_ratios (
+  model text PRIMARY KEY,
+  ratio double precision NOT NULL,
+  requests integer NOT NULL,
+  learnt_at timestamptz NOT NULL DEFAULT now()
+);

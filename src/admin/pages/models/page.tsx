@@ -280,12 +280,11 @@ const Limit = ({ of }: { of: number | null }) =>
 
 /** How far this model's tokens are from those that are counted here, once that was learnt. */
 function TokenCountOf({ model: { token_count } }: { model: ModelItem }): Markup | false {
-  const { how, factor, tools_factor, exchanges, error } = token_count;
-  if (how === "estimate") return false;
+  const { ratio, requests } = token_count;
+  if (requests === 0) return false;
   return (
     <small>
-      tokens × {significant(factor)}, of tools × {significant(tools_factor)}: learnt from{" "}
-      {plural(exchanges, "exchange")}, error {significant((error ?? 0) * 100)}%
+      estimated tokens × {significant(ratio)}: learnt from {plural(requests, "request")}
     </small>
   );
 }
