@@ -19,7 +19,7 @@ import { checkPort } from "./checks/port";
 import { checkProgram } from "./checks/program";
 import { checkVariables } from "./checks/variables";
 import { clientNamed } from "./client-named";
-import type { LookLimits } from "./deep/shapes";
+import type { LookLimits, Looks } from "./deep/take-looks";
 import { columns, table } from "./layout";
 import { print, printJson, say, styled } from "./terminal";
 import { UsageError } from "./usage-error";
@@ -29,11 +29,11 @@ interface DoctorOptions {
   environment: Environment;
   port: number;
   json: boolean;
-  /** Ask each endpoint of Copilot once. */
+  /** Ask each endpoint of Copilot once, and write a report. */
   deep: boolean;
   /** Do not ask for confirmation. */
   yes: boolean;
-  /** AI credits or premium requests that the looks of a report may cost if nobody is asked. */
+  /** AI credits or premium requests that looks may cost if nobody is asked. */
   budget?: string;
   /** Look at this client's settings only. */
   client?: string;
@@ -76,6 +76,8 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   const redact = redaction(home, logger);
   const platform = `${process.platform} ${process.arch}, Bun ${Bun.version}`;
   const began = performance.now();
+  // Before anything is asked: what was paid for can be kept.
+  using file = deep || report ? (await import("./report")).openReport(report === true ? undefined : report) : undefined;
   const wanted: typeof checks = client === undefined ? checks : [["clients", clientCheck(client)]];
   const running = wanted.map(([name, check]) => runCheck(name, check, context));
   const findings: Finding[] = [];
@@ -87,17 +89,10 @@ export async function doctor(options: DoctorOptions): Promise<number> {
     if (!json) print(...linesOf(finding));
   };
   for (const results of running) for (const finding of await results) add(finding);
-  if (deep) for (const finding of await deepen(context, yes)) add(finding);
-  if (report) {
-    const { writeReport } = await import("./report");
-    const file = await writeReport(report === true ? undefined : report, context, {
-      version,
-      platform,
-      findings,
-      names,
-    });
-    say(`The report is in ${file}. Look it through before you attach it to an issue.`);
-    if (deep) await reportShapes(file, context, { yes, budget: most });
+  const looks = deep ? await deepen(context, { yes, budget: most }, add) : undefined;
+  if (file) {
+    await file.write(context, { version, platform, findings, names, looks });
+    say(`The report is in ${file.path}. Look it through before you attach it to an issue.`);
   }
   if (json) printJson({ version, platform, checks: findings });
   else print(`\n${summaryOf(findings)} (${duration(performance.now() - began)})`);
@@ -116,18 +111,19 @@ function budgetFrom(text: string | undefined): number | undefined {
   throw new UsageError("--budget must be a number of AI credits or premium requests, such as 0.5.");
 }
 
-/** What the looks have found goes beside the report, in a file that `--compare` reads. */
-async function reportShapes(file: string, context: CheckContext, limits: LookLimits): Promise<void> {
-  const { saveShapes, takeLooks } = await import("./deep/shapes");
-  const { concealer } = await import("./report");
-  const shapes = await takeLooks(context, limits);
-  await saveShapes(`${file.replace(/\.\w+$/, "")}.json`, concealer(context)(shapes), limits.yes);
-}
-
-/** The calls are loaded only if they are wanted: nothing else of a doctor may cost anything. */
-async function deepen(context: CheckContext, yes: boolean): Promise<Finding[]> {
-  const { deepFindings } = await import("./deep/deep");
-  return (await deepFindings(context, yes)) ?? [about("deep").warn("No endpoint was asked.")];
+/**
+ * The calls are loaded only if they are wanted: nothing else of a doctor may cost anything.
+ * @returns What the looks have found; undefined if the person declines, or nobody is signed in.
+ */
+async function deepen(
+  context: CheckContext,
+  limits: LookLimits,
+  add: (finding: Finding) => void,
+): Promise<Looks | undefined> {
+  const [{ deepFindings }, { takeLooks }] = await Promise.all([import("./deep/deep"), import("./deep/take-looks")]);
+  const found = await deepFindings(context, limits.yes);
+  for (const finding of found ?? [about("deep").warn("No endpoint was asked.")]) add(finding);
+  return found && takeLooks(context, limits);
 }
 
 async function runCheck(name: string, check: Check, context: CheckContext): Promise<Finding[]> {

@@ -1,6 +1,6 @@
-/** `dragoman doctor --report`: one file to attach to an issue. It names no person, no secret, and no place that is not public. */
+/** The report of `dragoman doctor`: one file to attach to an issue. It names no person, no secret, and no place that is not public. */
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { asProxyError, codeOf } from "../errors";
 import { utcDay } from "../format";
@@ -8,6 +8,7 @@ import { isObject } from "../json";
 import { type DriftItem, driftListSchema } from "../upstream/changes/drift-list";
 import { savedAccounts } from "./checks/accounts";
 import type { CheckContext, Finding } from "./checks/check";
+import type { Looks } from "./deep/take-looks";
 import { ask, findServer, readAs } from "./running-server";
 import { UsageError } from "./usage-error";
 
@@ -18,45 +19,52 @@ interface ReportParts {
   findings: readonly Finding[];
   /** Private names in the findings. */
   names: readonly string[];
+  /** What the looks of `--deep` have found. */
+  looks?: Looks;
 }
 
-/** Writes the report. @returns The file. @throws UsageError if there is a file of that name */
-export async function writeReport(
-  file: string | undefined,
-  context: CheckContext,
-  parts: ReportParts,
-): Promise<string> {
-  const moment = new Date().toISOString().slice(0, 16).replace(/\D/g, "");
-  const path = file ?? `dragoman-report-${moment}.md`;
-  const text = withoutPrivateNames(await reportText(context, parts), privateNames(context, parts.names));
-  writeReportFile(path, text);
-  return path;
-}
+/** A report's file, as long as the report is made. Nothing is left of it if nothing was written. */
+class ReportFile implements Disposable {
+  #written = false;
 
-/** Writes a file that only its owner can read. @throws UsageError if there is a file of that name */
-export function writeReportFile(path: string, text: string): void {
-  try {
-    writeFileSync(path, text, { flag: "wx", mode: 0o600 });
-  } catch (thrown) {
-    if (codeOf(thrown) === "EEXIST")
-      throw new UsageError(`${path} exists already; name another file with --report <file>.`);
-    throw thrown;
+  constructor(
+    readonly path: string,
+    private readonly descriptor: number,
+  ) {}
+
+  async write(context: CheckContext, parts: ReportParts): Promise<void> {
+    const text = withoutPrivateNames(await reportText(context, parts), privateNames(context, parts.names));
+    writeFileSync(this.descriptor, text);
+    this.#written = true;
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.descriptor);
+    if (!this.#written) rmSync(this.path, { force: true });
   }
 }
 
-/** Replaces private names in every text of a JSON value. */
-export function concealer(context: CheckContext): <Value>(value: Value) => Value {
-  const names = privateNames(context, []);
-  const conceal = (value: unknown): unknown => {
-    if (typeof value === "string") return withoutPrivateNames(value, names);
-    if (Array.isArray(value)) return value.map(conceal);
-    if (!isObject(value)) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, conceal(inner)]));
-  };
-  return <Value>(value: Value) => conceal(value) as Value;
+/**
+ * Makes the file of a report, which only its owner can read.
+ * @param file By default a new one in the current folder, named by the time.
+ * @throws UsageError if there is a file of that name, or none can be made there
+ */
+export function openReport(file?: string): ReportFile {
+  const moment = new Date().toISOString().slice(0, 16).replace(/\D/g, "");
+  for (let count = 1; ; count += 1) {
+    const path = file ?? `dragoman-report-${moment}${count === 1 ? "" : `-${count}`}.md`;
+    try {
+      return new ReportFile(path, openSync(path, "wx", 0o600));
+    } catch (thrown) {
+      const exists = codeOf(thrown) === "EEXIST";
+      if (exists && file === undefined) continue;
+      const why = exists ? "exists already" : `cannot be written (${codeOf(thrown)})`;
+      throw new UsageError(`${path} ${why}; name another file with --report <file>.`);
+    }
+  }
 }
 
-async function reportText(context: CheckContext, { version, platform, findings }: ReportParts): Promise<string> {
+async function reportText(context: CheckContext, { version, platform, findings, looks }: ReportParts): Promise<string> {
   const rows = findings.map(({ name, state, message, todo }) => [state, name, todo ? `${message} → ${todo}` : message]);
   return [
     "# dragoman report",
@@ -68,6 +76,7 @@ async function reportText(context: CheckContext, { version, platform, findings }
     await newInUpstream(context),
     "## Keys that the config sets",
     configKeys(context),
+    ...(looks ? ["## The upstream of today", `\`\`\`json\n${JSON.stringify(looks, null, 2)}\n\`\`\``] : []),
     "",
   ].join("\n\n");
 }

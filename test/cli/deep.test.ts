@@ -1,6 +1,6 @@
 /** `dragoman doctor --deep` and `--report`: whether this version fits the upstream of today, and a file that says so. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Finding } from "../../src/cli/checks/check";
@@ -20,7 +20,10 @@ async function signedIn(options: DemoOptions = {}): Promise<Github> {
 }
 
 async function deep(github: Github, ...more: string[]) {
-  const { code, stdout, stderr } = await inProcess(["doctor", "--json", "--deep", ...more], github.env);
+  const { code, stdout, stderr } = await inProcess(
+    ["doctor", "--json", "--deep", "--report", join(github.home, `${crypto.randomUUID()}.md`), ...more],
+    github.env,
+  );
   const checks = stdout === "" ? [] : (JSON.parse(stdout) as { checks: Finding[] }).checks;
   const asked = checks.filter(({ name }) => /^(?:GET|POST) \//.test(name));
   return {
@@ -43,7 +46,9 @@ describe("an upstream that is as it is known", () => {
       ["POST /v1/messages", "ok"],
       ["POST /embeddings", "ok"],
     ]);
-    const posts = github.demo.journal.filter(({ method, path }) => method === "POST" && !/login|token/.test(path));
+    const posts = github.demo.journal.filter(
+      ({ method, path }) => method === "POST" && !/login|token|auto|session/.test(path),
+    );
     expect(posts.map(({ path }) => path)).toEqual(["/chat/completions", "/responses", "/v1/messages", "/embeddings"]);
     expect(stderr).toContain("POST /chat/completions with gpt-5-mini: nothing");
     expect(stderr).toContain("POST /v1/messages with claude-haiku-4.5: 0.33 premium requests");
@@ -107,7 +112,7 @@ describe("an upstream that has changed", () => {
       expect([endpoint, of(endpoint).state]).toEqual([endpoint, state]);
       for (const word of words) expect(of(endpoint).message).toContain(word);
       expect(of(endpoint).message).not.toContain("calm");
-      expect(of(endpoint).todo).toContain("--report");
+      expect(of(endpoint).todo).toBe("Attach the report to an issue.");
     }
     if (way === "no-usage") expect(code).toBe(1);
   });
@@ -125,11 +130,15 @@ describe("an upstream that has changed", () => {
 });
 
 describe("a report", () => {
-  const report = async (github: Github, env: Record<string, string>, ...options: string[]) => {
-    await using command = run(["doctor", "--report", ...options], { env: { ...github.env, ...env }, cwd: github.home });
+  const started = async (args: string[], { env, home }: Pick<Github, "env" | "home">) => {
+    await using command = run(["doctor", ...args], { env, cwd: home });
     const code = await command.exited;
-    return { code, stderr: command.stderr() };
+    return { code, stdout: command.stdout(), stderr: command.stderr() };
   };
+  const doctor = (github: Github, ...args: string[]) => started(args, github);
+  const report = ({ env, home }: Github, more: Record<string, string>, ...options: string[]) =>
+    started(["--report", ...options], { env: { ...env, ...more }, home });
+  const reportsIn = (home: string) => readdirSync(home).filter((name) => name.startsWith("dragoman-report-"));
 
   test("a report of doctor has the checks and what the running server has seen, and nobody's name", async () => {
     await using github = await signedIn({ change: drifted("header") });
@@ -153,7 +162,7 @@ describe("a report", () => {
       NO_PROXY: "127.0.0.1",
     };
     const { stderr } = await report(github, env);
-    const [name] = readdirSync(github.home).filter((each) => each.startsWith("dragoman-report-"));
+    const [name] = reportsIn(github.home);
     const file = join(github.home, name!);
     expect(stderr).toContain(`The report is in ${name}.`);
     expect(statSync(file).mode & 0o077).toBe(0);
@@ -176,15 +185,35 @@ describe("a report", () => {
     expect(text).not.toContain("rosalind");
   });
 
-  test("a report of doctor has what --deep found, and overwrites no file", async () => {
+  test("--deep always writes a report of what it found, each to a file of its own", async () => {
     await using github = await signedIn({ change: drifted("model-field") });
-    await report(github, {}, "mine.md", "--deep", "--yes");
-    const file = join(github.home, "mine.md");
-    expect(readFileSync(file, "utf8")).toContain("capabilities.supports.telepathy");
-    expect(readFileSync(file, "utf8")).toContain("No server is running here");
-    const again = await report(github, {}, "mine.md");
-    expect(again.code).toBe(2);
-    expect(again.stderr).toContain("mine.md exists already");
-    expect(existsSync(file)).toBe(true);
+    for (let times = 0; times < 2; times++) expect((await doctor(github, "--deep", "--yes")).code).toBe(0);
+    const written = reportsIn(github.home);
+    expect(written).toHaveLength(2);
+    for (const name of written) {
+      const text = readFileSync(join(github.home, name), "utf8");
+      expect(text).toContain("capabilities.supports.telepathy");
+      expect(text).toContain("No server is running here");
+      expect(text).toContain('"prices": {');
+    }
+  });
+
+  test.each([
+    ["there already", "mine.json", "mine.json exists already; name another file with --report <file>."],
+    ["in a folder that is not there", "none/mine.md", "none/mine.md cannot be written (ENOENT)"],
+    ["a folder", ".", ". exists already"],
+  ])("a file of the report that is %s is refused before anything is asked", async (_, name, refusal) => {
+    await using github = await signedIn();
+    writeFileSync(join(github.home, "mine.json"), "mine");
+    const { code, stderr, stdout } = await doctor(github, "--report", name, "--deep", "--yes");
+    expect([code, stdout, stderr.replace(/\s+/g, " ")]).toEqual([2, "", expect.stringContaining(refusal)]);
+    expect(github.demo.journal.filter(({ path }) => !/login/.test(path))).toEqual([]);
+    expect(readFileSync(join(github.home, "mine.json"), "utf8")).toBe("mine");
+  });
+
+  test("no file is left of a report that was not written", async () => {
+    await using github = await signedIn();
+    expect((await doctor(github, "--deep")).code).toBe(2);
+    expect(reportsIn(github.home)).toEqual([]);
   });
 });

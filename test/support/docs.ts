@@ -12,7 +12,6 @@ import { commands } from "../../src/cli/commands";
 import { variables } from "../../src/config/environment";
 import { configSchema } from "../../src/config/schema";
 import { metricRows } from "../../src/observe/metrics";
-import { assumptions } from "../../src/upstream/changes/assumptions";
 import { teamSizesHead, teamSizesRows } from "../bench/team-sizes";
 import { clientSettings, clientsTable } from "../clients/clients";
 import { worksWithLine, worksWithTable } from "../clients/works-with";
@@ -65,11 +64,6 @@ export const passages: Record<string, () => string> = {
           `${option.about}${option.usual === undefined ? "" : ` (default ${code(option.usual)})`}.`,
         ]),
       ]),
-    ),
-  assumptions: () =>
-    table(
-      ["assumed", "from", "seen", "look that settles it"],
-      assumptions.map(({ assumes, source, date, look }) => [assumes, source, date, code(look)]),
     ),
   environment: () =>
     table(

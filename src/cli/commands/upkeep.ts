@@ -13,7 +13,7 @@ export const upkeepCommands = {
       options: {
         json: json(),
         deep: flag(
-          "Ask each endpoint of Copilot once and compare its answers with what is known; says first what it costs",
+          "Ask each endpoint of Copilot once, compare its answers with what is known, and write a report; says first what it costs",
         ),
         client: text("<name>", "Say only of this client what is on, what is off and what turns it on", {
           values: tools,
@@ -21,20 +21,16 @@ export const upkeepCommands = {
         yes: flag("With --deep: do not ask for confirmation"),
         report: optional(
           "[file]",
-          "Write a file to attach to an issue, without secrets and private names; with --deep also what the upstream's answers look like, as JSON",
+          "Write a file to attach to an issue, without secrets and private names; with --deep to this one, or else to one named by the time",
           (given) => given,
         ),
         budget: text(
           "<number>",
-          "With --yes: AI credits or premium requests that the report's looks may cost; else only free ones",
+          "With --deep --yes: AI credits or premium requests that looks may cost; else only free ones are taken",
         ),
-        compare: text("<file>", "Compare such a JSON, of any machine, with what this version assumes"),
         port: parsed("<number>", "The port that `start` will use", portFrom, { usual: "4141" }),
       },
-      async run(given) {
-        if (given.compare !== undefined) return (await import("../compare")).compareReport(given.compare);
-        return (await import("../doctor")).doctor(given);
-      },
+      run: async (given) => (await import("../doctor")).doctor(given),
     }),
     command({
       name: "update",

@@ -104,7 +104,7 @@ function judge({ path, model }: PlannedCall, { ms, problem, ...differences }: Lo
   return conclude(finding, `${model.id} answered in ${ms} ms`, differences);
 }
 
-const advice = "Attach what `dragoman doctor --deep --report` writes to an issue.";
+const advice = "Attach the report to an issue.";
 
 /** At most so many names in a sentence. */
 const maxShown = 12;

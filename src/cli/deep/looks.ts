@@ -1,17 +1,19 @@
 /**
- * The looks of `dragoman doctor --deep --report`: each asks one question about the upstream of today, and keeps names, codes
+ * The looks of `dragoman doctor --deep`: each asks one question about the upstream of today, and keeps names, codes
  * and counts of the answer. Nothing of the person is kept: no number, no text, no name that is not public.
  */
 import type { Account } from "../../accounts/account";
 import { upstreamPaths } from "../../api-paths";
 import { isObject } from "../../json";
 import { plainName } from "../../json-shape";
-import { type Findings, type LookName, publicModelIds } from "../../upstream/changes/assumptions";
 import type { Model } from "../../upstream/models/model";
 import type { Ask, Seen } from "./ask";
 import { cheapest } from "./plan";
 
 type Json = Record<string, unknown>;
+
+/** What a look has found: names, codes and counts by name. */
+export type Findings = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
 
 export interface LookContext {
   account: Account;
@@ -21,14 +23,13 @@ export interface LookContext {
   /** The answer of the quota endpoint. */
   user: unknown;
   ask: Ask;
-  /** Milliseconds between two lists. */
-  pauseMs: number;
   /** The answers so far. */
   seen: readonly Seen[];
 }
 
 export interface DeepLook {
-  name: LookName;
+  /** By which the report names it. */
+  name: string;
   /** What it asks, for the person who decides. */
   question: string;
   /** Calls that cost something. */
@@ -37,6 +38,9 @@ export interface DeepLook {
   model?(context: LookContext): Model | undefined;
   run(context: LookContext, model: Model | undefined): Promise<Findings>;
 }
+
+/** Milliseconds between two model lists. */
+const pauseMs = 500;
 
 /** Tokens of one call, as an upper bound. */
 export const tokensOfLook = { input: 4_000, output: 1_100 };
@@ -103,7 +107,7 @@ export const deepLooks: readonly DeepLook[] = [
     name: "lists",
     question: "Does the model list differ from call to call?",
     calls: 0,
-    async run({ ask, items, pauseMs }) {
+    async run({ ask, items }) {
       const idsOf = (list: readonly unknown[]) => list.filter(isObject).map(({ id }) => String(id));
       const lists = [idsOf(items)];
       for (let times = 0; times < 2; times++) {
@@ -336,6 +340,15 @@ function wordAt(value: unknown, name: string): string | null {
   const word = isObject(value) ? value[name] : undefined;
   return typeof word === "string" ? plainName(word) : null;
 }
+
+/** Ids that documents and clients name in public. Others may be a company's own. */
+const publicModelIds: ReadonlySet<string> = new Set(
+  `claude-haiku-4.5 claude-sonnet-4.5 claude-sonnet-4.6 claude-sonnet-5 claude-opus-4.5 claude-opus-4.6 claude-opus-4.7
+   claude-opus-4.8 claude-opus-5 claude-opus-5.5 claude-fable-5 claude-fable-5.1 gpt-5-mini gpt-5.3-codex gpt-5.4
+   gpt-5.4-mini gpt-5.4-nano gpt-5.5 gpt-5.6-sol gpt-5.6-terra gpt-5.6-luna gpt-6-astra gpt-6-sol gpt-6-luna
+   gemini-3.1-pro-preview gemini-3.5-flash gemini-3.8-flash grok-4.5 grok-4.6 grok-4.7 kimi-k2.7-code kimi-k3
+   mai-code-1-flash mai-code-1.1-flash raptor-mini`.split(/\s+/),
+);
 
 const isPath = (text: string): boolean => /^(?:ws:)?\/[a-z0-9/_-]{1,60}$/.test(text);
 

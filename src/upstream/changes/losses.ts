@@ -186,4 +186,4 @@ function namesOf(path: string): string {
 
 /** What is missing, and since when which number is unknown. */
 export const lossInWords = ({ where, member, affects, firstAt }: Loss, now: number): string =>
-  `${places[where]} no longer has ${namesOf(member)}: ${affects} since ${zonedTime(firstAt, now)}. Look for an update of dragoman; if there is none, \`dragoman doctor --deep --report\` writes what helps to mend it.`;
+  `${places[where]} no longer has ${namesOf(member)}: ${affects} since ${zonedTime(firstAt, now)}. Look for an update of dragoman; if there is none, \`dragoman doctor --deep\` writes what helps to mend it.`;

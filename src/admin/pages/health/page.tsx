@@ -161,7 +161,7 @@ const MissingInUpstream = ({ losses, now }: { losses: readonly Loss[]; now: numb
   <Section id="missing" title="Missing in the upstream" card>
     <p>
       Copilot no longer sends what this version reads. The numbers that follow from it are shown as unknown. Look for an
-      update, or attach what <code>dragoman doctor --deep --report</code> writes to an issue.
+      update, or attach what <code>dragoman doctor --deep</code> writes to an issue.
     </p>
     <div class="scroll">
       <Table

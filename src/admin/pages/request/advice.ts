@@ -38,7 +38,7 @@ const byError: [error: RegExp, advice: string][] = [
   ],
   [
     /upstream_(?:invalid|bad_event)/,
-    "Copilot's answer could not be read. If it happens again, `dragoman doctor --deep --report` makes a file for an issue.",
+    "Copilot's answer could not be read. If it happens again, `dragoman doctor --deep` makes a file for an issue.",
   ],
 ];
 

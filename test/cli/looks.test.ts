@@ -1,0 +1,119 @@
+/** The looks of `doctor --deep`: what its report says of the upstream's answers. */
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { deepLooks } from "../../src/cli/deep/looks";
+import type { Looks } from "../../src/cli/deep/take-looks";
+import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
+import type { DemoOptions } from "../../src/demo/demo";
+import { autoAccounts } from "../support/auto-accounts";
+import { run } from "../support/command";
+import { type ListName, lists } from "../support/drifted";
+import { scriptedGithub } from "./bench";
+
+const [octo, , plus] = demoAccounts() as [DemoAccount, DemoAccount, DemoAccount];
+
+async function report(options: DemoOptions, login: string, ...more: string[]) {
+  const github = scriptedGithub(options);
+  github.signIn(login);
+  const command = run(["doctor", "--deep", "--report", "mine.md", "--yes", ...more], {
+    env: github.env,
+    cwd: github.home,
+  });
+  await command.exited;
+  const stderr = command.stderr();
+  await command[Symbol.asyncDispose]();
+  const text = readFileSync(join(github.home, "mine.md"), "utf8");
+  return { github, stderr, text, looks: looksIn(text) };
+}
+
+const looksIn = (text: string): Looks => JSON.parse(/^```json\n(.*?)^```$/ms.exec(text)![1]!);
+
+const foundIn = (looks: Looks, name: string): Record<string, unknown> => {
+  const look = looks[name];
+  return look && "found" in look ? look.found : { skipped: look?.skipped };
+};
+
+describe("a report of the upstream's answers", () => {
+  test.concurrent.each<[ListName, string]>([
+    ["A", "is_premium"],
+    ["B", "cache_price"],
+    ["C", "cache_read_price"],
+  ])("takes every look that has a model in list %s, and says what the others cost", async (list, name) => {
+    const account: DemoAccount = list === "A" ? octo : { ...plus, quota: quotas.credits() };
+    const result = await report(
+      { ...lists[list], accounts: [structuredClone(account)] },
+      account.login,
+      "--budget",
+      "1000",
+    );
+    await using _ = result.github;
+    const { looks, text, stderr } = result;
+    expect(Object.keys(looks)).toEqual(deepLooks.map((look) => look.name));
+    const prices = foundIn(looks, "prices");
+    expect([...(prices.billing_names as string[]), ...(prices.default_names as string[])]).toContain(name);
+    expect(foundIn(looks, "lists")).toMatchObject({ lists: 3, differing: 0 });
+    expect(foundIn(looks, "identity")).toMatchObject({ models_status: 200, is_host_stated: true, host: "another" });
+    expect(foundIn(looks, "counting")).toMatchObject({ status: expect.any(Number) });
+    expect(foundIn(looks, "fields")).toMatchObject({ safeguards_status: expect.any(Number) });
+    expect(foundIn(looks, "quota").header_names).toContain("rem");
+    if (list === "C") {
+      expect(foundIn(looks, "thinking")).toMatchObject({ updates_status: 400 });
+      expect(foundIn(looks, "compaction")).toMatchObject({ status: 200 });
+    }
+    expect(text).not.toMatch(/gh[uo]_|tid=|-demo|Answer with/);
+    expect(/^```json.*/ms.exec(text)![0]).not.toContain("127.0.0.1");
+    expect(stderr).toMatch(/calls? to [\w.-]+\) It costs/);
+  });
+
+  test.concurrent("a report of the upstream's answers takes only free looks without a budget, and says so of the others", async () => {
+    const { github, looks } = await report({ generation: "C", accounts: [structuredClone(plus)] }, plus.login);
+    await using _ = github;
+    expect(foundIn(looks, "fields")).toEqual({ skipped: "not within the budget" });
+    expect(foundIn(looks, "prices")).not.toHaveProperty("skipped");
+    const posted = github.demo.journal.filter(
+      ({ path, body }) => JSON.stringify(body ?? "").includes("safeguards") && path !== "",
+    );
+    expect(posted).toEqual([]);
+  });
+
+  test.concurrent("a report of the upstream's answers takes no look beyond the budget", async () => {
+    const options: DemoOptions = { generation: "A", accounts: [structuredClone(octo)] };
+    // A call to the cheapest Claude is 0.33 premium requests.
+    const { github, looks } = await report(options, octo.login, "--budget", "0.5");
+    await using _ = github;
+    expect(foundIn(looks, "billing-line")).toHaveProperty("status");
+    expect(foundIn(looks, "fields")).toEqual({ skipped: "not within the budget" });
+  });
+
+  test.concurrent("a report of the upstream's answers asks without a model where the plan has Auto only", async () => {
+    const { free } = autoAccounts();
+    const { github, looks } = await report({ accounts: [structuredClone(free)] }, free.login, "--budget", "10");
+    await using _ = github;
+    expect(foundIn(looks, "unnamed")).toMatchObject({ status: 200, names_model: true });
+    expect(foundIn(looks, "auto")).toMatchObject({ picked: 0, plan: "free", sku: "free_limited_copilot" });
+  });
+
+  test.concurrent("a report of the upstream's answers names no model that is not public, and no text that a refusal quotes", async () => {
+    const github = scriptedGithub({ generation: "C", accounts: [structuredClone(octo)] });
+    await using _ = github;
+    github.signIn("octo-demo");
+    const secret = { id: "acme-secret-model", custom_model: true, supported_endpoints: ["/acme/secret path"] };
+    const error = { error: { code: "denied", message: 'Not for "Acme Corporation".' } };
+    let lists = 0;
+    github.demo.intercept(
+      "/models",
+      () =>
+        ++lists < 4
+          ? Response.json({ data: [{ ...secret, capabilities: { type: "chat" } }] })
+          : Response.json(error, { status: 403 }),
+      20,
+    );
+    const command = run(["doctor", "--deep", "--report", "mine.md", "--yes"], { env: github.env, cwd: github.home });
+    await command.exited;
+    await command[Symbol.asyncDispose]();
+    const text = readFileSync(join(github.home, "mine.md"), "utf8");
+    expect(text).toContain('"models_code": "denied"');
+    expect(text).not.toMatch(/acme/i);
+  });
+});
