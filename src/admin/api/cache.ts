@@ -6,7 +6,6 @@ import type { Filters, Group } from "../../history/history";
 import { type CacheMiss, cacheMisses } from "../../upstream/cache-watch";
 import { cacheSaving } from "../../upstream/models/price";
 import type { Price } from "../../upstream/models/price-list";
-import { cacheAdvice } from "./cache-advice";
 import { listRequests } from "./requests";
 import { count, maybe, sum, sumKnown, text, time } from "./values";
 
@@ -24,7 +23,6 @@ const groupSchema = z.object({ name: text, ...sums });
 const missSchema = z.object({
   reason: z.enum(cacheMisses),
   changed: z.string().describe("What changed, in words."),
-  advice: z.string(),
   request_count: count,
   uncached_tokens: z.number().describe("Input of these requests that was not read from the cache."),
   lost_nano_credits: maybe.describe("At most: what reading all of that input from the cache would have saved."),
@@ -48,15 +46,6 @@ export const cacheReportSchema = z
     clients: z.array(groupSchema),
     sessions: z.array(groupSchema).describe("The beginning of a hash of each session; those with the most input."),
     misses: z.array(missSchema).describe("The turns that were not found, by reason."),
-    hour: z
-      .object({
-        late_count: count.describe("Turns that came after the cache had dropped their prompt, but within an hour."),
-        saved_nano_credits: maybe.describe("At most: what reading these prompts from the cache would have saved."),
-        cost_nano_credits: maybe.describe("What all that was written would have cost more."),
-      })
-      .describe(
-        "What keeping prompts of Claude for an hour would have changed, at list prices; null if a price is unknown.",
-      ),
     turns: z.array(missedTurnSchema).describe("The newest of them."),
   })
   .meta({ id: "CacheReport" });
@@ -65,6 +54,20 @@ export type CacheReport = z.output<typeof cacheReportSchema>;
 export type CacheGroup = z.output<typeof groupSchema>;
 type Sums = Omit<CacheGroup, "name">;
 type MissedTurn = z.output<typeof missedTurnSchema>;
+
+/** Why the upstream's cache did not have a turn's prompt, as a sentence. */
+export const whatChanged: Record<CacheMiss, string> = {
+  model: "The model changed.",
+  account: "Another account served.",
+  tools: "The tools changed.",
+  system: "The system prompt changed.",
+  expired: "More time passed than the cache keeps a prompt, but less than an hour.",
+  expired_long: "More than an hour passed.",
+  shortened: "The conversation became shorter.",
+  no_key: "The request had no cache key.",
+  no_marks: "The request had no cache marks.",
+  unknown: "Nothing at the beginning changed.",
+};
 
 const maxSessions = 20;
 const maxTurns = 20;
@@ -89,7 +92,6 @@ export async function cacheReport(app: Scope, filters: Filters): Promise<CacheRe
       .filter(({ name }) => name !== null)
       .slice(0, maxSessions),
     misses,
-    hour: hourOf(models.groups, missed.groups, prices),
     turns: await newestTurns(app, filters, misses),
   };
 }
@@ -149,7 +151,7 @@ function missesIn(groups: Group[], prices: Prices): CacheReport["misses"] {
       const uncached = (group: Group) => Math.max(0, (group.input_tokens ?? 0) - (group.cached_tokens ?? 0));
       return {
         reason,
-        ...cacheAdvice[reason],
+        changed: whatChanged[reason],
         request_count: sum(missed.map((group) => group.request_count)),
         uncached_tokens: sum(missed.map(uncached)),
         lost_nano_credits: sumKnown(missed.map((group) => savingOf(group, prices, uncached(group), 0))),
@@ -157,31 +159,6 @@ function missesIn(groups: Group[], prices: Prices): CacheReport["misses"] {
     })
     .filter((miss) => miss.request_count > 0)
     .sort((one, other) => other.uncached_tokens - one.uncached_tokens);
-}
-
-/** Only Claude's cache keeps a prompt for an hour. */
-const isClaude = ({ key }: Group) => /^claude/.test(key.upstream_model ?? "");
-
-function hourOf(models: Group[], missed: Group[], prices: Prices): CacheReport["hour"] {
-  const late = missed.filter((group) => isClaude(group) && group.key.cache_miss === "expired");
-  const written = models.filter((group) => isClaude(group) && group.cache_write_tokens);
-  const known = (values: (number | null)[]) => (values.includes(null) ? null : sum(values));
-  return {
-    late_count: sum(late.map((group) => group.request_count)),
-    saved_nano_credits: known(
-      late.map((group) =>
-        savingOf(group, prices, Math.max(0, (group.input_tokens ?? 0) - (group.cached_tokens ?? 0)), 0),
-      ),
-    ),
-    cost_nano_credits: known(written.map((group) => hourExtra(prices.get(group.key.upstream_model ?? ""), group))),
-  };
-}
-
-/** What writing for an hour costs beyond writing for five minutes. */
-function hourExtra(price: Price | undefined, { cache_write_tokens }: Group): number | null {
-  const { cacheWrite, cacheWriteHour, per } = price?.tokens ?? {};
-  if (cacheWrite === undefined || cacheWriteHour === undefined || per === undefined) return null;
-  return Math.round(((cache_write_tokens ?? 0) * (cacheWriteHour - cacheWrite) * 1e9) / per);
 }
 
 async function newestTurns(app: Scope, filters: Filters, misses: { reason: CacheMiss }[]): Promise<MissedTurn[]> {

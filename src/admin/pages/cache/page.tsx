@@ -4,10 +4,9 @@ import { toolOf } from "../../../clients/index";
 import { dayMs, formatCount, percent, plural } from "../../../format";
 import type { NameColumn } from "../../../history/entry";
 import type { Filters } from "../../../history/history";
-import { type CacheGroup, type CacheReport, cacheReport } from "../../api/cache";
-import { cacheAdvice } from "../../api/cache-advice";
+import { type CacheGroup, type CacheReport, cacheReport, whatChanged } from "../../api/cache";
 import { startOfDay } from "../../ui/days";
-import { Credits, Moment, Percent, Sentence, Tokens, Value } from "../../ui/format";
+import { Credits, Moment, Percent, Tokens, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { requestPath, requestsPath, withQuery } from "../../ui/links";
@@ -80,7 +79,6 @@ function Report({ report, filters, now }: ReportProps): Markup {
     <>
       <Totals report={report} />
       <Misses {...{ report, filters, now }} />
-      <Hour hour={report.hour} />
       <Groups title="By model" column="upstream_model" groups={models} {...{ filters, hasPrices }} />
       <Groups title="By client" column="client_name" groups={byTool(clients)} {...{ filters, hasPrices }} />
       <Groups
@@ -129,10 +127,7 @@ function Misses({ report: { misses, turns, ...groups }, filters, now }: ReportPr
             class="rows labelled"
             caption="Why the cache was missed"
             rows={misses}
-            columns={[
-              ["Reason", ({ changed }) => changed],
-              ["What to do", ({ advice }) => <Sentence of={advice} />],
-            ]}
+            columns={[["Reason", ({ changed }) => changed]]}
             numbers={[
               [
                 "Turns",
@@ -152,19 +147,6 @@ function Misses({ report: { misses, turns, ...groups }, filters, now }: ReportPr
     </Section>
   );
 }
-
-/** What the hour of Claude's cache would have changed. */
-const Hour = ({ hour: { late_count, saved_nano_credits, cost_nano_credits } }: Pick<CacheReport, "hour">) =>
-  late_count > 0 && (
-    <Section id="hour" title="Too late by less than an hour">
-      <p>
-        {plural(late_count, "turn")} of Claude came after the cache had dropped the prompt, but within an hour. Keeping
-        prompts for an hour would have saved at most <Credits of={saved_nano_credits} /> credits, and cost{" "}
-        <Credits of={cost_nano_credits} /> more for writing.{" "}
-        <Sentence of={'`promptCache` at `"1h"` in the config does so.'} />
-      </p>
-    </Section>
-  );
 
 /** Whether there was anything to miss. */
 function noMisses({ totals, sessions }: Pick<CacheReport, "totals" | "sessions">): string {
@@ -193,7 +175,7 @@ const Turns = ({ turns, now }: { turns: CacheReport["turns"]; now: number }) => 
         ["Client", (turn) => <ToolName of={turn.client_name} max={28} />],
         ["Model", (turn) => <Value of={turn.upstream_model} max={40} />],
         ["Session", (turn) => <SessionName of={turn.session} />],
-        ["Reason", (turn) => cacheAdvice[turn.reason].changed],
+        ["Reason", (turn) => whatChanged[turn.reason]],
       ]}
       numbers={[
         ["Input", (turn) => <Tokens of={turn.input_tokens} />],
@@ -206,11 +188,11 @@ const Turns = ({ turns, now }: { turns: CacheReport["turns"]; now: number }) => 
 const SessionName = ({ of }: { of: string | null }) =>
   of === null ? <span class="soft">not sent</span> : <code>{of}</code>;
 
-/** One row a tool; its link leads to the requests of the client that sent most. */
 /** A tool has one name for all its versions. */
 const nameOf = (column: GroupsProps["column"], { name }: CacheGroup): string | null =>
   (column === "client_name" && toolOf(name ?? "")?.name) || name;
 
+/** One row a tool; its link leads to the requests of the client that sent most. */
 function byTool(clients: CacheGroup[]): CacheGroup[] {
   return [...Map.groupBy(clients, ({ name }) => toolOf(name ?? "")?.name ?? name).values()].map((ofTool) => {
     const sumOf = (column: keyof CacheGroup) => ofTool.reduce((sum, group) => sum + Number(group[column]), 0);

@@ -4,10 +4,10 @@ import type { Scope } from "../../../app";
 import { dollars, formatCount, formatCredits, formatUnits, significant } from "../../../format";
 import { entryOf } from "../../../json";
 import { withTimeLimit } from "../../../net/time-limit";
-import { cacheAdvice } from "../../api/cache-advice";
+import { whatChanged } from "../../api/cache";
 import { type ModelItem, modelItems, showTokenPrice } from "../../api/models";
 import type { ShownEntry } from "../../api/requests";
-import { Count, Sentence, Unknown } from "../../ui/format";
+import { Count, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Head } from "../../ui/lists";
 
@@ -166,7 +166,7 @@ function Bill({ item, priced: { rate, lines } }: { item: ShownEntry; priced: Pri
 
 function Notes({ item, model, priced: { rate, long, computed, extra } }: CostProps & { priced: Priced }): Markup {
   const { nano_credits } = item;
-  const miss = entryOf(cacheAdvice, item.cache_miss ?? "");
+  const changed = entryOf(whatChanged, item.cache_miss ?? "");
   const differs =
     nano_credits !== null &&
     rate !== undefined &&
@@ -205,17 +205,13 @@ function Notes({ item, model, priced: { rate, long, computed, extra } }: CostPro
           credits.
         </p>
       )}
-      {miss && <CacheMissNote changed={miss.changed} advice={miss.advice} />}
+      {changed && (
+        <p class="soft">
+          The prompt was not found in the cache. {changed} <a href="/admin/cache">More about the cache</a>
+        </p>
+      )}
       {item.tokens_estimated && <p class="soft">Token counts are estimates: the upstream did not report them.</p>}
       {!model && item.upstream_model !== null && <p class="soft">The price of this model is currently unavailable.</p>}
     </>
   );
 }
-
-/** Why the prompt was paid in full. */
-const CacheMissNote = ({ changed, advice }: { changed: string; advice: string }) => (
-  <p class="soft">
-    The prompt was not found in the cache. {changed} <Sentence of={advice} />{" "}
-    <a href="/admin/cache">More about the cache</a>
-  </p>
-);
