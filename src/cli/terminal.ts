@@ -132,7 +132,8 @@ function readLine(signal: AbortSignal): Promise<string | undefined> {
       text += bytes.toString();
       if (/[\r\n]/.test(text)) end(text.split(/[\r\n]/)[0]);
     };
-    stdin.on("data", read).on("end", give);
+    // After an earlier question it stays paused, whoever listens.
+    stdin.on("data", read).on("end", give).resume();
     signal.addEventListener("abort", give);
     if (signal.aborted) give();
   });

@@ -9,6 +9,7 @@ import type { DemoOptions } from "../../src/demo/demo";
 import { autoAccounts } from "../support/auto-accounts";
 import { run } from "../support/command";
 import { type ListName, lists } from "../support/drifted";
+import { atTerminal } from "../support/terminal";
 import { scriptedGithub } from "./bench";
 
 const [octo, , plus] = demoAccounts() as [DemoAccount, DemoAccount, DemoAccount];
@@ -84,6 +85,24 @@ describe("a report of the upstream's answers", () => {
     await using _ = github;
     expect(foundIn(looks, "billing-line")).toHaveProperty("status");
     expect(foundIn(looks, "fields")).toEqual({ skipped: "not within the budget" });
+  });
+
+  test.concurrent("a person answers for each look that costs something, and Ctrl-C declines all that are left", async () => {
+    await using github = scriptedGithub({ generation: "C", accounts: [structuredClone(plus)] });
+    github.signIn(plus.login);
+    await using person = atTerminal(["doctor", "--deep", "--report", "mine.md"], github.env, github.home);
+    await person.shows("Go on?");
+    person.type("y\r");
+    await person.shows(/billing line refused\?[\s\S]*Look\? \[y\/N\]/);
+    person.type("y\r");
+    await person.shows(/compacted by \/responses\?[\s\S]*Look\? \[y\/N\]/);
+    person.type("\x03");
+    expect(await person.exited).toBeLessThan(2);
+    const looks = looksIn(readFileSync(join(github.home, "mine.md"), "utf8"));
+    expect(foundIn(looks, "prices")).not.toHaveProperty("skipped");
+    expect(foundIn(looks, "billing-line")).toHaveProperty("status");
+    for (const name of ["compaction", "server-tools", "fields", "quota"])
+      expect([name, foundIn(looks, name)]).toEqual([name, { skipped: "declined" }]);
   });
 
   test.concurrent("a report of the upstream's answers asks without a model where the plan has Auto only", async () => {
