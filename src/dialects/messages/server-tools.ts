@@ -29,8 +29,6 @@ interface ServerToolForm {
   name: string;
   tool: string;
   result: string;
-  /** The counter in the usage, if it has one. */
-  usage?: string;
 }
 
 const forms: Record<ServerToolName, ServerToolForm> = {
@@ -38,7 +36,6 @@ const forms: Record<ServerToolName, ServerToolForm> = {
     name: "web_search",
     tool: "web_search_",
     result: "web_search_tool_result",
-    usage: "web_search_requests",
   },
   "tool-search": {
     name: "tool_search_tool_bm25",
@@ -80,13 +77,10 @@ function decodeOffer(tool: ServerToolName, fields: Fields): ServerToolOffer {
 
 /** Whether dragoman has to run a tool, or to search for tools because the upstream has no search of its own. */
 export const offersServerTools = ({ tools, messages }: JsonObject, model: ModelFacts): boolean =>
-  objectsIn(tools).some(({ type }) => runsHere(toolNamed(type))) ||
+  objectsIn(tools).some(({ type }) => toolNamed(type) === "web-search") ||
   (!hasToolSearch(model, "messages") &&
     (objectsIn(tools).some(({ type, defer_loading }) => toolNamed(type) !== undefined || defer_loading === true) ||
       hasToolSearches(messages)));
-
-/** Tools that GitHub Copilot runs for no model. */
-const runsHere = (tool: ServerToolName | undefined): boolean => tool !== undefined && !isToolSearch(tool);
 
 const hasToolSearches = (messages: unknown): boolean =>
   objectsIn(messages).some(({ content }) =>
@@ -114,10 +108,9 @@ export const hasOwnResults = ({ messages }: JsonObject): boolean =>
     ),
   );
 
+/** GitHub Copilot searches the web for no model of this dialect. */
 const isServerCall = (block: unknown): boolean =>
-  isObject(block) &&
-  block.type === "server_tool_use" &&
-  names.some((name) => runsHere(name) && forms[name].name === block.name);
+  isObject(block) && block.type === "server_tool_use" && block.name === forms["web-search"].name;
 
 /** Undefined for a call of a tool that only Anthropic runs. */
 export function decodeServerCall(block: Fields): Part | undefined {
@@ -244,15 +237,10 @@ export const encodeCitation = ({ url, title, quote }: Citation): JsonObject => (
   cited_text: beginningOf(quote, longestQuote),
 });
 
-/** The tools that ran, as the usage of a reply counts them; an empty object if none did. @param blocks Those of the reply. */
+/** The searches that ran, as the usage of a reply counts them; an empty object if none did. @param blocks Those of the reply. */
 export function serverToolUsage(blocks: readonly Block[]): JsonObject {
-  const counts: Record<string, number> = { web_search_requests: 0, web_fetch_requests: 0 };
-  let hasRun = false;
-  for (const block of blocks) {
-    const counter = block.kind === "server-result" && block.output.kind !== "error" && forms[block.tool].usage;
-    if (!counter) continue;
-    hasRun = true;
-    counts[counter] = (counts[counter] ?? 0) + 1;
-  }
-  return hasRun ? { server_tool_use: counts } : {};
+  const isSearch = (block: Block) =>
+    block.kind === "server-result" && block.tool === "web-search" && block.output.kind !== "error";
+  const searches = blocks.filter(isSearch).length;
+  return searches > 0 ? { server_tool_use: { web_search_requests: searches, web_fetch_requests: 0 } } : {};
 }
