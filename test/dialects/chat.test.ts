@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { chat } from "../../src/dialects/chat/codec";
+import { ObjectEnd } from "../../src/dialects/chat/object-end";
 import type { ReplyContext } from "../../src/dialects/codec";
 import type { Conversation, JsonObject, Part, Turn } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
@@ -8,6 +9,7 @@ import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { messages } from "../../src/dialects/messages/codec";
 import { responses } from "../../src/dialects/responses/codec";
 import { ProxyError } from "../../src/errors";
+import { isObject, parseJson } from "../../src/json";
 import { jsonOf, readSse } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
 import { ableModel } from "../support/facts";
@@ -1224,4 +1226,22 @@ describe("a request passed through", () => {
     });
     expect(chat.replyContext({ model: "m" })).toEqual({ model: "m", usage: false, replies: 1 });
   });
+});
+
+test("the end of an object is found wherever its pieces begin", () => {
+  const json = fc.dictionary(fc.string(), fc.jsonValue()).map((object) => JSON.stringify(object));
+  const signs = fc.array(fc.constantFrom(...'{}[]":,\\a1 \u00a0')).map((all) => all.join(""));
+  const pieces = fc.array(fc.oneof(json, signs), { maxLength: 3 }).map((texts) => texts.join(""));
+  fc.assert(
+    fc.property(pieces, fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 3 }), (text, size, asks) => {
+      const end = new ObjectEnd();
+      for (let at = 0; at < text.length; at += size) {
+        const soFar = text.slice(0, at + size);
+        end.add(text.slice(at, at + size));
+        if ((at / size) % asks === 0)
+          expect([soFar, end.isReached(soFar)]).toEqual([soFar, isObject(parseJson(soFar))]);
+      }
+    }),
+    { numRuns: triesOf(300) },
+  );
 });

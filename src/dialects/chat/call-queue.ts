@@ -2,12 +2,14 @@
 import { isObject } from "../../json";
 import type { ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
-import { callPieceIn, isJson } from "./calls";
+import { callPieceIn } from "./calls";
+import { ObjectEnd } from "./object-end";
 
 interface Call {
   id: string;
   name: string;
   input: string;
+  inputEnd: ObjectEnd;
   isFreeform: boolean;
   isOpen: boolean;
   isClosed: boolean;
@@ -49,6 +51,7 @@ export class CallQueue {
     call.name ||= name;
     call.isFreeform ||= isObject(piece.custom);
     call.input += input;
+    call.inputEnd.add(input);
     if (call === this.#queue[0]) {
       if (call.isOpen) this.outlet.writer.delta(input);
       else this.openNamed(call);
@@ -62,7 +65,15 @@ export class CallQueue {
   }
 
   private begin(index: unknown): Call {
-    const call = { id: "", name: "", input: "", isFreeform: false, isOpen: false, isClosed: false };
+    const call: Call = {
+      id: "",
+      name: "",
+      input: "",
+      inputEnd: new ObjectEnd(),
+      isFreeform: false,
+      isOpen: false,
+      isClosed: false,
+    };
     this.#calls.set(index, call);
     this.#queue.push(call);
     return call;
@@ -101,5 +112,4 @@ export class CallQueue {
 }
 
 /** A freeform call is complete only when the upstream ends it. */
-const isComplete = ({ isFreeform, input }: Call): boolean =>
-  !isFreeform && input.trimEnd().endsWith("}") && isJson(input);
+const isComplete = ({ isFreeform, input, inputEnd }: Call): boolean => !isFreeform && inputEnd.isReached(input);

@@ -1,8 +1,9 @@
 /** Tool calls, which are streamed in pieces whose indexes are not reliable. */
 
-import { isObject, numberIn, parseJson } from "../../json";
+import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import type { ReportFixup } from "../hub/upstream-stream";
+import { isJson, ObjectEnd } from "./object-end";
 
 /** Maximum number of calls in a reply, and maximum index: protects the memory against a faulty upstream. */
 const callLimit = 1024;
@@ -32,6 +33,7 @@ interface Call {
   id: string;
   name: string;
   input: string;
+  inputEnd: ObjectEnd;
 }
 
 /** Numbers the calls of a reply 0, 1, 2 … where the upstream gives all of them 0, and adds missing ids. */
@@ -63,7 +65,8 @@ export class CallNumbers {
     if (id === "" && name === "" && !latest) return input === "" ? piece : undefined;
     const known = [newest, latest].find((call) => call && continues(call, index, id, name));
     // A name without an id begins another call once the input of this one is complete.
-    const isNew = !known || (known !== newest && name !== "" && id !== known.id && isJson(known.input));
+    const isNew =
+      !known || (known !== newest && name !== "" && id !== known.id && known.inputEnd.isReached(known.input));
     const call = isNew ? this.begin(index) : known;
     if (!call) return undefined;
     let fixed = piece;
@@ -74,6 +77,7 @@ export class CallNumbers {
     call.id ||= id;
     call.name ||= name;
     call.input += input;
+    call.inputEnd.add(input);
     if (piece.index === call.number) return fixed;
     this.report("tool-index");
     return { ...fixed, index: call.number };
@@ -81,7 +85,7 @@ export class CallNumbers {
 
   private begin(index: number): Call | undefined {
     if (this.#calls.length === callLimit) return undefined;
-    const call: Call = { number: this.#calls.length, index, id: "", name: "", input: "" };
+    const call: Call = { number: this.#calls.length, index, id: "", name: "", input: "", inputEnd: new ObjectEnd() };
     this.#calls.push(call);
     this.#latest.set(index, call);
     return call;
@@ -94,5 +98,3 @@ function continues(call: Call, index: number, id: string, name: string): boolean
   if (index !== call.index) return false;
   return id !== "" || name === "" || call.name === "" || call.id !== "";
 }
-
-export const isJson = (text: string): boolean => parseJson(text) !== undefined;

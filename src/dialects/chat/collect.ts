@@ -1,7 +1,7 @@
 /** Collects a streamed chat completion into the body that a full reply would have. */
 import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { without } from "../hub/json";
+import { setField, without } from "../hub/json";
 import type { WireEvent } from "../hub/upstream-stream";
 import { callPieceIn } from "./calls";
 import { textFields } from "./thinking";
@@ -9,13 +9,17 @@ import { textFields } from "./thinking";
 /** Merges every field of every chunk: text and lists are joined, of other fields the last value wins. */
 export class CollectedChat {
   readonly #choices = new Map<number, Choice>();
-  #members: JsonObject = {};
+  readonly #members: JsonObject = {};
+  #isBegun = false;
 
   read({ json: chunk }: WireEvent): void {
     // A chunk without an id is Azure's content-filter notice, not part of the reply.
-    const isOfReply = chunk.id !== "" || Object.keys(this.#members).length === 0;
-    const present = Object.entries(chunk).filter(([key, value]) => !ofChunk.has(key) && value != null && value !== "");
-    if (isOfReply) this.#members = { ...this.#members, ...Object.fromEntries(present) };
+    const isOfReply = chunk.id !== "" || !this.#isBegun;
+    for (const [key, value] of Object.entries(chunk)) {
+      if (!isOfReply || ofChunk.has(key) || value == null || value === "") continue;
+      setField(this.#members, key, value);
+      this.#isBegun = true;
+    }
     if (!Array.isArray(chunk.choices)) return;
     for (const choice of chunk.choices) if (isObject(choice)) addTo(this.#choices, choice);
   }
@@ -39,21 +43,17 @@ function addTo(choices: Map<number, Choice>, { delta, ...members }: JsonObject):
   const index = numberIn(members.index) ?? 0;
   const choice: Choice = choices.get(index) ?? { members: {}, message: {}, calls: new Map() };
   choices.set(index, choice);
-  const logprobs = grown(choice.members.logprobs, members.logprobs);
   // Several choices may be one reply: a later one may finish with `stop` after a call.
   if (choice.members.finish_reason === "tool_calls") delete members.finish_reason;
-  const present = Object.entries(members).filter(([key, value]) => value != null || !(key in choice.members));
-  choice.members = {
-    ...choice.members,
-    ...Object.fromEntries(present),
-    ...(logprobs === undefined ? {} : { logprobs }),
-  };
+  for (const [key, value] of Object.entries(members))
+    if (key === "logprobs") choice.members.logprobs = grown(choice.members.logprobs, value);
+    else if (value != null || !Object.hasOwn(choice.members, key)) setField(choice.members, key, value);
   if (!isObject(delta)) return;
   for (const [key, piece] of Object.entries(without(delta, ["tool_calls"]))) {
     const before = choice.message[key];
     const joins = typeof before === "string" && typeof piece === "string" && textFields.includes(key);
-    if (joins) choice.message[key] = before + piece;
-    else if (piece != null || before === undefined) choice.message[key] = grown(before, piece);
+    if (joins) setField(choice.message, key, before + piece);
+    else if (piece != null || before === undefined) setField(choice.message, key, grown(before, piece));
   }
   if (Array.isArray(delta.tool_calls))
     for (const piece of delta.tool_calls) if (isObject(piece)) addCall(choice, piece);
@@ -89,15 +89,24 @@ function whole({ members, message, calls }: Choice): JsonObject {
 /** Members of the older `function_call`, and of `audio`, whose texts come in pieces. */
 const inPieces = new Set(["arguments", "data", "transcript"]);
 
+/** Lists and objects that were made here, which may grow in place. Those of a chunk stay as they were sent. */
+const ours = new WeakSet<object>();
+
 /** Joins lists inside objects, and texts that come in pieces; replaces everything else. */
 function grown(before: unknown, after: unknown): unknown {
-  if (Array.isArray(before) && Array.isArray(after)) return [...before, ...after];
+  if (Array.isArray(before) && Array.isArray(after)) {
+    const list = ours.has(before) ? before : [...before];
+    for (const item of after) list.push(item);
+    ours.add(list);
+    return list;
+  }
   if (!isObject(before) || !isObject(after)) return after ?? before ?? after;
-  const both: JsonObject = { ...before };
+  const both: JsonObject = ours.has(before) ? before : { ...before };
   for (const [key, value] of Object.entries(after)) {
     const earlier = both[key];
     const joins = typeof earlier === "string" && typeof value === "string" && inPieces.has(key);
-    both[key] = joins ? earlier + value : grown(earlier, value);
+    setField(both, key, joins ? earlier + value : grown(earlier, value));
   }
+  ours.add(both);
   return both;
 }

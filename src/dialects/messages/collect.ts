@@ -49,6 +49,8 @@ interface Growing {
   block: JsonObject;
   /** The JSON of a call's input so far. */
   input: string;
+  /** The block's own list, once it grows. */
+  citations?: unknown[];
 }
 
 function grow(growing: Growing, delta: JsonObject): void {
@@ -57,7 +59,11 @@ function grow(growing: Growing, delta: JsonObject): void {
     const before = block[key];
     if (key === "type") continue;
     if (key === "partial_json") growing.input += textIn(piece);
-    else if (key === "citation") block.citations = [...(Array.isArray(block.citations) ? block.citations : []), piece];
+    else if (key === "citation") {
+      growing.citations ??= Array.isArray(block.citations) ? [...block.citations] : [];
+      growing.citations.push(piece);
+      block.citations = growing.citations;
+    }
     // A signature comes in one piece, text in several.
     else if (key !== "signature" && typeof before === "string" && typeof piece === "string")
       block[key] = before + piece;

@@ -3,7 +3,7 @@ import { isObject, numberIn } from "../../json";
 import { collectInto } from "../../net/stream/stream";
 import { ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
-import { textIn } from "../hub/json";
+import { setField, textIn } from "../hub/json";
 import type { Block, ReplyEvent, ReplyFailure } from "../hub/reply";
 import { inputObject } from "../hub/tool-input";
 import { EventReader } from "../hub/upstream-stream";
@@ -93,6 +93,8 @@ interface OpenBlock extends ReadBlock {
   deltaType: string | undefined;
   /** Whether text of it was emitted. */
   hasText: boolean;
+  /** The list among its extras, once it grows. */
+  citations?: unknown[];
 }
 
 /** Reads the events of a stream. */
@@ -155,7 +157,10 @@ export class StreamReader extends EventReader {
     this.endBlock();
     if (!isObject(value)) return this.fail(invalidEvent);
     const begun = readBlock(value);
-    const deltaType = deltaTypeOf(begun.block.kind);
+    const { block } = begun;
+    const deltaType = deltaTypeOf(block.kind);
+    // A foreign block grows in place, but what was sent stays as it is.
+    if (block.kind === "foreign") begun.block = { ...block, value: { ...block.value } };
     this.open = { ...begun, index, deltaType, hasText: false };
     if (deltaType !== undefined) this.writer.open(String(index), begun.block);
     // Input in the start of a call counts only if no input delta follows.
@@ -189,17 +194,22 @@ function readOther(open: OpenBlock, delta: JsonObject) {
   const { end, block } = open;
   if (delta.type === "signature_delta") Object.assign(end, signed(delta.signature));
   else if (delta.type === "citations_delta") {
-    const citations = end.extras?.anthropic?.citations;
-    end.extras = { anthropic: { citations: [...(Array.isArray(citations) ? citations : []), delta.citation] } };
+    open.citations ??= listAmong(end);
+    open.citations.push(delta.citation);
+    end.extras = { anthropic: { citations: open.citations } };
   } else if (delta.type === "input_json_delta") open.text += textIn(delta.partial_json);
-  else if (block.kind === "foreign") {
-    const grown = { ...block.value };
+  else if (block.kind === "foreign")
     for (const [key, piece] of Object.entries(delta)) {
-      const before = grown[key];
-      if (key !== "type") grown[key] = typeof before === "string" && typeof piece === "string" ? before + piece : piece;
+      const before = block.value[key];
+      const isJoined = typeof before === "string" && typeof piece === "string";
+      if (key !== "type") setField(block.value, key, isJoined ? before + piece : piece);
     }
-    open.block = { ...block, value: grown };
-  }
+}
+
+/** A copy of the citations that a block began with. */
+function listAmong({ extras }: WithExtras): unknown[] {
+  const citations = extras?.anthropic?.citations;
+  return Array.isArray(citations) ? [...citations] : [];
 }
 
 function withInput(block: Block, input: string): Block {
