@@ -21,20 +21,23 @@ const sentTo = (proxy: RunningProxy): Json[] =>
 const typesOf = ({ tools }: Json): string[] => tools.map(({ type }: Json) => type);
 
 describe("in one answer", () => {
-  test.each<[string, string, Json]>([
-    ["Messages", "/v1/messages", ask()],
-    ["chat", "/v1/chat/completions", { model: responsesOnly, messages, web_search_options: {} }],
+  /** A Gemini client gets the text, and not which pages it cites. */
+  const page = "https://example.com/demo";
+  test.each<[string, string, Json, shows: string]>([
+    ["Messages", "/v1/messages", ask(), page],
+    ["chat", "/v1/chat/completions", { model: responsesOnly, messages, web_search_options: {} }, page],
     [
       "Gemini",
       `/v1beta/models/${model}:generateContent`,
       { contents: [{ parts: [{ text: wish }] }], tools: [{ googleSearch: {} }] },
+      "red pandas",
     ],
-  ])("for a client of %s, also while dragoman's own searches are off", async (_name, path, body) => {
+  ])("for a client of %s, also while dragoman's own searches are off", async (_name, path, body, shows) => {
     for (const webSearchModel of ["auto", "off"]) {
       await using proxy = await startProxy({ config: { webSearchModel } });
       const response = await proxy.post(path, body);
       expect(response.status).toBe(200);
-      expect(await response.text()).toContain("https://example.com/demo");
+      expect(await response.text()).toContain(shows);
       const sent = sentTo(proxy);
       expect(sent.map((each) => each.model)).toEqual([body.model ?? model]);
       expect(typesOf(sent[0])).toContain("web_search");
