@@ -146,7 +146,7 @@ export class TeamAccountSync implements AccountSync {
         since === undefined ? [] : [since],
       ),
     )) as (StateRow & { xmin: number })[];
-    // A standby that lagged counts transactions from an older one on.
+    // Behind a new connection may be another server of Postgres, which counts transactions from an older one on.
     if (since === undefined) {
       this.#states.clear();
       this.#watermark = 0;

@@ -74,10 +74,9 @@ export class TeamAccounts implements AccountStore {
   static async open(parts: StoreParts): Promise<TeamAccounts> {
     const opened = new TeamAccounts(parts);
     await opened.#accounts.hold(parts, {
-      ...{ table: "accounts", columns, isRemoved: "removed_at_ms IS NOT NULL", keyOf: ({ key }) => key, nameOf },
+      ...{ table: "accounts", columns, isRemoved: "removed_at_ms IS NOT NULL", keyOf: ({ key }) => key },
       read: (row) => opened.#heldOf(row),
       changed: () => opened.#changed(),
-      removeAgain: (rows) => parts.postgres.transact((sql) => removeAgain(sql, rows)),
     });
     return opened;
   }
@@ -144,9 +143,6 @@ export class TeamAccounts implements AccountStore {
   }
 }
 
-/** An account that is added again after its removal has another name. */
-const nameOf = ({ key, added_at_ms }: AccountRow) => `${key} ${added_at_ms}`;
-
 /**
  * Deletes what the servers have of accounts. Their rows stay, so that every server learns of it.
  * @param which A condition on the rows of `dragoman.accounts`.
@@ -156,16 +152,6 @@ export async function signOutAccounts(sql: TransactionSQL, which: SQL.Query<unkn
   await sql`DELETE FROM dragoman.account_states WHERE account IN (SELECT key FROM dragoman.accounts WHERE ${which})`;
   await sql`UPDATE dragoman.accounts SET sealed_token = NULL, seal_key_id = NULL, revision = ${revision},
     removed_at_ms = (extract(epoch FROM now()) * 1000)::bigint WHERE ${which}`;
-}
-
-async function removeAgain(sql: TransactionSQL, accounts: readonly AccountRow[]): Promise<void> {
-  const revision = await announceChange(sql, "accounts");
-  for (const { key, added_at_ms } of accounts)
-    await signOutAccounts(
-      sql,
-      sql`key = ${key} AND added_at_ms = ${added_at_ms}::bigint AND removed_at_ms IS NULL`,
-      revision,
-    );
 }
 
 /** The member may have been removed while the person was at GitHub. @throws ProxyError `not_found` */

@@ -1,8 +1,8 @@
 /**
  * Follows what other servers change. `LISTEN` reports a change as soon as it is committed. What is announced while the connection
  * is down is lost, so revisions are compared every half minute. A connection that died in silence is noticed by a message to
- * oneself that does not arrive. Behind a new connection may be a standby that had not heard of the last changes, and that gives
- * their numbers to others: tables are read from their beginning then, and whenever a number has another mark.
+ * oneself that does not arrive. Behind a new connection may be a standby that had not heard of the last changes, or a restored
+ * backup, which gives their numbers to others: every table is read whole then, and one whose number is lower than it was.
  */
 import type { SQL, TransactionSQL } from "bun";
 import { FreshRuns } from "../awaitable";
@@ -14,8 +14,6 @@ import type { FollowedTable } from "./schema";
 
 interface Follower {
   known: number;
-  /** The newest change that was heard of. */
-  heard?: Revision;
   /** What is known may be of a database that has lost its last changes. */
   isDoubtful: boolean;
   read(since: number): Promise<number>;
@@ -112,12 +110,8 @@ export class Changes {
   #hear(payload: string): void {
     const message = parseJson(payload);
     if (!isObject(message)) return;
-    const { table, revision, mark, topic } = message;
-    const follower = this.#followers.get(table as FollowedTable);
-    if (follower && typeof revision === "number" && typeof mark === "string") {
-      isBehind(follower, { revision, mark });
-      void this.#tryCatchUp(table as FollowedTable);
-    }
+    const { table, topic } = message;
+    if (this.#followers.has(table as FollowedTable)) void this.#tryCatchUp(table as FollowedTable);
     if (typeof topic === "string") for (const listener of [...(this.#listeners.get(topic) ?? [])]) listener(message);
   }
 
@@ -133,13 +127,13 @@ export class Changes {
   async #compare(): Promise<void> {
     try {
       const rows = await this.#postgres.ask(
-        (sql) => sql<RevisionRow[]>`SELECT name, revision::float8 AS revision, mark FROM dragoman.revisions`,
+        (sql) => sql<{ name: FollowedTable; revision: number }[]>`SELECT name, revision::float8 AS revision
+          FROM dragoman.revisions`,
       );
-      const behind = rows.filter(({ name, ...newest }) => {
+      const behind = rows.filter(({ name, revision }) => {
         const follower = this.#followers.get(name);
-        if (!follower) return false;
-        if (newest.revision < follower.known) follower.isDoubtful = true;
-        return isBehind(follower, newest);
+        if (follower && revision < follower.known) follower.isDoubtful = true;
+        return follower && (follower.isDoubtful || revision > follower.known);
       });
       await Promise.all(behind.map(({ name }) => this.#tryCatchUp(name)));
     } catch (thrown) {
@@ -191,21 +185,3 @@ export const notifyServers = (sql: SQL, message: { topic: string; [field: string
 /** A part of a statement that sends a message. */
 export const notification = (sql: SQL, message: { topic: string; [field: string]: unknown }) =>
   sql`pg_notify(${channel}, ${JSON.stringify(message)})`;
-
-/** The number of a table's newest change, and a random mark of that change. */
-interface Revision {
-  revision: number;
-  mark: string;
-}
-
-interface RevisionRow extends Revision {
-  name: FollowedTable;
-}
-
-/** @returns Whether there is something to read. */
-function isBehind(follower: Follower, newest: Revision): boolean {
-  const { heard } = follower;
-  if (heard?.revision === newest.revision && heard.mark !== newest.mark) follower.isDoubtful = true;
-  if (heard === undefined || newest.revision >= heard.revision || follower.isDoubtful) follower.heard = newest;
-  return follower.isDoubtful || newest.revision > follower.known;
-}

@@ -104,11 +104,8 @@ export class TeamConfig implements ConfigStore {
   }
 
   async #read(since: number): Promise<number> {
-    let next = this.#open(await this.#parts.postgres.ask(select));
-    if (since === 0 && next.revision < this.#revision) {
-      await this.#writeAgain();
-      next = this.#open(await this.#parts.postgres.ask(select));
-    } else if (since > 0 && next.revision <= this.#revision) return this.#revision;
+    const next = this.#open(await this.#parts.postgres.ask(select));
+    if (since > 0 && next.revision <= this.#revision) return this.#revision;
     try {
       this.#hold(next, parseConfig(next.stored));
     } catch (thrown) {
@@ -117,15 +114,6 @@ export class TeamConfig implements ConfigStore {
       this.#listener?.refused(this.#fault);
     }
     return next.revision;
-  }
-
-  /** A failover has lost what this server knows, such as that a key was revoked, and nobody has changed the config since. */
-  #writeAgain(): Promise<void> {
-    return this.#parts.postgres.transact(async (sql) => {
-      await lock(sql);
-      const present = this.#open(await select(sql));
-      if (present.revision < this.#revision) await this.#write(sql, this.#stored);
-    });
   }
 
   async #write(sql: TransactionSQL, body: Stored): Promise<number> {

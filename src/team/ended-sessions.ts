@@ -9,26 +9,22 @@ import type { StoreParts } from "./parts";
 export async function openEndedSessions(parts: StoreParts): Promise<EndedSessions> {
   /** Digest in hexadecimal → when the session would have expired, Unix ms. */
   const ended = new Map<string, number>();
-  const write = (sessions: Iterable<readonly [digest: string, until: number]>) =>
+  const columns = "sha256, until_ms::float8 AS until";
+  await followRows<{ sha256: Uint8Array; until: number }>(parts, "ended_sessions", columns, (rows, areAll) => {
+    if (areAll) ended.clear();
+    for (const [digest, until] of ended) if (until < Date.now()) ended.delete(digest);
+    for (const { sha256, until } of rows) ended.set(sha256.toHex(), until);
+  });
+  const write = (digest: string, until: number) =>
     parts.postgres.transact(async (sql) => {
       const revision = await announceChange(sql, "ended_sessions");
-      for (const [digest, until] of sessions)
-        await sql`INSERT INTO dragoman.ended_sessions (sha256, until_ms, revision)
-          VALUES (${Buffer.from(digest, "hex")}, ${until}, ${revision}) ON CONFLICT DO NOTHING`;
+      await sql`INSERT INTO dragoman.ended_sessions (sha256, until_ms, revision)
+        VALUES (${Buffer.from(digest, "hex")}, ${until}, ${revision}) ON CONFLICT DO NOTHING`;
     });
-  const columns = "sha256, until_ms::float8 AS until";
-  await followRows<{ sha256: Uint8Array; until: number }>(parts, "ended_sessions", columns, async (rows, areAll) => {
-    const found = new Set(rows.map(({ sha256 }) => sha256.toHex()));
-    for (const [digest, until] of ended) if (until < Date.now()) ended.delete(digest);
-    // A failover may have lost that a session was ended.
-    const lost = areAll ? [...ended].filter(([digest]) => !found.has(digest)) : [];
-    for (const { sha256, until } of rows) ended.set(sha256.toHex(), until);
-    if (lost.length > 0) await write(lost);
-  });
   return {
     has: (digest) => ended.has(digest),
     async add(digest, until) {
-      await orAway(write([[digest, until]]), "You could not be signed out everywhere.");
+      await orAway(write(digest, until), "You could not be signed out everywhere.");
       await parts.changes.catchUp("ended_sessions");
     },
   };

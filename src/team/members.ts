@@ -1,6 +1,6 @@
 /** Members, their keys and invitations in Postgres. Each server holds members and hashes of keys in memory, and follows their changes. */
 import { randomBytes } from "node:crypto";
-import type { SQL, TransactionSQL } from "bun";
+import type { TransactionSQL } from "bun";
 import type { SharedState } from "../accounts/account-sync";
 import { keyName } from "../config/key-schema";
 import { ProxyError } from "../errors";
@@ -71,15 +71,10 @@ export class TeamMembers implements Members {
     await opened.#members.hold(parts, {
       ...{ table: "members", columns: memberColumns, isRemoved: "removed_at_ms IS NOT NULL" },
       ...{ keyOf: ({ id }) => id, read: memberOf, changed },
-      async removeAgain(members) {
-        for (const { name } of members)
-          await parts.postgres.transact((sql) => removeMember(sql, name)).catch(ignoreRemoved);
-      },
     });
     await opened.#keys.hold(parts, {
       ...{ table: "keys", columns: keyColumns, isRemoved: "revoked_at_ms IS NOT NULL" },
-      ...{ keyOf: hashOf, read: (key) => key, changed },
-      removeAgain: (keys) => parts.postgres.transact((sql) => revokeKeys(sql, isAmong(sql, keys.map(hashOf)))),
+      ...{ keyOf: ({ sha256 }) => sha256.toHex(), read: (key) => key, changed },
     });
     return opened;
   }
@@ -130,7 +125,7 @@ export class TeamMembers implements Members {
 
   hearOf(sent: readonly string[]): Promise<void> | undefined {
     const isNew = ({ digest, until }: { digest: Uint8Array; until: number }) =>
-      until > Date.now() && !this.#keys.has(digest.toHex()) && !this.#keys.wasRemoved(digest.toHex());
+      until > Date.now() && !this.#keys.has(digest.toHex());
     const tokens = sent.map((text) => this.#tokens.read(text));
     return tokens.some((token) => token && isNew(token)) ? this.#parts.changes.catchUp("keys") : undefined;
   }
@@ -241,16 +236,6 @@ export class TeamMembers implements Members {
 
 const keyColumns =
   "sha256, member, name, models, created_at_ms::float8 AS created_at_ms, expires_at_ms::float8 AS expires_at_ms";
-
-const isAmong = (sql: SQL, hashes: readonly string[]) =>
-  sql`encode(sha256, 'hex') IN (SELECT jsonb_array_elements_text(${JSON.stringify(hashes)}::text::jsonb))`;
-
-const hashOf = ({ sha256 }: KeyRow) => sha256.toHex();
-
-/** Another server may have been faster. */
-function ignoreRemoved(thrown: unknown): void {
-  if (!(thrown instanceof ProxyError && thrown.kind === "not_found")) throw thrown;
-}
 
 const clientKeyOf = (key: KeyRow, member: Member, digest: Buffer): ClientKey => ({
   // The name of a key in the config has no slash.

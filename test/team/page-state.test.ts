@@ -53,20 +53,6 @@ describeWithOwnPostgres("the page state of a team", (server) => {
     expect([await holds(late.sessions, id), await holds(late.sessions, second)]).toEqual([false, true]);
   });
 
-  test("a failover that has lost that a session was ended does not bring it back", async () => {
-    const { state, url, stores } = await team();
-    const id = state.sessions.begin(owner);
-    await state.sessions.end(id);
-    await server.administer("DELETE FROM dragoman.ended_sessions", url);
-    const { postgres } = stores as PostgresStores;
-    postgres.replaceDirect();
-    await until(
-      async () => (await server.administer("SELECT 1 FROM dragoman.ended_sessions", url)).length === 1,
-      "the end is written again",
-    );
-    expect(await holds(state.sessions, id)).toBe(false);
-  });
-
   test("a member's session ends with the key that began it, and with the member, on every server", async () => {
     const { stores, state, another } = await team();
     const other = await another();

@@ -2,23 +2,20 @@
 -- of a server; `timestamptz` ones are by the clock of the database, which decides what has expired for all servers.
 
 -- Changes that belong together have one number: the row of a table is locked until its change is committed, so revisions are
--- committed in their order. After a failover to a standby that lagged, numbers of lost changes are given to others, which have
--- another mark.
+-- committed in their order.
 CREATE TABLE dragoman.revisions (
   name text PRIMARY KEY,
-  revision bigint NOT NULL DEFAULT 0,
-  mark uuid NOT NULL DEFAULT gen_random_uuid()
+  revision bigint NOT NULL DEFAULT 0
 );
 INSERT INTO dragoman.revisions (name) VALUES
   ('config'), ('members'), ('keys'), ('accounts'), ('account_states'), ('ended_sessions'), ('sign_ins');
 
 -- Numbers a change and announces it when it is committed. To be called once in each transaction that changes the table.
 CREATE FUNCTION dragoman.announce_change(changed text) RETURNS bigint LANGUAGE plpgsql AS $$
-  DECLARE number bigint; made uuid;
+  DECLARE number bigint;
   BEGIN
-    UPDATE dragoman.revisions SET revision = revision + 1, mark = gen_random_uuid() WHERE name = changed
-      RETURNING revision, mark INTO STRICT number, made;
-    PERFORM pg_notify('dragoman', json_build_object('table', changed, 'revision', number, 'mark', made)::text);
+    UPDATE dragoman.revisions SET revision = revision + 1 WHERE name = changed RETURNING revision INTO STRICT number;
+    PERFORM pg_notify('dragoman', json_build_object('table', changed)::text);
     RETURN number;
   END $$;
 
