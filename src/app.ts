@@ -17,7 +17,7 @@ import type { Members } from "./keys/members";
 import type { Membership } from "./keys/membership";
 import type { Team } from "./keys/team";
 import type { InFlight } from "./live/in-flight";
-import type { RunningRequests } from "./live/running-requests";
+import type { LiveRequests, RunningRequests } from "./live/running-requests";
 import type { Logger } from "./logger";
 import type { ClientSockets } from "./net/in/client-sockets";
 import type { FailedTries } from "./net/in/failed-tries";
@@ -80,7 +80,7 @@ export interface Scope extends Services, Routing {
   config: ScopedConfigStore;
   /** The person's own requests; for the owner those of everybody. */
   history: History;
-  /** What pages and the admin API show: in a team of all servers, for a member only the member's own. */
+  /** What pages and the admin API show: what this server runs, for a member only the member's own. */
   running: RunningRequests;
   /** Where the relay reports its requests. */
   inFlight: Pick<InFlight, "begin" | "notify" | "end" | "count" | "countOf">;
@@ -142,8 +142,8 @@ export interface Server extends Services {
   history: History;
   /** Of everybody, on this server. */
   inFlight: InFlight;
-  /** Of everybody, in a team on all servers. */
-  running: RunningRequests;
+  /** Who watches what runs here. */
+  live: LiveRequests;
   /** A signal to stop has come, and health checks say so. */
   readonly draining: boolean;
   /** Sets `draining`. */

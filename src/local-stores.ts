@@ -9,7 +9,6 @@ import { openConfig } from "./config/store";
 import { openHistory } from "./history/history";
 import { memoryEndedSessions, PageSessions } from "./keys/page-sessions";
 import { lazy } from "./lazy";
-import { runningHere } from "./live/running-requests";
 import { createLogger } from "./logger";
 import { openSentNotices } from "./notices/sent-notices";
 import type { PageState, Stores, StoresOptions } from "./stores";
@@ -33,7 +32,6 @@ export function openLocalStores(
     signIns: openMemorySignIns(),
     openHistory: (options) => openHistory(historyFile, options),
     openLedger: (options) => openLedger(join(home, "budgets.sqlite"), options),
-    openRunning: runningHere,
     openSentNotices: (options) => openSentNotices(join(home, "notices.json"), options),
     openPageState: (now) => openMemoryPageState(now, adminToken),
     isLeader: true,

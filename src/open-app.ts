@@ -22,7 +22,7 @@ import { historyOf } from "./history/member-history";
 import { type ClientKey, currentClientKeys } from "./keys/client-keys";
 import { Membership } from "./keys/membership";
 import { InFlight } from "./live/in-flight";
-import { runningOf } from "./live/running-requests";
+import { LiveRequests } from "./live/running-requests";
 import { openLocalStores } from "./local-stores";
 import type { Logger } from "./logger";
 import { openClientSockets } from "./net/in/client-sockets";
@@ -198,7 +198,8 @@ class RunningApp extends Foundation implements App {
   readonly ownAccounts = this.#ownAccountsOf(null);
   readonly inFlight = new InFlight();
   readonly waitingRoom = new WaitingRoom({ shared: this.stores.lines, now: this.now, warn: this.warn });
-  readonly running = this.stores.openRunning(this.inFlight);
+  readonly live = new LiveRequests(this.inFlight, this.stores.team);
+  readonly running = this.live.of();
   readonly pageState = this.stores.openPageState(this.now);
   readonly affinity = this.stores.affinity;
   readonly cacheWatch = new CacheWatch(this.now);
@@ -275,7 +276,7 @@ class RunningApp extends Foundation implements App {
       ownAccounts: this.#ownAccountsOf(member),
       config: new MemberConfig(this.config),
       history: historyOf(this.history, member),
-      running: runningOf(this.running, member),
+      running: this.live.of(member),
       inFlight: this.inFlight,
       searchEngine: this.searchEngine,
       // What somebody had an upstream refuse is not removed from the requests of others.

@@ -100,7 +100,7 @@ export function listen(app: Server, port: number, binding: Binding = { address: 
       app.refuse();
       app.waitingRoom.stop(shuttingDown);
       // The streams of live pages never end by themselves, nor do WebSockets.
-      app.running.close();
+      app.live.close();
       app.sockets.drain();
       if (noticeMs !== undefined) await app.inFlight.idle();
       await Promise.all(servers.map((server) => server.stop()));

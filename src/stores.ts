@@ -13,8 +13,6 @@ import type { Logins } from "./keys/logins";
 import type { Members } from "./keys/members";
 import type { PageSessions } from "./keys/page-sessions";
 import type { Team } from "./keys/team";
-import type { InFlight } from "./live/in-flight";
-import type { RunningRequests } from "./live/running-requests";
 import type { LogFormat, Logger } from "./logger";
 import type { SentNotices } from "./notices/sent-notices";
 
@@ -59,8 +57,6 @@ export interface Stores {
   openHistory(options: HistoryOptions): History;
   /** @throws ProxyError, or the system's error, if the ledger cannot be used. */
   openLedger(options: LedgerOptions): Ledger;
-  /** @param inFlight What runs on this server. */
-  openRunning(inFlight: InFlight): RunningRequests;
   openSentNotices(options: { now(): number; warn(sentence: string, cause: unknown): void }): SentNotices;
   /** @param now Wall clock, ms. */
   openPageState(now: () => number): PageState;

@@ -2,7 +2,7 @@
 import type { Awaitable } from "../awaitable";
 import { BoundedMap } from "../bounded-map";
 import { ProxyError } from "../errors";
-import type { DeviceGrant, ShownCode } from "./sign-in";
+import type { ShownCode } from "./sign-in";
 
 export interface BegunSignIn {
   /** Random; whoever knows it may see the code. */
@@ -24,35 +24,29 @@ export type SignInState =
   | { name: "failed"; reason: string }
   | { name: "cancelled" };
 
-/** A sign-in that waits, with what asks GitHub for its outcome. */
-export interface WaitingSignIn extends Omit<BegunSignIn, "state"> {
-  readonly device: DeviceGrant;
-}
+/** A sign-in when it begins to wait. */
+export type WaitingSignIn = Omit<BegunSignIn, "state">;
 
 export interface SignInStore {
   /**
    * Keeps a sign-in that this server has begun.
-   * @returns Whether this server asks GitHub for its outcome; otherwise another one does.
    * @throws ProxyError `conflict` if too many of this person wait; `unable`
    */
-  add(signIn: WaitingSignIn): Awaitable<boolean>;
+  add(signIn: WaitingSignIn): Awaitable<void>;
   /** @throws ProxyError `unable` if it is not known here and cannot be asked for now. */
   find(id: string): Awaitable<BegunSignIn | undefined>;
   /** Those of one member, or of the owner (null), that wait for a person. */
   waiting(member: string | null): BegunSignIn[];
   /** How many of a member are kept, those that have ended too. */
   recent(member: string): number;
-  /** Whether it still waits, and this server asks for its outcome. @throws ProxyError `unable` */
-  isMine(id: string): Awaitable<boolean>;
+  /** Whether it still waits. @throws ProxyError `unable` */
+  waits(id: string): Awaitable<boolean>;
   /** How a sign-in of this server has ended. A failure does not change one that was cancelled. Never throws. */
   settle(id: string, state: SignInState): Awaitable<void>;
   /** @returns False if there is no such sign-in. @throws ProxyError `unable` */
   cancel(id: string): Awaitable<boolean>;
-  /**
-   * @param listeners.resume This server goes on with a sign-in that another one has begun.
-   * @param listeners.stop A sign-in was cancelled, or another server goes on with it.
-   */
-  follow(listeners: { resume(signIn: WaitingSignIn): void; stop(id: string): void }): void;
+  /** @param stop Called with each sign-in that was cancelled. */
+  follow(stop: (id: string) => void): void;
   close(): void;
 }
 
@@ -87,14 +81,13 @@ export function openMemorySignIns(): SignInStore {
     if (found) Object.assign(found, { state });
   };
   return {
-    add({ device: _, ...signIn }) {
+    add(signIn) {
       all.set(signIn.id, { ...signIn, state: { name: "waiting" } });
-      return true;
     },
     find: (id) => all.get(id),
     waiting: (member) => [...all.values()].filter(({ id, member: of }) => of === member && waits(id)),
     recent: (member) => [...all.values()].filter((each) => each.member === member).length,
-    isMine: waits,
+    waits,
     settle(id, state) {
       if (state.name === "done" || waits(id)) set(id, state);
     },
@@ -103,8 +96,8 @@ export function openMemorySignIns(): SignInStore {
       stop(id);
       return all.has(id);
     },
-    follow(listeners) {
-      stop = listeners.stop;
+    follow(given) {
+      stop = given;
     },
     close() {
       for (const id of all.keys()) if (waits(id)) set(id, { name: "cancelled" });

@@ -24,9 +24,7 @@ export interface ShownCode {
 export interface SignInSteps extends GithubCaller {
   app: SignInApp;
   /** The first poll waits for it. */
-  show(code: ShownCode, device: DeviceGrant): Awaitable<void>;
-  /** The code of a sign-in to go on with. It has been shown. */
-  device?: DeviceGrant;
+  show(code: ShownCode): Awaitable<void>;
   /** Milliseconds; rejects when the signal aborts. */
   sleep?: (milliseconds: number, signal?: AbortSignal) => Promise<unknown>;
 }
@@ -37,9 +35,9 @@ export interface SignInSteps extends GithubCaller {
  * @throws ProxyError `authentication` with what ended it (declined, expired …), or the signal's reason.
  */
 export async function signIn(signing: SignInSteps): Promise<string> {
-  const { app, show, device, signal, sleep = (milliseconds) => wait(milliseconds, undefined, { signal }) } = signing;
-  const code = device ?? (await requestDeviceCode(signing, app));
-  if (!device) await show(toShownCode(code, signing.hosts), code);
+  const { app, show, signal, sleep = (milliseconds) => wait(milliseconds, undefined, { signal }) } = signing;
+  const code = await requestDeviceCode(signing, app);
+  await show(toShownCode(code, signing.hosts));
   let interval = code.interval;
   for (let passed = 0; passed < code.expiresIn; ) {
     // One second more than required: clocks drift, and each early poll makes the interval longer.
@@ -58,7 +56,7 @@ export async function signIn(signing: SignInSteps): Promise<string> {
 }
 
 /** What GitHub is asked with. */
-export interface DeviceGrant {
+interface DeviceGrant {
   deviceCode: string;
   userCode: string;
   verificationUri: string;

@@ -1,11 +1,11 @@
-/** Sign-ins that a page or the admin API has begun. Each runs on one server at a time until it ends; its state can be asked for. */
+/** Sign-ins that a page or the admin API has begun. Each runs on the server that began it; its state can be asked for. */
 import type { Awaitable } from "../awaitable";
 import { asProxyError, ProxyError } from "../errors";
 import type { Logger } from "../logger";
 import type { Account } from "./account";
 import { type AccountStore, accountKeyOf } from "./account-store";
-import { type Hosts, type SignInApp, signInApp } from "./hosts";
-import type { DeviceGrant, SignInSteps } from "./sign-in";
+import type { Hosts, SignInApp } from "./hosts";
+import type { SignInSteps } from "./sign-in";
 import {
   type BegunSignIn,
   maxRecent,
@@ -13,7 +13,6 @@ import {
   type SignInStore,
   tooManyRecent,
   tooManySignIns,
-  type WaitingSignIn,
 } from "./sign-in-store";
 
 interface SignInsOptions {
@@ -31,13 +30,12 @@ interface SignInsOptions {
   account(key: string): Account | undefined;
 }
 
-/** One sign-in from its first call on, or from where another server left it. */
+/** One sign-in from its first call on. */
 interface Course {
   id: string;
   place: Hosts;
   app: SignInApp;
   member: string | null;
-  device?: DeviceGrant;
   show: SignInSteps["show"];
 }
 
@@ -49,10 +47,7 @@ export class SignIns {
 
   constructor(options: SignInsOptions) {
     this.#options = options;
-    options.kept.follow({
-      stop: (id) => this.#running.get(id)?.abort(),
-      resume: (waiting) => this.#resume(waiting),
-    });
+    options.kept.follow((id) => this.#running.get(id)?.abort());
   }
 
   /** Settles when there is a code to show. @throws ProxyError if GitHub gives none, or too many wait already, or have begun */
@@ -65,13 +60,12 @@ export class SignIns {
     const { promise, resolve, reject } = Promise.withResolvers<BegunSignIn>();
     const id = crypto.getRandomValues(Buffer.alloc(16)).toString("base64url");
     const place = hosts(wanted.host);
-    const show: SignInSteps["show"] = async (code, device) => {
+    const show: SignInSteps["show"] = async (code) => {
       const expiresAt = now() + code.expiresIn * 1000;
       const begun = { id, host: place.name, app: app.name, member, code, expiresAt };
-      const isHere = await kept.add({ ...begun, device });
+      await kept.add(begun);
       this.#starting.delete(id);
       resolve({ ...begun, state: { name: "waiting" } });
-      if (!isHere) this.#running.get(id)?.abort();
     };
     this.#starting.set(id, member);
     void this.#run({ id, place, app, member, show }, reject);
@@ -98,45 +92,36 @@ export class SignIns {
     this.#options.kept.close();
   }
 
-  #resume({ id, host, app, member, device, expiresAt }: WaitingSignIn): void {
-    const { hosts, logger, now } = this.#options;
-    this.#running.get(id)?.abort();
-    logger.info(`A sign-in at ${host} that another server began goes on here.`);
-    const expiresIn = Math.max(0, (expiresAt - now()) / 1_000);
-    const left = { ...device, expiresIn };
-    void this.#run({ id, place: hosts(host), app: signInApp(app), member, device: left, show() {} });
-  }
-
   /** @param early Called with the error if the sign-in ends before it is kept. */
-  async #run(course: Course, early?: (thrown: unknown) => void): Promise<void> {
+  async #run(course: Course, early: (thrown: unknown) => void): Promise<void> {
     const { id } = course;
     const controller = new AbortController();
     this.#running.set(id, controller);
     try {
       await this.#complete(course, controller.signal);
     } catch (thrown) {
-      if (this.#starting.has(id)) early?.(thrown);
+      if (this.#starting.has(id)) early(thrown);
       else if (!controller.signal.aborted)
         await this.#options.kept.settle(id, { name: "failed", reason: asProxyError(thrown).message });
     } finally {
       this.#starting.delete(id);
-      if (this.#running.get(id) === controller) this.#running.delete(id);
+      this.#running.delete(id);
     }
   }
 
   /** Runs the sign-in up to the saved account. */
-  async #complete({ id, place, app, member, device, show }: Course, signal: AbortSignal): Promise<void> {
+  async #complete({ id, place, app, member, show }: Course, signal: AbortSignal): Promise<void> {
     const { version, store, kept, logger, sleep, saved: refresh, account } = this.#options;
     // Most servers never need it.
     const { completeSignIn } = await import("./complete-sign-in");
     const accounts: Pick<AccountStore, "prepare" | "add"> = {
       prepare: (host) => store.prepare(host),
       async add(added) {
-        if (!(await kept.isMine(id))) throw new ProxyError("conflict", "The sign-in was cancelled.");
+        if (!(await kept.waits(id))) throw new ProxyError("conflict", "The sign-in was cancelled.");
         return store.add(added);
       },
     };
-    const steps = { hosts: place, version, app, show, device, signal, sleep };
+    const steps = { hosts: place, version, app, show, signal, sleep };
     const { saved, outcome } = await completeSignIn(steps, accounts, member ?? undefined);
     refresh();
     logger.info(`${saved.login} at ${saved.host} was signed in on a page or by the admin API.`);

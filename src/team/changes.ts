@@ -180,8 +180,4 @@ export async function announceChange(sql: TransactionSQL, table: FollowedTable):
 
 /** Sends a message to those who follow its topic with `Changes.on`, on all servers; in a transaction, when that is committed. */
 export const notifyServers = (sql: SQL, message: { topic: string; [field: string]: unknown }) =>
-  sql`SELECT ${notification(sql, message)}`;
-
-/** A part of a statement that sends a message. */
-export const notification = (sql: SQL, message: { topic: string; [field: string]: unknown }) =>
-  sql`pg_notify(${channel}, ${JSON.stringify(message)})`;
+  sql`SELECT pg_notify(${channel}, ${JSON.stringify(message)})`;

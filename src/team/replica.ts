@@ -18,8 +18,6 @@ interface ReplicaParts {
 /** Milliseconds. */
 const heartbeatEvery = 5_000;
 const cleanEvery = 60_000;
-/** A server that has missed two reports is gone. */
-export const aliveForMs = 2.4 * heartbeatEvery;
 
 export class Replica {
   readonly id = crypto.randomUUID();
@@ -132,8 +130,6 @@ async function removeOld(postgres: Postgres): Promise<void> {
     // A revoked key stays for the history of names; its refresh token is of no use.
     "DELETE FROM dragoman.logins USING dragoman.keys WHERE keys.sha256 = logins.key AND revoked_at_ms IS NOT NULL",
     "DELETE FROM dragoman.waiting WHERE seen_at < now() - interval '1 minute'",
-    // Their server was killed while somebody looked.
-    "DELETE FROM dragoman.running WHERE replica NOT IN (SELECT id FROM dragoman.replicas WHERE heartbeat_at > now() - interval '1 minute')",
     // They stay as long as the ledger, because settlements of a lost server are known by its row.
     "DELETE FROM dragoman.replicas WHERE heartbeat_at < now() - interval '400 days'",
     `DELETE FROM dragoman.notices WHERE sent_at < now() - make_interval(secs => ${rememberSentSeconds})`,

@@ -17,8 +17,6 @@ import type { Logins } from "../keys/logins";
 import type { Members } from "../keys/members";
 import { type EndedSessions, PageSessions } from "../keys/page-sessions";
 import type { Team } from "../keys/team";
-import type { InFlight } from "../live/in-flight";
-import { type RunningRequests, runningHere } from "../live/running-requests";
 import { openMemoryPageState } from "../local-stores";
 import { createLogger, type Logger } from "../logger";
 import type { PageState, Stores, StoresOptions } from "../stores";
@@ -39,7 +37,6 @@ import { TeamMembers } from "./members";
 import type { StoreParts } from "./parts";
 import { requireOwnConnection } from "./pooler";
 import { Replica } from "./replica";
-import { TeamRunning } from "./running";
 import { migrate } from "./schema";
 import { Seals } from "./seal";
 import { agreeOnKey } from "./seal-rotation";
@@ -109,7 +106,7 @@ async function tryOpening(
       logins: new TeamLogins(parts, tokens),
       accountSync: await TeamAccountSync.open({ ...parts, replica: id }),
       ended: await openEndedSessions(parts),
-      signIns: await TeamSignIns.open({ ...parts, isLeader: () => replica!.isLeader }),
+      signIns: await TeamSignIns.open(parts),
     };
     await changes.start();
     warnOfFolder(environment, { config, accounts, logger });
@@ -155,7 +152,6 @@ export class PostgresStores implements Stores {
   #queues: DiskQueues | undefined;
   #history: TeamHistory | undefined;
   #ledger: TeamLedger | undefined;
-  #running: TeamRunning | undefined;
 
   constructor(environment: Environment, parts: StoreParts, opened: Opened, joined: Joined | undefined) {
     this.#environment = environment;
@@ -206,12 +202,6 @@ export class PostgresStores implements Stores {
     return this.#ledger;
   }
 
-  openRunning(inFlight: InFlight): RunningRequests {
-    if (!this.#joined) return runningHere(inFlight);
-    this.#running = new TeamRunning({ ...this.#parts, inFlight, replica: this.#replicaId });
-    return this.#running;
-  }
-
   openSentNotices() {
     return postgresSentNotices(this.postgres);
   }
@@ -243,7 +233,7 @@ export class PostgresStores implements Stores {
 
   async close(): Promise<void> {
     const written = Promise.all([
-      this.#running?.leave(),
+      this.#joined?.signIns.leave(),
       this.#history?.finish(),
       this.#ledger?.finish(),
       this.affinity.flush(),

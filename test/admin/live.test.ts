@@ -1,6 +1,8 @@
 /** What runs now: seen as it happens, found by its id, and cancelled so that its client hears the truth. */
 import { describe, expect, test } from "bun:test";
+import type { KnownServer, Team } from "../../src/keys/team";
 import { InFlight } from "../../src/live/in-flight";
+import { LiveRequests, type RunningEvent, type RunningRequests } from "../../src/live/running-requests";
 import { eventStream } from "../support/event-stream";
 import { formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
@@ -28,6 +30,62 @@ const oneRunning = async (proxy: RunningProxy) => {
   await until(() => proxy.app.inFlight.running().length === 1, "the request runs");
   return proxy.app.inFlight.running()[0]!.request_id;
 };
+
+describe("running requests", () => {
+  test("are listed, found, watched and cancelled; for a member, only their own exist", () => {
+    const inFlight = new InFlight();
+    const live = new LiveRequests(inFlight, undefined);
+    const [owners, annas, bens] = [live.of(), live.of("anna"), live.of("ben")];
+    const stopped: string[] = [];
+    const begin = (id: string, member: string | null) => {
+      const tell = () => entry({ request_id: id, member });
+      inFlight.begin(id, { member, tell, stop: ({ message }) => void stopped.push(`${id}: ${message}`) });
+    };
+    const idsOf = (running: RunningRequests) => running.list().map(({ request_id }) => request_id);
+    const heard: string[] = [];
+    const note = (who: string) => (event: RunningEvent) => {
+      if (event.type === "running") heard.push(`${who}: ${event.running.request_id} runs`);
+      if (event.type === "finished") heard.push(`${who}: ${event.entry.request_id} ended`);
+    };
+    const leave = [owners.watch(note("owner")), annas.watch(note("anna"))];
+    begin("one", null);
+    begin("two", "anna");
+    expect(heard).toEqual(["owner: one runs", "owner: two runs", "anna: two runs"]);
+    expect([owners, annas, bens].map(idsOf)).toEqual([["one", "two"], ["two"], []]);
+    expect([owners.find("two")?.member, annas.find("two")?.request_id, annas.find("one")]).toEqual([
+      ...["anna", "two", undefined],
+    ]);
+    expect([annas.cancel("one"), bens.cancel("two"), stopped]).toEqual([false, false, []]);
+    expect([owners.cancel("one"), annas.cancel("two")]).toEqual([true, true]);
+    expect(stopped).toEqual([
+      "one: The owner of this proxy cancelled the request.",
+      "two: The member whose key it uses cancelled the request.",
+    ]);
+
+    leave[0]!();
+    inFlight.end(entry({ request_id: "one", member: null }));
+    inFlight.end(entry({ request_id: "two", member: "anna" }));
+    expect(heard.slice(3)).toEqual(["anna: two ended"]);
+    let last: RunningEvent | undefined;
+    owners.watch((event) => {
+      last = event;
+    });
+    live.close();
+    expect(last).toEqual({ type: "closed" });
+  });
+
+  test("are those of this server, and a list says so where there are others", () => {
+    const server = (id: string): KnownServer => ({ id, host: id, version: "1", sealKeys: [], isLeader: false });
+    const of = (servers: Team["servers"]) => {
+      const team = { servers, isDatabaseAway: !servers, silence: 0, waiting: () => ({ requests: 0, settlements: 0 }) };
+      return new LiveRequests(new InFlight(), team).of().elsewhere;
+    };
+    expect(new LiveRequests(new InFlight(), undefined).of("anna").elsewhere).toBeUndefined();
+    expect(of([server("a")])).toBeUndefined();
+    expect(of(["a", "b", "c"].map(server))).toBe("Requests that 2 other servers may run are not shown here.");
+    expect(of(undefined)).toBe("Requests that other servers run are not shown here.");
+  });
+});
 
 describe("the feed of somebody who has signed in", () => {
   const token = "t-admin-0123456789";
@@ -166,7 +224,7 @@ describe("the feed", () => {
     await using proxy = await startProxy();
     const feed = await watch(proxy);
     await until(() => feed.heard.length === 1, "the feed has begun");
-    proxy.app.running.close();
+    proxy.app.live.close();
     await until(() => feed.ended, "the feed has ended");
     const after = await watch(proxy);
     await until(() => after.ended, "the second feed has ended");

@@ -1,6 +1,6 @@
 /** Exchanges made by hand, for the history. */
 
-import { type Entry, type InFlightRequest, nothingKnown, runningColumns } from "../../src/history/entry";
+import { type Entry, nothingKnown } from "../../src/history/entry";
 
 export const noon = Date.UTC(2026, 0, 2, 12);
 
@@ -40,10 +40,4 @@ export function entry(differing: Partial<Entry> = {}): Entry {
     dropped: "[]",
     ...differing,
   };
-}
-
-/** A request that runs, as the relay reports it. */
-export function runningState(more: Partial<InFlightRequest> = {}): InFlightRequest {
-  const row = { ...entry(more), started_at_ms: Date.now(), ...more };
-  return Object.fromEntries(runningColumns.map((name) => [name, row[name]])) as InFlightRequest;
 }

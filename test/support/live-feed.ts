@@ -40,9 +40,9 @@ export async function watchFeed(url: string, path = "/api/admin/live", headers: 
       }
       return [...ids].sort();
     },
-    /** What the last snapshot said of servers that are silent. */
-    get gap(): string | undefined {
-      return heard.findLast(({ event }) => event === "snapshot")?.data.gap;
+    /** What the last snapshot said of other servers. */
+    get elsewhere(): string | undefined {
+      return heard.findLast(({ event }) => event === "snapshot")?.data.elsewhere;
     },
     get ended() {
       return ended;

@@ -11,13 +11,6 @@ export function waitingSignIn(more: Partial<WaitingSignIn> = {}): WaitingSignIn 
     app: "vscode",
     member: null,
     code: { userCode: `ABCD-${count}`, address: "https://github.com/login/device", mayOpen: true, expiresIn: 900 },
-    device: {
-      deviceCode: `device-canary-${count}`,
-      userCode: `ABCD-${count}`,
-      verificationUri: "x",
-      expiresIn: 900,
-      interval: 5,
-    },
     expiresAt: Date.now() + 900_000,
     ...more,
   };

@@ -9,8 +9,6 @@ import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
 import { hourMs } from "../../src/format";
 import type { Dimension, Entry, Filters, History, Statistics } from "../../src/history/history";
-import { InFlight } from "../../src/live/in-flight";
-import type { RunningEvent, RunningList } from "../../src/live/running-requests";
 import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
 import { expectTotals, passes } from "../support/history-oracle";
@@ -78,61 +76,6 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
     };
     return { stores: await open(), open };
   }
-
-  describe("running requests", () => {
-    test("are listed, found, watched and cancelled; for a member, only their own exist", async () => {
-      const { stores } = await world();
-      const inFlight = new InFlight();
-      const running = stores.openRunning(inFlight);
-      const stopped: string[] = [];
-      const begin = (id: string, member: string | null) => {
-        const tell = () => entry({ request_id: id, member });
-        inFlight.begin(id, { member, tell, stop: ({ message }) => void stopped.push(`${id}: ${message}`) });
-      };
-      const idsOf = ({ running: list }: RunningList) => list.map(({ request_id }) => request_id);
-      const heard: string[] = [];
-      const note = (who: string) => (event: RunningEvent) => {
-        if (event.type === "running") heard.push(`${who}: ${event.running.request_id} runs`);
-        if (event.type === "finished") heard.push(`${who}: ${event.entry.request_id} ended`);
-      };
-      const [anna, ben] = [crypto.randomUUID(), crypto.randomUUID()];
-      const leave = [running.watch(note("owner")), running.watch(note("anna"), anna)];
-      begin("one", null);
-      begin("two", anna);
-      expect(heard).toEqual(["owner: one runs", "owner: two runs", "anna: two runs"]);
-
-      const [all, annas] = [await running.list(), await running.list(anna)];
-      expect([idsOf(all), all.count, all.gap]).toEqual([["one", "two"], 2, undefined]);
-      expect([idsOf(annas), annas.count, annas.gap]).toEqual([["two"], 1, undefined]);
-      expect((await running.list(ben)).count).toBe(0);
-      expect(idsOf(running.known(ben))).toEqual([]);
-      expect((await running.find("two"))?.member).toBe(anna);
-      expect(running.findKnown("two", anna)?.request_id).toBe("two");
-      expect([running.findKnown("one", anna), await running.find("one", anna)]).toEqual([undefined, undefined]);
-      expect([await running.cancel("one", anna), await running.cancel("two", ben), stopped]).toEqual([
-        false,
-        false,
-        [],
-      ]);
-      expect([await running.cancel("one"), await running.cancel("two", anna)]).toEqual([true, true]);
-      expect(stopped).toEqual([
-        "one: The owner of this proxy cancelled the request.",
-        "two: The member whose key it uses cancelled the request.",
-      ]);
-
-      leave[0]!();
-      inFlight.end(entry({ request_id: "one", member: null }));
-      inFlight.end(entry({ request_id: "two", member: anna }));
-      expect(heard.slice(3)).toEqual(["anna: two ended"]);
-      expect((await running.list()).count).toBe(0);
-      let last: RunningEvent | undefined;
-      running.watch((event) => {
-        last = event;
-      });
-      running.close();
-      expect(last).toEqual({ type: "closed" });
-    });
-  });
 
   describe("the config", () => {
     test("a team's config is empty at first, and what is changed is kept", async () => {

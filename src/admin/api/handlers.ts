@@ -34,10 +34,15 @@ export function answerLive(app: Scope, request: Request, permit?: Permit): Respo
 }
 
 /** @throws ProxyError `not_found` if no such request is running. */
-export async function cancelRequest(app: Scope, requestId: string): Promise<{ cancelled: true }> {
-  if (!(await app.running.cancel(requestId))) throw new ProxyError("not_found", "No request with this id is running.");
+export function cancelRequest({ running }: Scope, requestId: string): { cancelled: true } {
+  if (!running.cancel(requestId))
+    throw new ProxyError("not_found", withElsewhere(running, "No request with this id is running."));
   return { cancelled: true };
 }
+
+/** @param sentence That a request does not run. @returns Also that another server of the team may run it. */
+export const withElsewhere = ({ elsewhere }: Scope["running"], sentence: string): string =>
+  elsewhere === undefined ? sentence : `${sentence} ${elsewhere}`;
 
 const contentTypes: Record<ExportFormat, string> = {
   csv: "text/csv; charset=utf-8",

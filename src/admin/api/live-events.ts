@@ -42,8 +42,6 @@ class LiveReader {
   readonly #waiting = new Map<string, Waiting>();
   #controller!: ReadableStreamDefaultController<Uint8Array>;
   #missed = false;
-  /** Another snapshot is due. */
-  #renewed = false;
   #gathering: Timer | undefined;
   #heartbeat: Timer | undefined;
   #checking: Timer | undefined;
@@ -62,7 +60,7 @@ class LiveReader {
 
   /** The reader has taken what was written. */
   pull(): void {
-    if (this.#waiting.size > 0 || this.#missed || this.#renewed) this.#gather();
+    if (this.#waiting.size > 0 || this.#missed) this.#gather();
   }
 
   /** @throws ProxyError `rate_limit` */
@@ -100,12 +98,7 @@ class LiveReader {
     if (event.type === "closed") this.#end();
     else if (event.type === "running")
       this.#wait(event.running.request_id, { event: "running", data: showRunning(event.running) });
-    else if (event.type === "finished")
-      this.#wait(event.entry.request_id, { event: "finished", data: showEntry(event.entry) });
-    else {
-      this.#renewed = true;
-      this.#gather();
-    }
+    else this.#wait(event.entry.request_id, { event: "finished", data: showEntry(event.entry) });
   }
 
   #wait(requestId: string, item: Waiting): void {
@@ -127,20 +120,17 @@ class LiveReader {
     // The reader has not taken the previous batch; `pull` runs when it has.
     if ((this.#controller.desiredSize ?? 0) <= 0) return;
     const lines = [...this.#waiting.values()].map(({ event, data }) => eventOf(event, data));
-    if (this.#missed || this.#renewed) lines.push(eventOf("snapshot", this.#snapshot()));
+    if (this.#missed) lines.push(eventOf("snapshot", this.#snapshot()));
     if (lines.length > 0) this.#write(lines.join(""));
     this.#missed = false;
-    this.#renewed = false;
     this.#waiting.clear();
   }
 
   #snapshot(): z.infer<typeof snapshotSchema> {
-    const { running, count, gap } = this.#app.running.known();
-    const left = count - running.length;
+    const { running } = this.#app;
     return {
-      ...{ now_ms: Date.now(), running: running.map(showRunning), missed: this.#missed },
-      ...(left > 0 && { left_out: left }),
-      gap,
+      ...{ now_ms: Date.now(), running: running.list().map(showRunning), missed: this.#missed },
+      elsewhere: running.elsewhere,
     };
   }
 

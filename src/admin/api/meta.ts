@@ -18,10 +18,9 @@ export async function describeInstance(app: App): Promise<Meta> {
       return null; // the history has logged why
     }
   };
-  const [row_count, oldest_row_at_ms, running] = await Promise.all([
+  const [row_count, oldest_row_at_ms] = await Promise.all([
     orNull(() => app.history.count()),
     orNull(() => app.history.oldest()),
-    app.running.list(),
   ]);
   return {
     dbPath: databaseUrl === undefined ? historyFile : databaseName(databaseUrl),
@@ -33,7 +32,7 @@ export async function describeInstance(app: App): Promise<Meta> {
     history: app.history.degraded ? "degraded" : "ok",
     row_count,
     oldest_row_at_ms,
-    running_count: running.count,
+    running_count: app.running.list().length,
     time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
     facts: factsOf(app),
   };

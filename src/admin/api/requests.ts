@@ -21,16 +21,14 @@ export async function listRequests(
   return { items: items.map(showEntry), ...rest };
 }
 
-/** Finds a request by its id, in progress or ended. Other servers are asked only for what is not in the history. */
+/** Finds a request by its id, in progress on this server or ended. */
 export async function findRequest(
   { history, running: live }: Scope,
   requestId: string,
 ): Promise<{ item: ShownEntry; running: false } | { item: ShownRunning; running: true } | undefined> {
-  const known = live.findKnown(requestId);
-  if (known) return { item: showRunning(known), running: true };
-  let row = await history.get(requestId);
-  const running = row ? undefined : await live.find(requestId);
+  const running = live.find(requestId);
   if (running) return { item: showRunning(running), running: true };
+  let row = await history.get(requestId);
   // The row of a request that has just ended may not be on disk yet.
   if (!row && (await history.flush())) row = await history.get(requestId);
   return row && { item: showEntry(row), running: false };

@@ -200,8 +200,10 @@ export const snapshotSchema = z.object({
   now_ms: time,
   running: z.array(runningSchema),
   missed: z.boolean().describe("Events may have been lost since the last one."),
-  left_out: count.optional().describe("How many more run than are listed."),
-  gap: z.string().optional().describe("Why requests of other servers may be missing."),
+  elsewhere: z
+    .string()
+    .optional()
+    .describe("Says that other servers of the team may run requests that are not listed."),
 });
 
 export const liveEventSchema = z

@@ -149,7 +149,7 @@ CREATE TABLE dragoman.sessions (
   stated_expires_at_ms bigint
 );
 
--- Sign-ins that wait for a person. The server that leads asks GitHub for their outcome.
+-- Sign-ins that wait for a person. The server that began one asks GitHub for its outcome.
 CREATE TABLE dragoman.sign_ins (
   sha256 bytea PRIMARY KEY,
   host text NOT NULL,
@@ -186,26 +186,7 @@ CREATE TABLE dragoman.replicas (
   seal_keys jsonb NOT NULL,
   leads boolean NOT NULL DEFAULT false,
   started_at timestamptz NOT NULL DEFAULT now(),
-  heartbeat_at timestamptz NOT NULL DEFAULT now(),
-  -- When this server last wrote to `running`.
-  shown_at timestamptz
-);
-
--- The running requests. Each server writes its own while `watch.until` says that somebody looks. `body` is the request as
--- the pages show it: metadata as in the history. A request that has ended stays for some seconds, so that others learn of it.
--- Nothing here needs to survive a crash of the database.
-CREATE UNLOGGED TABLE dragoman.running (
-  request_id text PRIMARY KEY,
-  replica uuid NOT NULL,
-  body text NOT NULL,
-  has_ended boolean NOT NULL,
-  -- Who wants the request to be cancelled.
-  cancel_for text CHECK (cancel_for IN ('owner', 'member')),
-  changed_at timestamptz NOT NULL DEFAULT now()
-);
-CREATE UNLOGGED TABLE dragoman.watch (
-  singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
-  until timestamptz NOT NULL
+  heartbeat_at timestamptz NOT NULL DEFAULT now()
 );
 
 -- The requests that wait for a limit to end, so that the oldest goes first whichever server holds it. A server that was

@@ -1,7 +1,7 @@
 /** How soon a server of a team knows what another one has changed, and how long nobody waits for a database that is away. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { leastOf, took } from "../../support/least";
-import { type LiveFeed, watchFeed } from "../../support/live-feed";
+import { watchFeed } from "../../support/live-feed";
 import { type TestMember, withTeamStores } from "../../support/members";
 import { type PgBouncer, startPgBouncer } from "../../support/pgbouncer";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../../support/postgres";
@@ -18,13 +18,6 @@ const send = async (server: TeamServer, key: string, more = {}) => {
 };
 const known = (server: TeamServer, key: string) =>
   until(async () => (await send(server, key)) === 200, "the server knows the key");
-/** A stream that runs until it is cancelled. */
-const begin = async (server: TeamServer, key: string) => {
-  const content = "[demo: silence 60] Hello";
-  const response = await server.post("/v1/chat/completions", ask(content, { stream: true }), { "x-api-key": key });
-  void response.text().catch(() => {});
-  return response.headers.get("x-request-id")!;
-};
 const cookieOf = async (server: TeamServer, token: string) => {
   const body = new URLSearchParams({ token });
   const answer = await fetch(`${server.url}/admin/sign-in`, { method: "POST", redirect: "manual", body });
@@ -45,7 +38,6 @@ describeWithPostgres("servers of a team", () => {
     let other: TeamProcess;
     let owner: string;
     let anna: TestMember;
-    let feed: LiveFeed;
     let serial = 0;
     beforeAll(async () => {
       team = await startTeam(postgres, { accounts: individuals("octo-demo", "work-demo") });
@@ -53,12 +45,8 @@ describeWithPostgres("servers of a team", () => {
       owner = (await one.admin("/keys", { name: "owner" })).key;
       anna = await team.addMember("anna", "anna-demo");
       for (const key of [owner, anna.key]) await known(other, key);
-      feed = await watchFeed(other.url);
     });
-    afterAll(async () => {
-      await feed.leave();
-      await team[Symbol.asyncDispose]();
-    });
+    afterAll(() => team[Symbol.asyncDispose]());
 
     const newKey = async (): Promise<{ name: string; key: string }> => {
       const { name, key } = await one.admin("/keys", { name: `key-${++serial}` });
@@ -148,22 +136,6 @@ describeWithPostgres("servers of a team", () => {
             ),
         };
       },
-      "a request that runs": async () => {
-        let id = "";
-        return {
-          change: async () => {
-            id = await begin(one, owner);
-          },
-          isKnown: () => feed.running.includes(id),
-        };
-      },
-      "a request that was cancelled": async () => {
-        const id = await begin(other, owner);
-        return {
-          change: () => one.post(`/api/admin/live/${id}/cancel`, {}),
-          isKnown: () => feed.about(id).some(({ event }) => event === "finished"),
-        };
-      },
       "a sign-in that was begun": async () => {
         const form_token = await formToken(one);
         let path = "";
@@ -246,27 +218,6 @@ describeWithPostgres("servers of a team", () => {
       return await took(async () => expect((await waiting).status).toBe(200));
     };
     expect(await leastOf(1_500, measure)).toBeLessThan(1_500);
-  });
-
-  test.each([
-    ["stopped", "SIGTERM", 3_500],
-    ["killed", "SIGKILL", 8_500],
-  ] as const)("what a server ran that is %s is listed no more (%s) within %d ms", async (_how, signal, most) => {
-    const measure = async () => {
-      await using team = await startTeam(postgres);
-      const [here, there] = await Promise.all([team.process(), team.process({ args: ["--drain", "0"] })]);
-      const feed = await watchFeed(here.url);
-      const id = (
-        await there.post("/v1/chat/completions", ask("[demo: silence 60] Hello", { stream: true }))
-      ).headers.get("x-request-id")!;
-      await until(() => feed.running.includes(id), "the feed shows the request");
-      there.command.process.kill(signal);
-      await there.command.exited;
-      const ms = await took(() => until(() => !feed.running.includes(id), "the request has vanished"));
-      await feed.leave();
-      return ms;
-    };
-    expect(await leastOf(most, measure)).toBeLessThan(most);
   });
 
   test("listening connections that are killed: a revoked key is refused within 1.5 s all the same", async () => {

@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The first page: alerts, remaining quota and usage. */
 import { hourMs, plural } from "../../../format";
-import type { RunningList } from "../../../live/running-requests";
+import type { RunningRequests } from "../../../live/running-requests";
 import { clientClosed } from "../../../relay/client-error";
 import { type AccountItem, listAccounts } from "../../api/accounts";
 import { Sentence } from "../../ui/format";
@@ -53,7 +53,7 @@ function partsOf(context: PageContext): StreamedPage["parts"] {
     return pending;
   };
   return [
-    async () => <RunningNow {...(await app.running.list())} />,
+    async () => <RunningNow of={app.running} />,
     async () => {
       const [lastHour, left, ofBudgets] = await Promise.all([
         app.history.totals({ from_ms: now - hourMs }),
@@ -71,17 +71,19 @@ function partsOf(context: PageContext): StreamedPage["parts"] {
   ];
 }
 
-function RunningNow({ count: running, gap }: RunningList): Markup {
-  if (running === 0)
+function RunningNow({ of: running }: { of: RunningRequests }): Markup {
+  const { elsewhere } = running;
+  const count = running.list().length;
+  const here = elsewhere ? " here" : "";
+  if (count === 0)
     return (
-      <span class="soft" title={gap}>
-        {gap ? "running requests unknown" : "no running requests"}
+      <span class="soft" title={elsewhere}>
+        no running requests{here}
       </span>
     );
   return (
-    <a href="/admin/requests?follow=1" class="badge busy" title={gap}>
-      {gap && "at least "}
-      {plural(running, "request")} running
+    <a href="/admin/requests?follow=1" class="badge busy" title={elsewhere}>
+      {plural(count, "request")} running{here}
     </a>
   );
 }

@@ -4,6 +4,7 @@ import type { Scope } from "../../../app";
 import { ProxyError } from "../../../errors";
 import { clock, day, duration, formatCount } from "../../../format";
 import type { Filters } from "../../../history/history";
+import { withElsewhere } from "../../api/handlers";
 import { findRequest, type ShownEntry, type ShownRunning } from "../../api/requests";
 import { Duration, Moment, Sentence, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -28,7 +29,10 @@ export async function requestPage(context: PageContext): Promise<Markup | Stream
   if (!found)
     throw new ProxyError(
       "not_found",
-      "No request with this ID is in the history. It may have been deleted after the retention period, or the ID may be wrong.",
+      withElsewhere(
+        app.running,
+        "No request with this ID is in the history. It may have been deleted after the retention period, or the ID may be wrong.",
+      ),
     );
   if (found.running) return <RunningPage item={found.item} frame={frame} names={memberNamesFor(app)} now={app.now()} />;
   const { item } = found;
@@ -115,9 +119,11 @@ const Neighbours = ({ older, newer }: NeighbourIds) => (
 
 export async function cancelFromPage({ app, params }: PageContext): Promise<Response> {
   const id = params.id ?? "";
-  if (!(await app.running.cancel(id)))
-    throw new ProxyError("not_found", "No running request has this ID. It may have just finished.");
-  // Its row is there a moment later, also if it ran on another server.
+  if (!app.running.cancel(id)) {
+    const sentence = "No running request has this ID. It may have just finished.";
+    throw new ProxyError("not_found", withElsewhere(app.running, sentence));
+  }
+  // Its row is there a moment later.
   const deadline = performance.now() + rowPatienceMs;
   while ((await findRequest(app, id))?.running !== false && performance.now() < deadline) await Bun.sleep(20);
   return redirect(requestPath(id));

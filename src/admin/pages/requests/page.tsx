@@ -4,7 +4,6 @@ import type { Scope } from "../../../app";
 import { readQuery } from "../../../endpoint";
 import { ProxyError } from "../../../errors";
 import type { Filters } from "../../../history/history";
-import type { RunningList } from "../../../live/running-requests";
 import { FailedPart } from "../../access/sign-in-page";
 import { answerExport, answerLive } from "../../api/handlers";
 import { queries } from "../../api/query";
@@ -34,13 +33,10 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
   // Every row that a member sees is the member's own.
   if (context.member !== null) delete filters.member;
   const paged = cursor_id !== undefined;
-  const [list] = await Promise.all([
-    readHistory(app, () => listRequests(app, filters, limit, cursor_id)),
-    paged || app.running.list(),
-  ]);
+  const list = await readHistory(app, () => listRequests(app, filters, limit, cursor_id));
   // Read last, so that nothing is listed as running and as ended.
-  const live = paged ? nothingRuns : app.running.known();
-  const running = live.running.map(showRunning).filter(passes(filters));
+  const running = paged ? [] : app.running.list().map(showRunning).filter(passes(filters));
+  const elsewhere = paged ? undefined : app.running.elsewhere;
   const nothingYet = !list.fault && list.items.length === 0 && (await app.history.count()) === 0;
   const follows = url.searchParams.get("follow") === "1" && cursor_id === undefined;
   const names = memberNamesFor(app);
@@ -56,7 +52,7 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
         {follows && <ReloadedAlways />}
         <FilterBar view={view} list={list} accounts={app.accounts.map(({ id }) => id)} keys={keyNames(app, list)} />
         <div id="live" data-follow={follows ? "/admin/requests/live" : undefined} class="list">
-          <RunningRows {...{ running, live, frame, names, now }} />
+          <RunningRows {...{ running, elsewhere, frame, names, now }} />
           {list.fault ? (
             FailedPart(list.fault)
           ) : (
@@ -88,8 +84,6 @@ function keyNames({ owner }: Scope, { items }: ShownPage): string[] {
   const own = owner?.clientKeys.flatMap(({ name }) => name ?? []) ?? [];
   return [...new Set([...own, ...items.flatMap(({ key_name }) => key_name ?? [])])].sort();
 }
-
-const nothingRuns: RunningList = { running: [], count: 0 };
 
 /** A page of the history; without rows and with a sentence while the database is away. What runs can still be shown then. */
 async function readHistory(app: Scope, read: () => Promise<ShownPage>): Promise<ShownPage & { fault?: string }> {

@@ -1,10 +1,9 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The rows of the requests page: running requests first, then those in the history. */
-import { formatCount, formatCredits, formatUnits, percent, plural } from "../../../format";
+import { formatCredits, formatUnits, percent, plural } from "../../../format";
 import type { NameColumn } from "../../../history/entry";
-import type { RunningList } from "../../../live/running-requests";
 import type { ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
-import { Duration, Moment, Sentence, Tokens, Unknown, Value } from "../../ui/format";
+import { Duration, Moment, Tokens, Unknown, Value } from "../../ui/format";
 import { ActionButton } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import type { Frame } from "../../ui/layout";
@@ -18,29 +17,17 @@ import { chipsOf, type RequestsView } from "./view";
 interface RunningRowsProps {
   /** Those that match the filters. */
   running: ShownRunning[];
-  live: RunningList;
+  elsewhere: string | undefined;
   frame: Frame;
   names: MemberNames | undefined;
   now: number;
 }
 
-export function RunningRows({ running, live: { gap, ...live }, frame, names, now }: RunningRowsProps): Markup {
-  const listed = live.running.length;
-  const leftOut = live.count - listed;
+export function RunningRows({ running, elsewhere, frame, names, now }: RunningRowsProps): Markup {
   return (
-    <section class="running" aria-label="Running now" hidden={running.length === 0 && leftOut === 0 && !gap}>
-      <h2>{plural(leftOut > 0 ? live.count : running.length, "request")} running</h2>
-      {leftOut > 0 && (
-        <p class="soft">
-          Of these, {formatCount(listed)} can be listed, the oldest of each person. The other {formatCount(leftOut)} are
-          left out.
-        </p>
-      )}
-      {gap && (
-        <p class="soft">
-          <Sentence of={gap} />
-        </p>
-      )}
+    <section class="running" aria-label="Running now" hidden={running.length === 0 && !elsewhere}>
+      <h2>{plural(running.length, "request")} running</h2>
+      {elsewhere && <p class="soft">{elsewhere}</p>}
       <ul>
         {running.map((request) => (
           <li>
