@@ -43,11 +43,10 @@ export function openLocalStores(
 
 /** What the pages of one process keep: it is gone at the next start. */
 export function openMemoryPageState(now: () => number, adminToken?: string): PageState {
-  const secrets = [crypto.getRandomValues(new Uint8Array(32))];
-  const current = () => secrets;
+  const secret = crypto.getRandomValues(new Uint8Array(32));
   return {
-    sessions: new PageSessions({ secrets: current, now, adminToken, ended: memoryEndedSessions() }),
-    changeKeys: current,
-    formSecrets: { current, lifetimeMs: Number.POSITIVE_INFINITY },
+    sessions: new PageSessions({ secret, now, adminToken, ended: memoryEndedSessions() }),
+    changeKey: secret,
+    formSecret: { secret, lifetimeMs: Number.POSITIVE_INFINITY },
   };
 }

@@ -20,14 +20,13 @@ import type { SentNotices } from "./notices/sent-notices";
 export interface PageState {
   sessions: PageSessions;
   /** The keys that seal config changes, of 32 bytes each: the first one seals, each of them opens. */
-  changeKeys(): readonly Uint8Array[];
-  formSecrets: FormSecrets;
+  changeKey: Uint8Array;
+  formSecret: FormSecret;
 }
 
 /** What the tokens of forms are made with. */
-export interface FormSecrets {
-  /** The first one signs; each of them is accepted. Read at each use. */
-  current(): readonly Uint8Array[];
+export interface FormSecret {
+  secret: Uint8Array;
   /** Milliseconds for which a token is accepted. */
   lifetimeMs: number;
 }

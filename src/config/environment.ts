@@ -101,7 +101,7 @@ export const variables = {
   sealKeyNext: {
     names: ["DRAGOMAN_SEAL_KEY_NEXT"],
     kind: "sealKey",
-    description: "The key to change to with `dragoman seal rotate`.",
+    description: "The key to change to with `dragoman database reseal`.",
   },
   releasesUrl: {
     names: ["DRAGOMAN_RELEASES_URL"],

@@ -34,8 +34,7 @@ export interface EndedSessions {
 }
 
 interface SessionOptions {
-  /** The first one signs; each of them is accepted. Read at each use. */
-  secrets(): readonly Uint8Array[];
+  secret: Uint8Array;
   /** Wall clock, ms. */
   now(): number;
   /** This server's. A session that began with another one does not hold here. */
@@ -88,7 +87,7 @@ export class PageSessions {
       member !== null ? sha256(secret).toString("base64url") : secret === adminToken ? byToken : byPlace;
     const nonce = crypto.getRandomValues(Buffer.alloc(16)).toString("base64url");
     const text = [member ?? owner, credential, (now() + sessionLifetimeMs).toString(36), nonce].join(".");
-    return `${text}.${this.#signatures(text, credential)[0]}`;
+    return `${text}.${this.#signature(text, credential)}`;
   }
 
   /** @throws ProxyError `unable` if other servers cannot be reached now. */
@@ -121,7 +120,7 @@ export class PageSessions {
     const [text, signature] = [id.slice(0, id.lastIndexOf(".")), id.slice(id.lastIndexOf(".") + 1)];
     const [member = "", credential = "", until] = text.split(".");
     if (until === undefined) return undefined;
-    if (!includesSecret([signature], this.#signatures(text, credential))) return undefined;
+    if (!includesSecret([signature], [this.#signature(text, credential)])) return undefined;
     const untilMs = Number.parseInt(until, 36);
     if (untilMs <= this.#options.now() || this.#options.ended.has(digestOf(id))) return undefined;
     return {
@@ -132,10 +131,10 @@ export class PageSessions {
   }
 
   /** They differ with the admin token where it was needed. */
-  #signatures(text: string, credential: string): string[] {
-    const { secrets, adminToken = "" } = this.#options;
+  #signature(text: string, credential: string): string {
+    const { secret, adminToken = "" } = this.#options;
     const proof = credential === byToken ? `${text} ${adminToken}` : text;
-    return secrets().map((secret) => new Bun.CryptoHasher("sha256", secret).update(proof).digest("base64url"));
+    return new Bun.CryptoHasher("sha256", secret).update(proof).digest("base64url");
   }
 
   /** The key may have been revoked, or the member removed. */

@@ -6,8 +6,6 @@ export interface KnownServer {
   /** The name of its machine. */
   host: string;
   version: string;
-  /** The ids of the keys that it can open secrets with. */
-  sealKeys: readonly string[];
   /** It does what only one of them has to do. */
   isLeader: boolean;
 }

@@ -17,7 +17,7 @@ import { announceChange } from "./changes";
 import { HeldTable } from "./held-table";
 import type { StoreParts } from "./parts";
 import { aboutToken, type Seals } from "./seal";
-import { holdSealKey } from "./seal-rotation";
+import { holdSealKey } from "./seal-key";
 
 /** What a member has chosen for an account. */
 interface ChosenColumns {
@@ -150,7 +150,7 @@ export class TeamAccounts implements AccountStore {
 export async function signOutAccounts(sql: TransactionSQL, which: SQL.Query<unknown>, revision: number): Promise<void> {
   await sql`DELETE FROM dragoman.sessions WHERE account IN (SELECT key FROM dragoman.accounts WHERE ${which})`;
   await sql`DELETE FROM dragoman.account_states WHERE account IN (SELECT key FROM dragoman.accounts WHERE ${which})`;
-  await sql`UPDATE dragoman.accounts SET sealed_token = NULL, seal_key_id = NULL, revision = ${revision},
+  await sql`UPDATE dragoman.accounts SET sealed_token = NULL, revision = ${revision},
     removed_at_ms = (extract(epoch FROM now()) * 1000)::bigint WHERE ${which}`;
 }
 
@@ -178,13 +178,13 @@ async function save(sql: TransactionSQL, seals: Seals, account: SavedAccount): P
   const { host, login, app, mode, addedAt } = account;
   const signIn = signInOf(account.githubToken);
   await sql`INSERT INTO dragoman.accounts
-      (key, host, login, member, app, mode, sign_in, sealed_token, seal_key_id, added_at_ms, revision)
-    VALUES (${key}, ${host}, ${login}, ${member}, ${app}, ${mode}, ${signIn}, ${sealed}, ${seals.keyId},
+      (key, host, login, member, app, mode, sign_in, sealed_token, added_at_ms, revision)
+    VALUES (${key}, ${host}, ${login}, ${member}, ${app}, ${mode}, ${signIn}, ${sealed},
       -- The clock may have been set back since the other accounts were added.
       greatest(${addedAt}::bigint, (SELECT max(added_at_ms) + 1 FROM dragoman.accounts)), ${revision})
     ON CONFLICT (key) DO UPDATE SET login = excluded.login, member = excluded.member, app = excluded.app,
       mode = excluded.mode, sign_in = excluded.sign_in, sealed_token = excluded.sealed_token,
-      seal_key_id = excluded.seal_key_id, removed_at_ms = NULL,
+      removed_at_ms = NULL,
       added_at_ms = CASE WHEN ${renewed} THEN accounts.added_at_ms ELSE excluded.added_at_ms END,
       paused = ${renewed} AND accounts.paused, place = CASE WHEN ${renewed} THEN accounts.place END,
       revision = excluded.revision`;

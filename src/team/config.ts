@@ -14,7 +14,7 @@ import { asProxyError } from "../errors";
 import { announceChange } from "./changes";
 import type { StoreParts } from "./parts";
 import { aboutConfig } from "./seal";
-import { holdSealKey } from "./seal-rotation";
+import { holdSealKey } from "./seal-key";
 
 type Parts = Omit<StoreParts, "logger">;
 
@@ -120,9 +120,8 @@ export class TeamConfig implements ConfigStore {
     await holdSealKey(sql, this.#parts.seals);
     const sealed = this.#parts.seals.seal(JSON.stringify(body), aboutConfig);
     const next = await announceChange(sql, "config");
-    await sql`INSERT INTO dragoman.config (sealed_body, seal_key_id, revision) VALUES (${sealed}, ${this.#parts.seals.keyId}, ${next})
-      ON CONFLICT (singleton) DO UPDATE SET sealed_body = excluded.sealed_body, seal_key_id = excluded.seal_key_id,
-      revision = excluded.revision`;
+    await sql`INSERT INTO dragoman.config (sealed_body, revision) VALUES (${sealed}, ${next})
+      ON CONFLICT (singleton) DO UPDATE SET sealed_body = excluded.sealed_body, revision = excluded.revision`;
     return next;
   }
 }

@@ -1,7 +1,7 @@
-/** Copies everything from one kind of stores to another. It may be run again: what is there already is not added twice. */
+/** Copies everything from the data folder to a database. It may be run again: what is there already is not added twice. */
 import { ProxyError } from "../errors";
 import type { Stores } from "../stores";
-import { budgetsLeftIdle, copiedMembers, copiedPeriods, leftOutMembers, openWholeHistory } from "./copy-plan";
+import { openWholeHistory } from "./copy-plan";
 
 /** How much was copied. */
 export interface CopyReport {
@@ -10,10 +10,6 @@ export interface CopyReport {
   accounts: number;
   /** Logins that belong to somebody else in the target. */
   skipped: string[];
-  /** Names of members who are left out, with their keys, accounts and requests. */
-  leftOut: string[];
-  /** Names of budgets for members, which count nothing in the target. */
-  idleBudgets: string[];
   periods: number;
   requests: number;
 }
@@ -33,8 +29,7 @@ export async function copyStores(from: Stores, to: Stores, options: CopyOptions)
   const periods = await copyLedger(from, to, options);
   await copySentNotices(from, to, options);
   const requests = await copyHistory(from, to, options);
-  const idleBudgets = await budgetsLeftIdle(from, to);
-  return { config, ...accounts, periods, requests, leftOut: leftOutMembers(from, to), idleBudgets };
+  return { config, ...accounts, periods, requests };
 }
 
 async function copyConfig({ config: source }: Stores, { config: target }: Stores): Promise<CopyReport["config"]> {
@@ -49,7 +44,7 @@ async function copyConfig({ config: source }: Stores, { config: target }: Stores
 async function copyAccounts(from: Stores, to: Stores): Promise<Pick<CopyReport, "accounts" | "skipped">> {
   const skipped: string[] = [];
   let accounts = 0;
-  for (const account of from.accounts.load().filter(copiedMembers(from, to)))
+  for (const account of from.accounts.load())
     try {
       await to.accounts.add(account);
       accounts += 1;
@@ -63,7 +58,7 @@ async function copyAccounts(from: Stores, to: Stores): Promise<Pick<CopyReport, 
 async function copyLedger(from: Stores, to: Stores, { warn }: CopyOptions): Promise<number> {
   const [source, target] = [from, to].map((stores) => stores.openLedger({ now: Date.now, warn }));
   try {
-    const periods = (await source!.periods()).filter(copiedPeriods(from, to));
+    const periods = await source!.periods();
     if (periods.length > 0) await target!.takeOver(periods);
     return periods.length;
   } finally {
@@ -80,16 +75,14 @@ async function copySentNotices(from: Stores, to: Stores, { warn }: CopyOptions):
 async function copyHistory(from: Stores, to: Stores, { warn, progress }: CopyOptions): Promise<number> {
   const [source, target] = [openWholeHistory(from, warn), openWholeHistory(to, warn)];
   try {
-    const isCopied = copiedMembers(from, to);
     let copied = 0;
     for (let after = 0; ; ) {
       const rows = await source.after(after, rowsAtOnce);
       if (rows.length === 0) return copied;
-      const kept = rows.filter(isCopied);
-      for (const { id: _, ...entry } of kept) target.add(entry);
+      for (const { id: _, ...entry } of rows) target.add(entry);
       if (!(await target.flush())) throw notWritten();
       after = rows.at(-1)!.id;
-      copied += kept.length;
+      copied += rows.length;
       progress(copied);
     }
   } finally {

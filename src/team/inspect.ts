@@ -2,10 +2,9 @@
 import type { Environment } from "../config/environment";
 import type { KnownServer } from "../keys/team";
 import { Postgres } from "./connection";
-import { aliveServers } from "./replica";
 import { schemaVersion } from "./schema";
 import { keyIdOf } from "./seal";
-import { countOldSeals } from "./seal-rotation";
+import { aliveServers } from "./server";
 
 export interface DatabaseReport {
   /** Postgres' own version. */
@@ -16,10 +15,6 @@ export interface DatabaseReport {
   isTooNew: boolean;
   /** The key that seals is not set here. */
   lacksKey: boolean;
-  /** The id of the key that seals; null while nothing is sealed. */
-  sealKey: string | null;
-  /** Secrets that are sealed with another key. */
-  oldSeals: number;
   accounts: number;
   /** Servers that were alive within the last minute. */
   servers: KnownServer[];
@@ -33,7 +28,6 @@ export async function inspectDatabase({
   databaseUrl: url,
   databaseDirectUrl: directUrl,
   sealKey,
-  sealKeyNext,
 }: Environment): Promise<DatabaseReport> {
   const postgres = new Postgres({ url: url!, directUrl });
   try {
@@ -50,13 +44,10 @@ export async function inspectDatabase({
       const members = await sql<{ name: string; has_account: boolean }[]>`SELECT name, EXISTS (SELECT 1
         FROM dragoman.accounts WHERE member = members.id AND removed_at_ms IS NULL) AS has_account
         FROM dragoman.members WHERE removed_at_ms IS NULL ORDER BY name`;
-      const keyIds = [sealKey, sealKeyNext].flatMap((key) => (key ? [keyIdOf(key)] : []));
       return {
         ...report,
         isTooNew: compatible_with > schemaVersion,
-        lacksKey: key_id !== null && !keyIds.includes(key_id),
-        sealKey: key_id,
-        oldSeals: await countOldSeals(sql),
+        lacksKey: key_id !== null && !(sealKey && keyIdOf(sealKey) === key_id),
         accounts,
         servers: await aliveServers(sql),
         members: members.length,
@@ -69,7 +60,7 @@ export async function inspectDatabase({
 }
 
 const nothing = {
-  ...{ isTooNew: false, lacksKey: false, sealKey: null, oldSeals: 0 },
+  ...{ isTooNew: false, lacksKey: false },
   ...{ accounts: 0, servers: [], members: 0, withoutAccount: [] },
 };
 

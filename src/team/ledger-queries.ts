@@ -1,4 +1,4 @@
-/** What pages and `dragoman migrate` read of the ledger in Postgres, and what that takes over. */
+/** What pages read of the ledger in Postgres, and what it takes over of a data folder. */
 import type { Budget } from "../budgets/budgets";
 import { type AmountKey, budgetId, storedAmount, type UsedPeriod } from "../budgets/entries";
 import { holderKindOf } from "../budgets/holders";

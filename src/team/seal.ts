@@ -12,49 +12,36 @@ const derivedBytes = 32;
 const headBytes = 1 + idBytes + nonceBytes;
 
 export class Seals {
-  readonly #byId: ReadonlyMap<string, Uint8Array>;
-  #current: string;
+  /** The id of the key. */
+  readonly keyId: string;
+  readonly #key: Uint8Array;
 
-  /** @param keys 32 bytes each; the first one seals. */
-  constructor(keys: readonly Uint8Array[]) {
-    this.#byId = new Map(keys.map((key) => [keyIdOf(key), key]));
-    this.#current = this.keyIds[0]!;
+  /** @param key 32 bytes. */
+  constructor(key: Uint8Array) {
+    this.keyId = keyIdOf(key);
+    this.#key = key;
   }
 
-  /** The id of the key that seals. */
-  get keyId(): string {
-    return this.#current;
-  }
-
-  /** The ids of all keys that this process has. */
-  get keyIds(): readonly string[] {
-    return [...this.#byId.keys()];
-  }
-
-  /** Seals with this key from now on. @throws ProxyError if this process does not have it. */
-  use(keyId: string): void {
-    this.#keyOf(keyId);
-    this.#current = keyId;
-  }
-
-  /**
-   * Secrets that every process with the same keys has: of the key that seals first, then of the others.
-   * @param purpose Each has secrets of its own.
-   */
-  derived(purpose: string): Buffer[] {
-    const others = this.keyIds.filter((id) => id !== this.#current);
-    return [this.#current, ...others].map((id) =>
-      Buffer.from(hkdfSync("sha256", this.#keyOf(id), "", `dragoman ${purpose}`, derivedBytes)),
+  /** @param keyId Of the key that something is sealed with. @throws ProxyError if it is another one. */
+  require(keyId: string): void {
+    if (keyId === this.keyId) return;
+    throw new ProxyError(
+      "internal",
+      `The database is sealed with the key ${keyId}, which is not set here. Set DRAGOMAN_SEAL_KEY to that key.`,
+      { code: "seal_key_missing" },
     );
+  }
+
+  /** A secret that every process with the same key has. @param purpose Each has a secret of its own. */
+  derived(purpose: string): Buffer {
+    return Buffer.from(hkdfSync("sha256", this.#key, "", `dragoman ${purpose}`, derivedBytes));
   }
 
   /** @param about What the text belongs to, such as `account github.com/octo`. */
   seal(text: string, about: string): Buffer {
     const nonce = randomBytes(nonceBytes);
-    const head = Buffer.concat([Buffer.of(version), Buffer.from(this.#current, "hex"), nonce]);
-    const cipher = createCipheriv("aes-256-gcm", this.#keyOf(this.#current), nonce).setAAD(
-      Buffer.concat([head, Buffer.from(about)]),
-    );
+    const head = Buffer.concat([Buffer.of(version), Buffer.from(this.keyId, "hex"), nonce]);
+    const cipher = createCipheriv("aes-256-gcm", this.#key, nonce).setAAD(Buffer.concat([head, Buffer.from(about)]));
     return Buffer.concat([head, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
   }
 
@@ -63,8 +50,8 @@ export class Seals {
     const bytes = Buffer.from(sealed);
     if (bytes.length < headBytes + tagBytes || bytes[0] !== version) throw damaged(about);
     const [head, tag] = [bytes.subarray(0, headBytes), bytes.subarray(-tagBytes)];
-    const key = this.#keyOf(keyIdIn(bytes));
-    const decipher = createDecipheriv("aes-256-gcm", key, head.subarray(-nonceBytes), { authTagLength: tagBytes })
+    this.require(keyIdIn(bytes));
+    const decipher = createDecipheriv("aes-256-gcm", this.#key, head.subarray(-nonceBytes), { authTagLength: tagBytes })
       .setAAD(Buffer.concat([head, Buffer.from(about)]))
       .setAuthTag(tag);
     try {
@@ -72,16 +59,6 @@ export class Seals {
     } catch {
       throw damaged(about);
     }
-  }
-
-  #keyOf(id: string): Uint8Array {
-    const key = this.#byId.get(id);
-    if (key) return key;
-    throw new ProxyError(
-      "internal",
-      `The database is sealed with the key ${id}, which is not set here. Set DRAGOMAN_SEAL_KEY, or during a rotation DRAGOMAN_SEAL_KEY_NEXT, to that key.`,
-      { code: "seal_key_missing" },
-    );
   }
 }
 
@@ -112,3 +89,5 @@ export const aboutToken = (account: string) => `github token of ${account}`;
 /** @param sha256 Of its id, in hexadecimal. */
 export const aboutSignIn = (sha256: string) => `sign-in ${sha256}`;
 export const aboutSession = (account: string) => `copilot token of ${account}`;
+/** The secret of access tokens before the key was changed. */
+export const aboutTokenSecret = "token secret";

@@ -4,7 +4,7 @@ import type { FreshSession, Unavailable } from "../accounts/session";
 import { isAwayError } from "./away";
 import type { StoreParts } from "./parts";
 import { aboutSession } from "./seal";
-import { holdSealKey } from "./seal-rotation";
+import { holdSealKey } from "./seal-key";
 
 /** Milliseconds that another server's exchange is waited for. After that each makes its own: several valid tokens do no harm. */
 const waitMs = 2_000;
@@ -120,17 +120,16 @@ async function storeSession(parts: StoreParts, account: SharedSignIn, fresh: Fre
   const { session, freshFor, lifetime } = fresh;
   try {
     await postgres.transact(async (sql) => {
-      const { keyId } = await holdSealKey(sql, seals);
+      await holdSealKey(sql, seals);
       const sealed = seals.seal(session.token, aboutSession(account.key));
       await sql`INSERT INTO dragoman.sessions
-          (account, sealed_token, seal_key_id, base_url, fresh_until, expires_at, stated_expires_at_ms)
-        SELECT key, ${sealed}::bytea, ${keyId}::text, ${session.baseUrl}::text,
+          (account, sealed_token, base_url, fresh_until, expires_at, stated_expires_at_ms)
+        SELECT key, ${sealed}::bytea, ${session.baseUrl}::text,
           now() + make_interval(secs => ${freshFor / 1_000}), now() + make_interval(secs => ${lifetime / 1_000}),
           ${session.expiresAt ?? null}::bigint
           -- Unless the account was removed or signed in anew meanwhile.
           FROM dragoman.accounts WHERE key = ${account.key} AND sign_in = ${account.signIn} AND removed_at_ms IS NULL
-        ON CONFLICT (account) DO UPDATE SET sealed_token = excluded.sealed_token, seal_key_id = excluded.seal_key_id,
-          base_url = excluded.base_url, fresh_until = excluded.fresh_until, expires_at = excluded.expires_at,
+        ON CONFLICT (account) DO UPDATE SET sealed_token = excluded.sealed_token, base_url = excluded.base_url, fresh_until = excluded.fresh_until, expires_at = excluded.expires_at,
           stated_expires_at_ms = excluded.stated_expires_at_ms`;
     });
   } catch (thrown) {

@@ -19,7 +19,7 @@ import { announceChange } from "./changes";
 import { followRows } from "./held-table";
 import type { StoreParts } from "./parts";
 import { aboutSignIn } from "./seal";
-import { holdSealKey } from "./seal-rotation";
+import { holdSealKey } from "./seal-key";
 
 /** Milliseconds between two tries to write how a sign-in has ended. */
 const retryEvery = 1_000;
@@ -182,11 +182,11 @@ async function insert(sql: TransactionSQL, { seals }: StoreParts, signIn: Waitin
   const [row] = await sql<{ count: number }[]>`SELECT count(*)::int AS count FROM dragoman.sign_ins
     WHERE member IS NOT DISTINCT FROM ${member}::uuid AND state->>'name' = 'waiting' AND expires_at > now()`;
   if (row!.count >= maxWaiting) throw tooManySignIns();
-  const { keyId } = await holdSealKey(sql, seals);
+  await holdSealKey(sql, seals);
   const sealed = seals.seal(JSON.stringify({ id, code } satisfies SealedSignIn), aboutSignIn(keyOf(id)));
   await sql`INSERT INTO dragoman.sign_ins
-      (sha256, host, app, member, sealed_body, seal_key_id, state, expires_at, kept_until, revision)
-    VALUES (${sha256(id)}, ${host}, ${app}, ${member}, ${sealed}, ${keyId}, '{"name":"waiting"}',
+      (sha256, host, app, member, sealed_body, state, expires_at, kept_until, revision)
+    VALUES (${sha256(id)}, ${host}, ${app}, ${member}, ${sealed}, '{"name":"waiting"}',
       now() + make_interval(secs => ${code.expiresIn}), now() + make_interval(secs => ${code.expiresIn + keptSeconds}),
       ${revision})`;
 }

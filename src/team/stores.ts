@@ -36,11 +36,11 @@ import { TeamLogins } from "./logins";
 import { TeamMembers } from "./members";
 import type { StoreParts } from "./parts";
 import { requireOwnConnection } from "./pooler";
-import { Replica } from "./replica";
 import { migrate } from "./schema";
 import { Seals } from "./seal";
-import { agreeOnKey } from "./seal-rotation";
+import { agreeOnKey } from "./seal-key";
 import { postgresSentNotices } from "./sent-notices";
+import { Replica } from "./server";
 import { TeamSignIns } from "./sign-ins";
 import { postgresLines } from "./waiting";
 
@@ -91,15 +91,15 @@ async function tryOpening(
   try {
     if (follow) await requireOwnConnection(postgres);
     await migrate(postgres);
-    await agreeOnKey(postgres, seals);
+    const tokenSecrets = await agreeOnKey(postgres, seals);
     const config = await TeamConfig.open(parts);
     configRead(config);
     const accounts = await TeamAccounts.open(parts);
-    const tokens = new AccessTokens(() => seals.derived("access tokens"));
+    const tokens = new AccessTokens(tokenSecrets);
     const members = await TeamMembers.open(parts, tokens);
     const opened = { config, accounts, members };
     if (!follow) return new PostgresStores(environment, parts, opened, undefined);
-    replica = await Replica.join({ ...parts, version, sealKeys: seals.keyIds });
+    replica = await Replica.join({ ...parts, version });
     const { id } = replica;
     const joined: Joined = {
       replica,
@@ -216,9 +216,9 @@ export class PostgresStores implements Stores {
       catchUp: () => changes.catchUp("keys"),
     };
     return {
-      sessions: new PageSessions({ secrets: () => seals.derived("page sessions"), now, adminToken, ended, keys }),
-      changeKeys: () => seals.derived("config changes"),
-      formSecrets: { current: () => seals.derived("form tokens"), lifetimeMs: formTokenMs },
+      sessions: new PageSessions({ secret: seals.derived("page sessions"), now, adminToken, ended, keys }),
+      changeKey: seals.derived("config changes"),
+      formSecret: { secret: seals.derived("form tokens"), lifetimeMs: formTokenMs },
     };
   }
 
@@ -262,8 +262,8 @@ const isolated = (graceMs: number) =>
     { code: "database_away", headers: { "x-should-retry": "false" } },
   );
 
-function sealsOf({ sealKey, sealKeyNext }: Environment): Seals {
-  if (sealKey) return new Seals(sealKeyNext ? [sealKey, sealKeyNext] : [sealKey]);
+function sealsOf({ sealKey }: Environment): Seals {
+  if (sealKey) return new Seals(sealKey);
   throw new ProxyError(
     "invalid_request",
     "DRAGOMAN_DATABASE_URL needs a key that seals the tokens in the database: set DRAGOMAN_SEAL_KEY to 32 random bytes as base64, such as `openssl rand -base64 32` prints, and keep it apart from the database.",
@@ -282,6 +282,6 @@ function warnOfFolder(
   ];
   if (unused.length > 0)
     logger.warn(
-      `With a database, ${unused.join(" and ")} of the data folder ${unused.length > 1 ? "are" : "is"} not used. \`dragoman migrate --to database\` copies what is there.`,
+      `With a database, ${unused.join(" and ")} of the data folder ${unused.length > 1 ? "are" : "is"} not used. \`dragoman database copy\` copies what is there.`,
     );
 }

@@ -75,7 +75,7 @@ describe("running requests", () => {
   });
 
   test("are those of this server, and a list says so where there are others", () => {
-    const server = (id: string): KnownServer => ({ id, host: id, version: "1", sealKeys: [], isLeader: false });
+    const server = (id: string): KnownServer => ({ id, host: id, version: "1", isLeader: false });
     const of = (servers: Team["servers"]) => {
       const team = { servers, isDatabaseAway: !servers, silence: 0, waiting: () => ({ requests: 0, settlements: 0 }) };
       return new LiveRequests(new InFlight(), team).of().elsewhere;

@@ -65,7 +65,7 @@ export async function browserOf({ url }: Pick<TeamApp, "url">, key: string) {
 }
 
 /** A tool that is signed in as the member. */
-export async function signedInTool(server: TeamApp, key: string, surface?: string): Promise<Tokens> {
+export async function signedInTool(server: Pick<TeamApp, "url">, key: string, surface?: string): Promise<Tokens> {
   const tool = toolAt(server);
   const { device_code, user_code } = await tool.begin(surface);
   await (await browserOf(server, key)).decide(user_code);

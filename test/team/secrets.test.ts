@@ -1,19 +1,16 @@
-/** What the database of a team gives away: no token, no key, no prompt; and the change of the key that seals. */
+/** What the database of a team gives away: no token, no key, no prompt. */
 import { beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { keyIdOf } from "../../src/team/seal";
 import { run } from "../support/command";
 import { openVisitor, startEdge } from "../support/edge";
 import { fieldsIn } from "../support/form-fields";
-import { inProcess } from "../support/in-process";
 import { withTeamStores } from "../support/members";
 import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamProcess } from "../support/teams";
 import { temporaryFolder } from "../support/temporary-folder";
-import { until } from "../support/until";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 
@@ -156,66 +153,5 @@ describeWithOwnPostgres("the database of a team", (postgres) => {
     writeFileSync(join(home, "config.json"), "{}");
     const { command } = await team.process({ home });
     expect(command.stderr()).toContain("config.json and the accounts of the data folder are not used");
-  });
-
-  test("the key is changed while servers run: they go on before, during and after", async () => {
-    await using team = await startTeam(postgres);
-    const [before, next] = [team.env.DRAGOMAN_SEAL_KEY!, randomBytes(32).toString("base64")];
-    const rotate = async (env: Record<string, string>) => {
-      await using command = run(["seal", "rotate"], { env });
-      const code = await command.exited;
-      return { code, said: command.stderr() };
-    };
-    const old = await team.process();
-    const both = { ...team.env, DRAGOMAN_SEAL_KEY_NEXT: next };
-    // A server that has the old key only could open nothing any more.
-    expect(await rotate(both)).toEqual({ code: 1, said: expect.stringContaining("does not have the new key yet") });
-    await old.command.process.kill("SIGTERM");
-    await old.command.exited;
-
-    const [one, other] = await Promise.all([team.process({ env: both }), team.process({ env: both })]);
-    expect((await one!.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
-    const { code, said } = await rotate(both);
-    expect([code, said]).toEqual([0, expect.stringContaining("2 secrets sealed with the new key")]);
-    // What is sealed from now on has the new key, and both can read it.
-    expect(await one!.admin("/keys", { name: "anna" })).toHaveProperty("key");
-    await until(async () => (await other!.admin("/keys")).items.length === 1, "the other server has the key");
-    const sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 1 });
-    const used = await sql`SELECT seal_key_id FROM dragoman.accounts UNION SELECT seal_key_id FROM dragoman.config
-      UNION SELECT seal_key_id FROM dragoman.sessions`;
-    await sql.close();
-    expect(used.map(({ seal_key_id }: { seal_key_id: string }) => seal_key_id)).toEqual([
-      keyIdOf(Buffer.from(next, "base64")),
-    ]);
-    await using late = run(["start", "--port", "0", "--json"], { env: { ...team.env, DRAGOMAN_SEAL_KEY: before } });
-    expect(await late.exited).toBeGreaterThan(0);
-    const after = await team.process({ env: { DRAGOMAN_SEAL_KEY: next } });
-    expect((await after.admin("/accounts")).items[0].state).toBe("ready");
-  });
-
-  test("a change of the key passes over what no key opens, names it, and leaves one key that opens all the rest", async () => {
-    await using team = await startTeam(postgres, { accounts: individuals("octo-demo", "ben-demo", "cora-demo") });
-    const url = team.env.DRAGOMAN_DATABASE_URL!;
-    await postgres.administer(
-      `UPDATE dragoman.accounts SET sealed_token = set_byte(sealed_token, 40, get_byte(sealed_token, 40) # 1)
-        WHERE login = 'ben-demo'`,
-      url,
-    );
-    const next = randomBytes(32).toString("base64");
-    const told = async (args: string[]) => {
-      const { code, stdout, stderr } = await inProcess(args, { ...team.env, DRAGOMAN_SEAL_KEY_NEXT: next });
-      return { code, said: stderr + stdout };
-    };
-    for (const count of ["2 secrets", "0 secrets"]) {
-      const { code, said } = await told(["seal", "rotate"]);
-      expect([code, said]).toEqual([1, expect.stringContaining(`${count} sealed with the new key`)]);
-      expect(said).toContain(
-        "1 secret stayed as before, because no key opens what is there: accounts github.com/ben-demo.",
-      );
-    }
-    expect((await told(["doctor"])).said).toContain("1 secret in the database is sealed with another key");
-    const env = { ...team.env, DRAGOMAN_SEAL_KEY: next };
-    const known = await withTeamStores({ env }, async (stores) => stores.accounts.load());
-    expect(known.map(({ login }) => login).sort()).toEqual(["cora-demo", "octo-demo"]);
   });
 });

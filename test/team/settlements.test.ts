@@ -32,7 +32,7 @@ describeWithDatabases("settlements of a team", (postgres) => {
     const url = await postgres.database();
     const [lost, lostId, left, leftId] = Array.from({ length: 4 }, () => crypto.randomUUID());
     await postgres.administer(
-      `INSERT INTO dragoman.replicas (id, host, version, seal_keys, heartbeat_at) VALUES ('${lost}', 'lost-host', '1', '[]', now() - interval '40 days');
+      `INSERT INTO dragoman.replicas (id, host, version, heartbeat_at) VALUES ('${lost}', 'lost-host', '1', now() - interval '40 days');
        ${settle(lostId!, lost!)}; ${settle(leftId!, left!)};
        UPDATE dragoman.reservations SET changed_at = now() - interval '40 days'`,
       url,

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createLogger } from "../../src/logger";
 import { Postgres } from "../../src/team/connection";
-import { Replica } from "../../src/team/replica";
 import { migrate } from "../../src/team/schema";
+import { Replica } from "../../src/team/server";
 import { postgresLines } from "../../src/team/waiting";
 import { describeWithDatabases } from "../support/shared-postgres";
 
@@ -19,7 +19,7 @@ describeWithDatabases("the lines of a team", (server) => {
 
   async function linesOfServer() {
     const logger = createLogger(() => "error");
-    const replica = await Replica.join({ postgres, logger, version: "1", sealKeys: [] });
+    const replica = await Replica.join({ postgres, logger, version: "1" });
     return { replica, lines: postgresLines(postgres, replica.id) };
   }
 

@@ -4,7 +4,7 @@
  */
 import { createHmac } from "node:crypto";
 import { includesSecret } from "../../net/in/credentials";
-import type { FormSecrets } from "../../stores";
+import type { FormSecret } from "../../stores";
 
 export interface FormTokens {
   /** @param member Whose page it is; null for the owner's. */
@@ -13,23 +13,20 @@ export interface FormTokens {
 }
 
 /** @param now Wall clock, ms. */
-export function openFormTokens({ current, lifetimeMs }: FormSecrets, now: () => number): FormTokens {
-  const sign = (secret: Uint8Array, time: string, member: string | null) =>
+export function openFormTokens({ secret, lifetimeMs }: FormSecret, now: () => number): FormTokens {
+  const sign = (time: string, member: string | null) =>
     createHmac("sha256", secret)
       .update(`${time} ${member ?? "owner"}`)
       .digest("base64url");
   return {
     make(member) {
       const time = now().toString(36);
-      return `${time}-${sign(current()[0]!, time, member)}`;
+      return `${time}-${sign(time, member)}`;
     },
     isRight(sent, member) {
       const [, time, signature] = /^([0-9a-z]{1,11})-([\w-]{43})$/.exec(sent ?? "") ?? [];
       if (time === undefined || now() - Number.parseInt(time, 36) > lifetimeMs) return false;
-      return includesSecret(
-        [signature!],
-        current().map((secret) => sign(secret, time, member)),
-      );
+      return includesSecret([signature!], [sign(time, member)]);
     },
   };
 }

@@ -47,14 +47,14 @@ export class PageServer {
   readonly #formTokens: FormTokens;
 
   constructor(app: Server, callerOf: (request: Request) => Visitor, menuFor: MenuFor) {
-    const { changeKeys, formSecrets, sessions } = app.pageState;
+    const { changeKey, formSecret, sessions } = app.pageState;
     this.#app = app;
     this.#guard = adminGuard(app);
     this.#callerOf = callerOf;
     this.#menuFor = menuFor;
-    this.#changes = new PendingChanges(changeKeys, app.now);
+    this.#changes = new PendingChanges(changeKey, app.now);
     this.#sessions = openSessions(sessions);
-    this.#formTokens = openFormTokens(formSecrets, app.now);
+    this.#formTokens = openFormTokens(formSecret, app.now);
   }
 
   frameFor(session?: AdminSession): Frame {

@@ -41,7 +41,6 @@ export async function checkDatabase({ environment, logger }: CheckContext): Prom
       ];
     return [
       database.ok(`${name} has ${plural(accounts, "account")}.`),
-      ...sealFindings(report),
       ...serverFindings(report),
       ...memberFindings(report),
       ...(await queueFindings(environment.home)),
@@ -53,24 +52,12 @@ export async function checkDatabase({ environment, logger }: CheckContext): Prom
   }
 }
 
-/** After a rotation that was interrupted, or that found what no key opens. */
-function sealFindings({ oldSeals }: DatabaseReport): Finding[] {
-  if (oldSeals === 0) return [];
-  return [
-    about("database").warn(
-      `${plural(oldSeals, "secret")} in the database ${oldSeals === 1 ? "is" : "are"} sealed with another key than the one that seals now.`,
-      "Keep both keys, and run `dragoman seal rotate` again: it names what no key opens.",
-    ),
-  ];
-}
-
 const team = about("team");
 
-function serverFindings({ servers, sealKey }: DatabaseReport): Finding[] {
+function serverFindings({ servers }: DatabaseReport): Finding[] {
   if (servers.length === 0) return [team.ok("No server is running.")];
   const privateNames = servers.map(({ host }) => host);
   const versions = new Set(servers.map(({ version }) => version));
-  const lacking = servers.filter(({ sealKeys }) => sealKey !== null && !sealKeys.includes(sealKey));
   const hasNoLeader = servers.every(({ isLeader }) => !isLeader);
   const findings = [
     team.ok(`${plural(servers.length, "server")} running: ${servers.map(described).join(", ")}.`),
@@ -82,14 +69,6 @@ function serverFindings({ servers, sealKey }: DatabaseReport): Finding[] {
           team.warn(
             "No server leads, so no old rows are removed and no notices are sent.",
             "Run this again in a minute; if it stays so, restart the servers one after the other.",
-          ),
-        ]
-      : []),
-    ...(lacking.length > 0
-      ? [
-          team.fail(
-            `The key that seals the secrets is missing at ${lacking.map(described).join(", ")}.`,
-            "Set DRAGOMAN_SEAL_KEY there to the key that the other servers have, and restart it.",
           ),
         ]
       : []),

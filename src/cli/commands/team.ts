@@ -1,7 +1,6 @@
 /** The commands for the members of a team, and for its database. */
 import { memberFields } from "../../keys/member-fields";
 import { command, flag, type Option, text } from "../command";
-import { UsageError } from "../usage-error";
 import { json, yes } from "./options";
 
 const limitOptions: Readonly<Record<string, Option<string | undefined>>> = Object.fromEntries(
@@ -53,21 +52,17 @@ export const teamCommands = {
 
 export const databaseCommands = [
   command({
-    name: "migrate",
-    about: "Copy everything from the data folder to a database, or back; nothing is removed",
+    name: "database copy",
+    about: "Copy everything from the data folder to the database; nothing is removed",
     options: {
-      to: text("<where>", "database (that of DRAGOMAN_DATABASE_URL), its address postgres://…, or folder"),
       dryRun: flag("Count what would be copied, and change nothing"),
       merge: flag("Merge into a database that already has data; its config is kept"),
     },
-    async run({ to, ...given }) {
-      if (to === undefined) throw new UsageError("Say where to: --to database, or --to folder.");
-      return (await import("../database/migrate")).migrateTo({ ...given, to });
-    },
+    run: async (given) => (await import("../database/copy")).databaseCopy(given),
   }),
   command({
-    name: "seal rotate",
-    about: "Seal the secrets in the database with DRAGOMAN_SEAL_KEY_NEXT, while servers run",
-    run: async ({ environment }) => (await import("../database/seal")).sealRotate(environment),
+    name: "database reseal",
+    about: "Seal the secrets in the database with DRAGOMAN_SEAL_KEY_NEXT, while no server runs",
+    run: async ({ environment }) => (await import("../database/reseal")).databaseReseal(environment),
   }),
 ];

@@ -19,16 +19,19 @@ CREATE FUNCTION dragoman.announce_change(changed text) RETURNS bigint LANGUAGE p
     RETURN number;
   END $$;
 
--- The key that seals from now on. Every server must have it.
+-- The key that seals; every server must have it. The secret that signed access tokens before the key was changed is accepted until
+-- they have expired.
 CREATE TABLE dragoman.seal (
   singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
-  key_id text NOT NULL
+  key_id text NOT NULL,
+  token_secret_before bytea,
+  token_secret_until timestamptz,
+  CHECK ((token_secret_before IS NULL) = (token_secret_until IS NULL))
 );
 
 CREATE TABLE dragoman.config (
   singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   sealed_body bytea NOT NULL,
-  seal_key_id text NOT NULL,
   revision bigint NOT NULL
 );
 
@@ -112,15 +115,13 @@ CREATE TABLE dragoman.accounts (
   mode text NOT NULL,
   sign_in text,
   sealed_token bytea,
-  seal_key_id text,
   paused boolean NOT NULL DEFAULT false,
   place int,
   added_at_ms bigint NOT NULL,
   removed_at_ms bigint,
   revision bigint NOT NULL,
   CHECK (key = host || '/' || lower(login)),
-  CHECK ((sealed_token IS NULL) = (removed_at_ms IS NOT NULL)),
-  CHECK ((sealed_token IS NULL) = (seal_key_id IS NULL))
+  CHECK ((sealed_token IS NULL) = (removed_at_ms IS NOT NULL))
 );
 CREATE INDEX accounts_revision ON dragoman.accounts (revision);
 CREATE INDEX accounts_member ON dragoman.accounts (member);
@@ -142,7 +143,6 @@ CREATE INDEX account_states_arrived ON dragoman.account_states (arrived);
 CREATE TABLE dragoman.sessions (
   account text PRIMARY KEY REFERENCES dragoman.accounts ON DELETE CASCADE,
   sealed_token bytea NOT NULL,
-  seal_key_id text NOT NULL,
   base_url text NOT NULL,
   fresh_until timestamptz NOT NULL,
   expires_at timestamptz NOT NULL,
@@ -156,7 +156,6 @@ CREATE TABLE dragoman.sign_ins (
   app text NOT NULL,
   member uuid REFERENCES dragoman.members,
   sealed_body bytea NOT NULL,
-  seal_key_id text NOT NULL,
   state jsonb NOT NULL,
   expires_at timestamptz NOT NULL,
   kept_until timestamptz NOT NULL,
@@ -183,7 +182,6 @@ CREATE TABLE dragoman.replicas (
   id uuid PRIMARY KEY,
   host text NOT NULL,
   version text NOT NULL,
-  seal_keys jsonb NOT NULL,
   leads boolean NOT NULL DEFAULT false,
   started_at timestamptz NOT NULL DEFAULT now(),
   heartbeat_at timestamptz NOT NULL DEFAULT now()

@@ -26,18 +26,18 @@ const pendingChangeMs = 30 * 60_000;
 const [algorithm, nonceBytes, tagBytes] = ["aes-256-gcm", 12, 16] as const;
 
 export class PendingChanges {
-  readonly #keys: () => readonly Uint8Array[];
+  readonly #key: Uint8Array;
   readonly #now: () => number;
 
-  /** @param keys Of 32 bytes each. The first one seals; each of them opens. Read at each use. @param now Wall clock, ms. */
-  constructor(keys: () => readonly Uint8Array[], now: () => number) {
-    this.#keys = keys;
+  /** @param key Of 32 bytes. @param now Wall clock, ms. */
+  constructor(key: Uint8Array, now: () => number) {
+    this.#key = key;
     this.#now = now;
   }
 
   seal({ form, ...change }: PendingChange): string {
     const nonce = randomBytes(nonceBytes);
-    const cipher = createCipheriv(algorithm, this.#keys()[0]!, nonce);
+    const cipher = createCipheriv(algorithm, this.#key, nonce);
     const text = JSON.stringify({ ...change, form: form.toString(), until: this.#now() + pendingChangeMs });
     return Buffer.concat([nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]).toString(
       "base64url",
@@ -48,13 +48,10 @@ export class PendingChanges {
   open(sealed: string | null): PendingChange | undefined {
     const bytes = Buffer.from(sealed ?? "", "base64url");
     if (bytes.length < nonceBytes + tagBytes) return undefined;
-    for (const key of this.#keys()) {
-      const change = parseJson(opened(bytes, key));
-      if (!isObject(change)) continue;
-      const { patch, revision, form, until } = change as unknown as Sealed;
-      if (until > this.#now()) return { patch, revision, form: new URLSearchParams(form) };
-    }
-    return undefined;
+    const change = parseJson(opened(bytes, this.#key));
+    if (!isObject(change)) return undefined;
+    const { patch, revision, form, until } = change as unknown as Sealed;
+    return until > this.#now() ? { patch, revision, form: new URLSearchParams(form) } : undefined;
   }
 }
 

@@ -1,6 +1,8 @@
 /** This server among those of the team: it reports that it is alive, and one of them is the leader, which removes what is over. */
 import { hostname } from "node:os";
 import type { SQL } from "bun";
+import { ProxyError } from "../errors";
+import { plural } from "../format";
 import type { KnownServer } from "../keys/team";
 import type { Logger } from "../logger";
 import { rememberSentFor } from "../notices/sent-notices";
@@ -10,8 +12,6 @@ import type { Postgres } from "./connection";
 interface ReplicaParts {
   postgres: Postgres;
   version: string;
-  /** The ids of the keys that this server can open secrets with. */
-  sealKeys: readonly string[];
   logger: Logger;
 }
 
@@ -79,10 +79,10 @@ export class Replica {
   }
 
   async #heartbeat(): Promise<void> {
-    const { postgres, version, sealKeys } = this.#parts;
+    const { postgres, version } = this.#parts;
     await postgres.ask(
-      (sql) => sql`INSERT INTO dragoman.replicas (id, host, version, seal_keys, leads)
-        VALUES (${this.id}, ${hostname()}, ${version}, ${JSON.stringify(sealKeys)}::text::jsonb, ${this.#isLeader})
+      (sql) => sql`INSERT INTO dragoman.replicas (id, host, version, leads)
+        VALUES (${this.id}, ${hostname()}, ${version}, ${this.#isLeader})
         ON CONFLICT (id) DO UPDATE SET heartbeat_at = now(), leads = excluded.leads`,
     );
     // The lock belongs to the connection. Without an election, the next server takes it when this one is gone.
@@ -106,8 +106,18 @@ export class Replica {
 
 /** The servers that reported within the last minute: a server that was killed does not remove its row. */
 export const aliveServers = (sql: SQL): Promise<KnownServer[]> =>
-  sql<KnownServer[]>`SELECT id, version, seal_keys AS "sealKeys", host, leads AS "isLeader"
+  sql<KnownServer[]>`SELECT id, version, host, leads AS "isLeader"
     FROM dragoman.replicas WHERE heartbeat_at > now() - interval '1 minute' ORDER BY started_at, id`;
+
+/** @throws ProxyError `conflict` if servers run. */
+export function requireNoServer({ length: count }: readonly KnownServer[]): void {
+  if (count === 0) return;
+  throw new ProxyError(
+    "conflict",
+    `${plural(count, "server")} of the database ${count === 1 ? "is" : "are"} running. Stop ${count === 1 ? "it" : "them"} first, then run this again; one that was killed is forgotten after a minute.`,
+    { code: "server_running" },
+  );
+}
 
 const rememberSentSeconds = rememberSentFor / 1_000;
 

@@ -1,0 +1,105 @@
+/** `dragoman database copy`: copies everything from the data folder to the database. */
+import type { Environment } from "../../config/environment";
+import { ensurePrivateFolder } from "../../config/files";
+import { ProxyError } from "../../errors";
+import { plural } from "../../format";
+import { createLogger } from "../../logger";
+import { openStores } from "../../open-stores";
+import type { Stores } from "../../stores";
+import { type CopyReport, copyStores } from "../../team/copy";
+import { type CopyPlan, planCopy } from "../../team/copy-plan";
+import { inspectDatabase } from "../../team/inspect";
+import { requireNoServer } from "../../team/server";
+import { findInstance } from "../start/instance-file";
+import { say, withProgress } from "../terminal";
+import { UsageError } from "../usage-error";
+
+interface CopyOptions {
+  environment: Environment;
+  /** Count only. */
+  dryRun: boolean;
+  /** Also into a database that has data of its own. */
+  merge: boolean;
+}
+
+/** @throws UsageError, or ProxyError `conflict` while a server runs, or if the database has data of its own. */
+export async function databaseCopy({ environment, dryRun, merge }: CopyOptions): Promise<number> {
+  if (environment.databaseUrl === undefined)
+    throw new UsageError("Set DRAGOMAN_DATABASE_URL to the database to copy to.");
+  const folder = { ...environment, databaseUrl: undefined };
+  const isNew = await requireStopped(environment);
+  const { warn } = createLogger(() => "warn");
+  ensurePrivateFolder(environment.home, warn);
+  await using from = await opened(folder);
+  // A dry run makes no tables in a new database.
+  if (dryRun && isNew) {
+    say(...planLines(await planCopy(from.stores, undefined, warn), merge));
+    return 0;
+  }
+  await using into = await opened(environment);
+  const plan = await planCopy(from.stores, into.stores, warn);
+  if (dryRun) {
+    say(...planLines(plan, merge));
+    return 0;
+  }
+  if (plan.others.length > 0 && !merge) throw hasOthers(plan);
+  let reported = 0;
+  const progress = (requests: number) => {
+    if (requests - reported < 50_000) return;
+    reported = requests;
+    say(`${plural(requests, "request")} so far.`);
+  };
+  const copied = await withProgress("Copying", () => copyStores(from.stores, into.stores, { warn, progress }));
+  say(...reportLines(copied));
+  return 0;
+}
+
+async function opened(environment: Environment): Promise<AsyncDisposable & { stores: Stores }> {
+  const stores = await openStores(environment, { follow: false });
+  return { stores, [Symbol.asyncDispose]: () => stores.close() };
+}
+
+/** What a server writes meanwhile would be missing on the other side. @returns Whether the database is new. */
+async function requireStopped(environment: Environment): Promise<boolean> {
+  const { home } = environment;
+  const here = findInstance(home);
+  if (here)
+    throw new ProxyError(
+      "conflict",
+      `A dragoman server runs at ${here.url} with the data folder ${home}. Stop it first, then run this again.`,
+      { code: "server_running" },
+    );
+  const { servers, isNew } = await inspectDatabase(environment);
+  requireNoServer(servers);
+  return isNew;
+}
+
+const hasOthers = ({ others }: CopyPlan) =>
+  new ProxyError(
+    "conflict",
+    `Nothing was copied: the database is not empty, and has what the folder does not have: ${others.join(", ")}. Copy to an empty database; or add --merge: what is there stays, except that accounts of both get the token of the folder.`,
+    { code: "target_not_empty" },
+  );
+
+function planLines({ accounts, periods, requests, others }: CopyPlan, merge: boolean): string[] {
+  const refused = others.length > 0 && !merge;
+  return [
+    `To copy to the database: the config, ${plural(accounts, "account")}, what ${plural(periods, "budget period")} used, and ${plural(requests, "request")}.`,
+    ...(others.length > 0 ? [`It has what the folder does not have: ${others.join(", ")}.`] : []),
+    refused ? "It would be refused; --merge allows it. Nothing was changed." : "Nothing was changed.",
+  ];
+}
+
+function reportLines({ config, accounts, skipped, periods, requests }: CopyReport): string[] {
+  const configs = {
+    copied: "the config",
+    same: "the config (it was there already)",
+    kept: "not the config, because there is another one",
+  };
+  const parts = [configs[config], plural(accounts, "account"), `what ${plural(periods, "budget period")} used`];
+  return [
+    `Copied to the database: ${parts.join(", ")}, and ${plural(requests, "request")}.`,
+    ...skipped.map((login) => `Not copied: ${login}, because it belongs to somebody else there.`),
+    "Nothing was removed. Now start the servers with the new setting.",
+  ];
+}
