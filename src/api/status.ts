@@ -35,7 +35,7 @@ export const live = (app: Server): z.infer<ReturnType<typeof liveSchema>> => ({ 
 /**
  * 200 if new requests should come here, else 503: while running requests end, while the database has been away for too long, and
  * while the config has an error, because what it should change, for example a removed key, is not in effect. An account that cannot serve does not count: another
- * replica would have the same accounts.
+ * server would have the same accounts.
  */
 export function ready(app: Server): Response {
   const status = app.draining ? "draining" : app.isolation ? "database" : app.config.fault ? "config" : "ready";

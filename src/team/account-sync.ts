@@ -113,10 +113,10 @@ export class TeamAccountSync implements AccountSync {
     if (!isAwayError(thrown)) this.#parts.logger.error(sentence, thrown);
   }
 
-  #keep({ account: key, sign_in: signIn, state, quota, replica: author, revision }: StateRow): void {
+  #keep({ account: key, sign_in: signIn, state, quota, server: author, revision }: StateRow): void {
     const found = { ...(state && { state }), ...(quota && { quota }) };
     this.#states.set(key, { ...found, signIn, revision });
-    if (author === this.#parts.replica) return;
+    if (author === this.#parts.server) return;
     try {
       for (const listener of this.#listeners) listener({ key, signIn }, found);
     } catch (thrown) {
@@ -129,7 +129,7 @@ export class TeamAccountSync implements AccountSync {
   async #readAnnounced(since: number): Promise<number> {
     if (since === 0) return (await this.#readStored()).revision;
     const rows = await this.#parts.postgres.ask(
-      (sql) => sql<StateRow[]>`SELECT account, sign_in, state, quota, replica, revision::float8 AS revision
+      (sql) => sql<StateRow[]>`SELECT account, sign_in, state, quota, server, revision::float8 AS revision
         FROM dragoman.account_states WHERE revision > ${since} ORDER BY revision`,
     );
     for (const row of rows) this.#keep(row);
@@ -140,7 +140,7 @@ export class TeamAccountSync implements AccountSync {
   async #readStored(since?: number): Promise<{ revision: number; count: number }> {
     const rows = (await this.#parts.postgres.ask((sql) =>
       sql.unsafe(
-        `SELECT account, sign_in, state, quota, replica, revision::float8 AS revision,
+        `SELECT account, sign_in, state, quota, server, revision::float8 AS revision,
           (SELECT pg_snapshot_xmin(pg_current_snapshot()))::text::float8 AS xmin
           FROM dragoman.account_states ${since === undefined ? "" : "WHERE arrived >= $1::bigint"} ORDER BY revision`,
         since === undefined ? [] : [since],
@@ -183,7 +183,7 @@ interface StateRow {
   sign_in: string;
   state: SharedState | null;
   quota: Quota | null;
-  replica: string;
+  server: string;
   revision: number;
 }
 
@@ -192,7 +192,7 @@ interface StateRow {
  * they read the rest when they look at the quotas.
  * @returns The revision of what is urgent; 0 if nothing is.
  */
-async function store({ postgres, replica }: ServerParts, found: Pending[]): Promise<number> {
+async function store({ postgres, server }: ServerParts, found: Pending[]): Promise<number> {
   const rows = found.map(({ key, signIn, state, quota, isUrgent }) => ({
     account: key,
     given_sign_in: signIn,
@@ -203,8 +203,8 @@ async function store({ postgres, replica }: ServerParts, found: Pending[]): Prom
   return postgres.transact(async (sql) => {
     const isUrgent = found.some((each) => each.isUrgent);
     const revision = isUrgent ? await announceChange(sql, "account_states") : 0;
-    await sql`INSERT INTO dragoman.account_states AS old (account, sign_in, state, quota, replica, revision, arrived)
-      SELECT account, sign_in, state, quota, ${replica}::uuid,
+    await sql`INSERT INTO dragoman.account_states AS old (account, sign_in, state, quota, server, revision, arrived)
+      SELECT account, sign_in, state, quota, ${server}::uuid,
         CASE WHEN urgent THEN ${revision}::bigint ELSE 0 END, pg_current_xact_id()::text::bigint
         FROM jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
           AS given(account text, given_sign_in text, state jsonb, quota jsonb, urgent boolean)
@@ -213,7 +213,7 @@ async function store({ postgres, replica }: ServerParts, found: Pending[]): Prom
       ON CONFLICT (account) DO UPDATE SET sign_in = excluded.sign_in,
         state = CASE WHEN old.sign_in = excluded.sign_in THEN coalesce(excluded.state, old.state) ELSE excluded.state END,
         quota = CASE WHEN old.sign_in = excluded.sign_in THEN coalesce(excluded.quota, old.quota) ELSE excluded.quota END,
-        replica = excluded.replica, revision = greatest(old.revision, excluded.revision), arrived = excluded.arrived`;
+        server = excluded.server, revision = greatest(old.revision, excluded.revision), arrived = excluded.arrived`;
     return revision;
   });
 }

@@ -113,14 +113,14 @@ export class TeamLedger implements Ledger {
   }
 
   async tellUsedUp(key: AmountKey): Promise<void> {
-    const { postgres, replica } = this.#options;
-    await postgres.ask((sql) => notifyServers(sql, { topic: usedUpTopic, replica, key }));
+    const { postgres, server } = this.#options;
+    await postgres.ask((sql) => notifyServers(sql, { topic: usedUpTopic, server, key }));
   }
 
   followUsedUp(listener: (key: AmountKey) => void): void {
-    const { changes, replica } = this.#options;
-    const end = changes.on(usedUpTopic, ({ replica: from, key }) => {
-      if (from !== replica) listener(key as AmountKey);
+    const { changes, server } = this.#options;
+    const end = changes.on(usedUpTopic, ({ server: from, key }) => {
+      if (from !== server) listener(key as AmountKey);
     });
     this.#unfollow.push(end);
   }
@@ -137,11 +137,11 @@ export class TeamLedger implements Ledger {
 
   /** @returns The place of an entry with too little left; null if all are reserved, now or by an earlier try. */
   async #reserveAll(id: string, amounts: readonly WantedAmount[]): Promise<number | null> {
-    const { postgres, replica } = this.#options;
+    const { postgres, server } = this.#options;
     const wanted = JSON.stringify(amounts.map((amount, place) => ({ place, ...amount })));
     try {
       const [row] = await postgres.ask(
-        (sql) => sql<{ place: number | null }[]>`SELECT dragoman.reserve(${id}::uuid, ${replica}::uuid,
+        (sql) => sql<{ place: number | null }[]>`SELECT dragoman.reserve(${id}::uuid, ${server}::uuid,
           ${reservationLifetime}::bigint, ${wanted}::text::jsonb) AS place`,
         reserveTimeoutMs,
       );

@@ -15,5 +15,5 @@ export interface StoreParts {
 /** The parts of a server that takes part in the team. A command that ends at once does not. */
 export interface ServerParts extends StoreParts {
   /** The id of this server. */
-  replica: string;
+  server: string;
 }

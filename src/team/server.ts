@@ -9,7 +9,7 @@ import { rememberSentFor } from "../notices/sent-notices";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
 
-interface ReplicaParts {
+interface OwnServerParts {
   postgres: Postgres;
   version: string;
   logger: Logger;
@@ -19,25 +19,25 @@ interface ReplicaParts {
 const heartbeatEvery = 5_000;
 const cleanEvery = 60_000;
 
-export class Replica {
+export class OwnServer {
   readonly id = crypto.randomUUID();
-  readonly #parts: ReplicaParts;
+  readonly #parts: OwnServerParts;
   #isLeader = false;
   #servers: readonly KnownServer[] | undefined;
   #cleanedAt = Number.NEGATIVE_INFINITY;
   #sending: Promise<void> | undefined;
   #timer: Timer | undefined;
 
-  private constructor(parts: ReplicaParts) {
+  private constructor(parts: OwnServerParts) {
     this.#parts = parts;
   }
 
   /** Reports this server to the others. @throws ProxyError if the database is away. */
-  static async join(parts: ReplicaParts): Promise<Replica> {
-    const replica = new Replica(parts);
-    await replica.#heartbeat();
-    replica.#timer = setInterval(() => replica.#tryHeartbeat(), heartbeatEvery).unref();
-    return replica;
+  static async join(parts: OwnServerParts): Promise<OwnServer> {
+    const server = new OwnServer(parts);
+    await server.#heartbeat();
+    server.#timer = setInterval(() => server.#tryHeartbeat(), heartbeatEvery).unref();
+    return server;
   }
 
   get isLeader(): boolean {
@@ -61,8 +61,8 @@ export class Replica {
     this.#isLeader = false;
     await this.#parts.postgres
       .ask(
-        (sql) => sql`WITH gone AS (DELETE FROM dragoman.replicas WHERE id = ${this.id} AND NOT ${isWaiting})
-          UPDATE dragoman.replicas SET heartbeat_at = now() - interval '1 hour' WHERE id = ${this.id} AND ${isWaiting}`,
+        (sql) => sql`WITH gone AS (DELETE FROM dragoman.servers WHERE id = ${this.id} AND NOT ${isWaiting})
+          UPDATE dragoman.servers SET heartbeat_at = now() - interval '1 hour' WHERE id = ${this.id} AND ${isWaiting}`,
       )
       .catch(() => {}); // others notice within seconds that it is gone
   }
@@ -81,7 +81,7 @@ export class Replica {
   async #heartbeat(): Promise<void> {
     const { postgres, version } = this.#parts;
     await postgres.ask(
-      (sql) => sql`INSERT INTO dragoman.replicas (id, host, version, leads)
+      (sql) => sql`INSERT INTO dragoman.servers (id, host, version, leads)
         VALUES (${this.id}, ${hostname()}, ${version}, ${this.#isLeader})
         ON CONFLICT (id) DO UPDATE SET heartbeat_at = now(), leads = excluded.leads`,
     );
@@ -95,7 +95,7 @@ export class Replica {
     );
     const leads = row!.held;
     if (leads !== this.#isLeader)
-      await postgres.ask((sql) => sql`UPDATE dragoman.replicas SET leads = ${leads} WHERE id = ${this.id}`);
+      await postgres.ask((sql) => sql`UPDATE dragoman.servers SET leads = ${leads} WHERE id = ${this.id}`);
     this.#isLeader = leads;
     this.#servers = await postgres.ask(aliveServers);
     if (!leads || performance.now() - this.#cleanedAt < cleanEvery) return;
@@ -107,7 +107,7 @@ export class Replica {
 /** The servers that reported within the last minute: a server that was killed does not remove its row. */
 export const aliveServers = (sql: SQL): Promise<KnownServer[]> =>
   sql<KnownServer[]>`SELECT id, version, host, leads AS "isLeader"
-    FROM dragoman.replicas WHERE heartbeat_at > now() - interval '1 minute' ORDER BY started_at, id`;
+    FROM dragoman.servers WHERE heartbeat_at > now() - interval '1 minute' ORDER BY started_at, id`;
 
 /** @throws ProxyError `conflict` if servers run. */
 export function requireNoServer({ length: count }: readonly KnownServer[]): void {
@@ -129,7 +129,7 @@ async function removeOld(postgres: Postgres): Promise<void> {
       (SELECT budget, kind, member, item, start_ms FROM dragoman.reservations WHERE state = 'running' AND expires_at <= now())`,
     // A settlement that arrives again must not count again. It may wait on the disk of a server that was lost.
     `DELETE FROM dragoman.reservations WHERE state <> 'running' AND changed_at < now() - interval '1 day'
-      AND NOT EXISTS (SELECT 1 FROM dragoman.replicas WHERE replicas.id = replica AND heartbeat_at < now() - interval '1 minute')`,
+      AND NOT EXISTS (SELECT 1 FROM dragoman.servers WHERE servers.id = server AND heartbeat_at < now() - interval '1 minute')`,
     "DELETE FROM dragoman.ledger WHERE changed_at < now() - interval '400 days'",
     "DELETE FROM dragoman.affinity WHERE seen_at < now() - interval '30 days'",
     // For 30 days the page of a link says what became of it.
@@ -141,7 +141,7 @@ async function removeOld(postgres: Postgres): Promise<void> {
     "DELETE FROM dragoman.logins USING dragoman.keys WHERE keys.sha256 = logins.key AND revoked_at_ms IS NOT NULL",
     "DELETE FROM dragoman.waiting WHERE seen_at < now() - interval '1 minute'",
     // They stay as long as the ledger, because settlements of a lost server are known by its row.
-    "DELETE FROM dragoman.replicas WHERE heartbeat_at < now() - interval '400 days'",
+    "DELETE FROM dragoman.servers WHERE heartbeat_at < now() - interval '400 days'",
     `DELETE FROM dragoman.notices WHERE sent_at < now() - make_interval(secs => ${rememberSentSeconds})`,
   ];
   for (const statement of statements) await postgres.ask((sql) => sql.unsafe(statement), 60_000);

@@ -8,7 +8,7 @@ import type { Settlement } from "./ledger-queries";
 export interface SettlementOptions {
   postgres: Postgres;
   /** The id of this server. */
-  replica: string;
+  server: string;
   warn(sentence: string): void;
   /** For settlements that wait for the database. @throws The disk's error, if it cannot be opened. */
   openQueue(): DiskQueue<Settlement[]>;
@@ -69,9 +69,9 @@ export class Settlements {
   }
 
   async #write(id: string, settlements: readonly Settlement[]): Promise<void> {
-    const { postgres, replica } = this.#options;
+    const { postgres, server } = this.#options;
     await postgres.ask(
-      (sql) => sql`SELECT dragoman.settle(${id}::uuid, ${replica}::uuid, ${JSON.stringify(settlements)}::text::jsonb)`,
+      (sql) => sql`SELECT dragoman.settle(${id}::uuid, ${server}::uuid, ${JSON.stringify(settlements)}::text::jsonb)`,
     );
   }
 }

@@ -40,7 +40,7 @@ import { migrate } from "./schema";
 import { Seals } from "./seal";
 import { agreeOnKey } from "./seal-key";
 import { postgresSentNotices } from "./sent-notices";
-import { Replica } from "./server";
+import { OwnServer } from "./server";
 import { TeamSignIns } from "./sign-ins";
 import { postgresLines } from "./waiting";
 
@@ -84,8 +84,8 @@ async function tryOpening(
 ): Promise<PostgresStores> {
   const { databaseUrl: url, databaseDirectUrl: directUrl } = environment;
   const seals = sealsOf(environment);
-  let replica: Replica | undefined;
-  const postgres = new Postgres({ url: url!, directUrl, lostDirect: () => replica?.lostLock() });
+  let server: OwnServer | undefined;
+  const postgres = new Postgres({ url: url!, directUrl, lostDirect: () => server?.lostLock() });
   const changes = new Changes(postgres, logger);
   const parts: StoreParts = { postgres, seals, changes, logger };
   try {
@@ -99,12 +99,12 @@ async function tryOpening(
     const members = await TeamMembers.open(parts, tokens);
     const opened = { config, accounts, members };
     if (!follow) return new PostgresStores(environment, parts, opened, undefined);
-    replica = await Replica.join({ ...parts, version });
-    const { id } = replica;
+    server = await OwnServer.join({ ...parts, version });
+    const { id } = server;
     const joined: Joined = {
-      replica,
+      server,
       logins: new TeamLogins(parts, tokens),
-      accountSync: await TeamAccountSync.open({ ...parts, replica: id }),
+      accountSync: await TeamAccountSync.open({ ...parts, server: id }),
       ended: await openEndedSessions(parts),
       signIns: await TeamSignIns.open(parts),
     };
@@ -113,7 +113,7 @@ async function tryOpening(
     return new PostgresStores(environment, parts, opened, joined);
   } catch (thrown) {
     changes.close();
-    await replica?.close();
+    await server?.close();
     await postgres.close();
     throw thrown;
   }
@@ -123,7 +123,7 @@ type Opened = Pick<PostgresStores, "config" | "accounts" | "members">;
 
 /** What only a server has: a command that ends at once takes no part in the team. */
 interface Joined {
-  replica: Replica;
+  server: OwnServer;
   logins: TeamLogins;
   accountSync: TeamAccountSync;
   ended: EndedSessions;
@@ -147,7 +147,7 @@ export class PostgresStores implements Stores {
   readonly #environment: Environment;
   readonly #parts: StoreParts;
   readonly #joined: Joined | undefined;
-  readonly #replicaId: string;
+  readonly #serverId: string;
   readonly #graceMs: number;
   #queues: DiskQueues | undefined;
   #history: TeamHistory | undefined;
@@ -157,7 +157,7 @@ export class PostgresStores implements Stores {
     this.#environment = environment;
     this.#parts = parts;
     this.#joined = joined;
-    this.#replicaId = joined?.replica.id ?? crypto.randomUUID();
+    this.#serverId = joined?.server.id ?? crypto.randomUUID();
     this.#graceMs = environment.databaseGraceMs ?? defaultGraceMs;
     this.postgres = parts.postgres;
     this.seals = parts.seals;
@@ -168,12 +168,12 @@ export class PostgresStores implements Stores {
     this.logins = joined?.logins;
     this.signIns = joined?.signIns ?? openMemorySignIns();
     this.affinity = new TeamAffinity(parts.postgres, this.#warn);
-    this.lines = joined && postgresLines(parts.postgres, joined.replica.id);
+    this.lines = joined && postgresLines(parts.postgres, joined.server.id);
     this.accountSync = joined?.accountSync;
     const sizeOf = (name: "request" | "settlement") => this.#queues?.queue(name).size ?? 0;
     this.team = {
       get servers() {
-        return parts.postgres.isAway ? undefined : joined?.replica.servers;
+        return parts.postgres.isAway ? undefined : joined?.server.servers;
       },
       get isDatabaseAway() {
         return parts.postgres.isAway;
@@ -196,7 +196,7 @@ export class PostgresStores implements Stores {
 
   openLedger(options: LedgerOptions): TeamLedger {
     const { postgres, changes } = this.#parts;
-    const common = { replica: this.#replicaId, postgres, changes };
+    const common = { server: this.#serverId, postgres, changes };
     const openQueue = () => this.#diskQueues().queue<Settlement[]>("settlement");
     this.#ledger = new TeamLedger({ ...options, ...common, openQueue });
     return this.#ledger;
@@ -228,7 +228,7 @@ export class PostgresStores implements Stores {
   }
 
   get isLeader(): boolean {
-    return this.#joined?.replica.isLeader ?? false;
+    return this.#joined?.server.isLeader ?? false;
   }
 
   async close(): Promise<void> {
@@ -242,7 +242,7 @@ export class PostgresStores implements Stores {
     await Promise.race([written, Bun.sleep(finishMs)]);
     const isWaiting = this.team.waiting().settlements > 0;
     for (const part of [this.#queues, this.affinity, this.accountSync, this.#parts.changes]) part?.close();
-    await this.#joined?.replica.close(isWaiting);
+    await this.#joined?.server.close(isWaiting);
     await this.postgres.close();
   }
 

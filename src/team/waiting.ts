@@ -8,12 +8,12 @@ const goneAfter = 15;
 /** Seconds by which a message may be late: one that is ready so soon keeps its turn before others that came after it. */
 const lateBy = 2;
 
-/** @param replica The id of this server. */
-export const postgresLines = (postgres: Postgres, replica: string): SharedLines => ({
+/** @param server The id of this server. */
+export const postgresLines = (postgres: Postgres, server: string): SharedLines => ({
   async join({ id, line, waitedMs, readyInMs }) {
     await postgres.ask(
-      (sql) => sql`INSERT INTO dragoman.waiting (request_id, replica, line, joined_at, ready_at)
-        VALUES (${id}, ${replica}, ${line}, now() - make_interval(secs => ${waitedMs / 1000}),
+      (sql) => sql`INSERT INTO dragoman.waiting (request_id, server, line, joined_at, ready_at)
+        VALUES (${id}, ${server}, ${line}, now() - make_interval(secs => ${waitedMs / 1000}),
           now() + make_interval(secs => ${readyInMs / 1000}))
         ON CONFLICT (request_id) DO NOTHING`,
     );
@@ -31,8 +31,8 @@ export const postgresLines = (postgres: Postgres, replica: string): SharedLines 
   },
   async keep(waiters) {
     await postgres.ask(
-      (sql) => sql`INSERT INTO dragoman.waiting (request_id, replica, line, joined_at, ready_at)
-        SELECT id, ${replica}::uuid, line, now() - make_interval(secs => "waitedMs" / 1000),
+      (sql) => sql`INSERT INTO dragoman.waiting (request_id, server, line, joined_at, ready_at)
+        SELECT id, ${server}::uuid, line, now() - make_interval(secs => "waitedMs" / 1000),
           now() + make_interval(secs => "readyInMs" / 1000)
         FROM json_to_recordset(${JSON.stringify(waiters)}::text::json)
           AS given(id text, line text, "waitedMs" float8, "readyInMs" float8)

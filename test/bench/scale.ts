@@ -113,9 +113,9 @@ async function measureMembers({ postgres, seals }: PostgresStores, url: string) 
   );
   await sql.unsafe(
     `INSERT INTO dragoman.accounts
-        (key, host, login, member, app, mode, sign_in, sealed_token, seal_key_id, added_at_ms, revision)
-      SELECT key, 'github.com', login, id, 'vscode', 'exchange', sign_in, decode(sealed, 'hex'), $2, at, 1 ${from}`,
-    [json, seals.keyId],
+        (key, host, login, member, app, mode, sign_in, sealed_token, added_at_ms, revision)
+      SELECT key, 'github.com', login, id, 'vscode', 'exchange', sign_in, decode(sealed, 'hex'), at, 1 ${from}`,
+    [json],
   );
   await sql.unsafe(
     `INSERT INTO dragoman.account_states (account, sign_in, quota, revision)
@@ -130,7 +130,7 @@ async function measureMembers({ postgres, seals }: PostgresStores, url: string) 
   const before = process.memoryUsage().rss;
   const begun = performance.now();
   const members = await TeamMembers.open(parts, new AccessTokens(() => []));
-  const sync = await TeamAccountSync.open({ ...parts, replica: crypto.randomUUID() });
+  const sync = await TeamAccountSync.open({ ...parts, server: crypto.randomUUID() });
   const store = await TeamAccounts.open({ postgres, seals, changes: noChanges, logger });
   const open = (saved: SavedAccount) => new Account(saved, { hosts, version: "0", logger, sync });
   const active = openActiveAccounts({ store, logger, sync, open });

@@ -168,12 +168,12 @@ async function measureAccounts(stores: PostgresStores) {
     };
   });
   await postgres.sql`INSERT INTO dragoman.accounts
-      (key, host, login, app, mode, sign_in, sealed_token, seal_key_id, added_at_ms, revision)
-    SELECT key, 'github.com', login, 'vscode', 'exchange', 'x', decode(token, 'hex'), ${seals.keyId}, 1, 1
+      (key, host, login, app, mode, sign_in, sealed_token, added_at_ms, revision)
+    SELECT key, 'github.com', login, 'vscode', 'exchange', 'x', decode(token, 'hex'), 1, 1
     FROM json_to_recordset(${JSON.stringify(sealed)}::text::json) AS given(key text, login text, token text)`;
   const openShare = () => {
-    const replica = crypto.randomUUID();
-    return TeamAccountSync.open({ postgres, seals, changes: noChanges, replica, logger: console as never });
+    const server = crypto.randomUUID();
+    return TeamAccountSync.open({ postgres, seals, changes: noChanges, server, logger: console as never });
   };
   const share = await openShare();
   const publish = async (from: number) => {

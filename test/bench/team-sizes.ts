@@ -78,8 +78,6 @@ const servers = {
   direct: 2,
   quotasEvery: 10,
   quotasPerSecond: 100,
-  sliceRenewed: 300,
-  sliceKept: 600,
 } as const;
 
 /** What one Postgres is taken to bear: its default connections, 16 cores, 1 TB; and the limits of the code. */
@@ -94,7 +92,8 @@ const limits = {
 
 interface Needs {
   members: number;
-  replicas: number;
+  /** Of servers. */
+  count: number;
   /** Of a server's core. */
   load: number;
   /** Milliseconds that 99 % of requests wait at most for their server. */
@@ -112,10 +111,8 @@ interface Needs {
   heardPerSecond: number;
   /** States of accounts that all servers together read in a second. */
   statesReadPerSecond: number;
-  /** Updates a second for slices of the members' own budgets: each request at any server, or each member at one. */
-  sliceUpdatesPerSecond: { anyServer: number; oneServer: number };
-  /** Cores of Postgres that are busy: in the same two ways. */
-  cores: { anyServer: number; oneServer: number };
+  /** Cores of Postgres that are busy. */
+  cores: number;
   /** Of all days, of names that the rollup does not have together. */
   statisticsSeconds: number;
   startSeconds: number;
@@ -131,7 +128,7 @@ export function needsOf(members: number, costs: Costs = measured): Needs {
   const streams = members * assumed.streaming;
   const requestsPerSecond = streams / assumed.answerSeconds;
   const {
-    servers: replicas,
+    servers: count,
     load,
     waitMs,
   } = smallestTeam({ ...assumed, requestsPerSecond, requestCpu: costs.requestCpu });
@@ -139,41 +136,30 @@ export function needsOf(members: number, costs: Costs = measured): Needs {
   const rowsKept = rowsPerDay * assumed.days;
   // Each token that was exchanged is announced, and so is what changes whether an account serves, which is rare.
   const announcesPerSecond = streams / assumed.tokenSeconds;
-  const statesReadPerSecond = replicas * quotasRead(requestsPerSecond, streams);
-  const sliceUpdatesPerSecond = {
-    anyServer: sliceUpdates(requestsPerSecond, streams * replicas),
-    oneServer: sliceUpdates(requestsPerSecond, streams),
-  };
-  const base =
+  const statesReadPerSecond = count * quotasRead(requestsPerSecond, streams);
+  const microseconds =
     requestsPerSecond * (costs.rowCpu + costs.budgetCpu) +
     announcesPerSecond * costs.announceCpu +
-    (replicas / servers.quotasEvery) * costs.queryCpu +
+    (count / servers.quotasEvery) * costs.queryCpu +
     requestsPerSecond * costs.stateStoreCpu +
     statesReadPerSecond * costs.stateReadCpu;
-  // A slice is taken as an amount is reserved: half of the two.
-  const addingUp = requestsPerSecond / costs.addedUpPerSecond;
-  const coresWith = (slices: number) => addingUp + (base + (slices * costs.budgetCpu) / 2) / 1e6;
   const scale = {
     members,
-    replicas,
+    count,
     load,
     waitMs,
     streams,
     requestsPerSecond,
-    connections: replicas * servers.connections,
-    connectionsPooled: replicas * servers.direct,
+    connections: count * servers.connections,
+    connectionsPooled: count * servers.direct,
     rowsPerDay,
     // Today's, tomorrow's, and those that are kept.
     partitions: assumed.days + 2,
     terabytes: (rowsKept * costs.rowBytes) / 1e12,
     announcesPerSecond,
-    heardPerSecond: announcesPerSecond * replicas,
+    heardPerSecond: announcesPerSecond * count,
     statesReadPerSecond,
-    sliceUpdatesPerSecond,
-    cores: {
-      anyServer: coresWith(sliceUpdatesPerSecond.anyServer),
-      oneServer: coresWith(sliceUpdatesPerSecond.oneServer),
-    },
+    cores: requestsPerSecond / costs.addedUpPerSecond + microseconds / 1e6,
     statisticsSeconds: rowsKept / costs.statisticsRowsPerSecond,
     startSeconds: members / costs.membersPerSecond,
     memberGigabytes: (members * costs.memberBytes) / 1e9,
@@ -194,24 +180,12 @@ function quotasRead(requests: number, accounts: number): number {
   return changedIn(pause) / pause;
 }
 
-/**
- * Updates a second for slices of which each is used at random: taken at the first use, renewed by a use after some minutes, and
- * given back when it was not used for longer.
- * @param requests A second. @param pairs Of a server and a budget that it may serve.
- */
-function sliceUpdates(requests: number, pairs: number): number {
-  const uses = requests / pairs;
-  const isUnused = Math.exp(-uses * servers.sliceKept);
-  const renewed = (pairs * (1 - isUnused)) / (servers.sliceRenewed + 1 / uses);
-  return 2 * requests * isUnused + renewed;
-}
-
 function loadsOf(scale: Omit<Needs, "loads">, costs: Costs): Needs["loads"] {
   const shares = {
     "connections without PgBouncer": scale.connections / limits.connections,
     "a budget that all share": scale.requestsPerSecond / costs.oneBudgetPerSecond,
     "statistics read from the rows": scale.statisticsSeconds / limits.statisticsSeconds,
-    "CPU of Postgres": scale.cores.anyServer / limits.cores,
+    "CPU of Postgres": scale.cores / limits.cores,
     "announced changes": scale.announcesPerSecond / costs.announcesPerSecond,
     "reading all members at the start": scale.startSeconds / limits.startSeconds,
     "members in each server's memory": scale.memberGigabytes / limits.memberGigabytes,
@@ -249,7 +223,7 @@ export function teamSizesRows(costs: Costs = measured): string[][] {
   const row = (name: string, cell: (scale: Needs) => string) => [name, ...scales.map(cell)];
   return [
     row("streams at once", ({ streams }) => number(streams)),
-    row("servers; busy", ({ replicas, load }) => `${number(replicas)}; ${number(load * 100)} % of a core each`),
+    row("servers; busy", ({ count, load }) => `${number(count)}; ${number(load * 100)} % of a core each`),
     row("… 99 % of requests wait for theirs", ({ waitMs }) => `${number(waitMs)} ms`),
     row("requests a second", ({ requestsPerSecond }) => number(requestsPerSecond)),
     row("connections; with PgBouncer", (scale) => `${number(scale.connections)}; ${number(scale.connectionsPooled)}`),
@@ -268,10 +242,7 @@ export function teamSizesRows(costs: Costs = measured): string[][] {
     row("a budget that all share: 99 % wait", ({ sharedBudgetWait }) =>
       Number.isFinite(sharedBudgetWait) ? `${number(sharedBudgetWait)} ms` : "ever longer",
     ),
-    row("a budget for each member: updates a second", ({ sliceUpdatesPerSecond: { anyServer } }) => number(anyServer)),
-    row("… if each member stays at one server", ({ sliceUpdatesPerSecond: { oneServer } }) => number(oneServer)),
-    row("busy cores of Postgres", ({ cores }) => number(cores.anyServer)),
-    row("… if each member stays at one server", ({ cores }) => number(cores.oneServer)),
+    row("busy cores of Postgres", ({ cores }) => number(cores)),
     row("nearest to its limit", ({ loads: [worst] }) => `${worst!.name}: ${number(worst!.share * 100)} %`),
     row("beyond their limits", ({ loads }) => {
       const broken = loads.filter(({ share }) => share > 1);

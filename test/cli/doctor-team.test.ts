@@ -41,7 +41,7 @@ describeWithDatabases("dragoman doctor in a team", (postgres) => {
 
     // One of an older version.
     await using sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 1 });
-    await sql`INSERT INTO dragoman.replicas (id, host, version) VALUES (gen_random_uuid(), 'elsewhere', '0.0.1')`;
+    await sql`INSERT INTO dragoman.servers (id, host, version) VALUES (gen_random_uuid(), 'elsewhere', '0.0.1')`;
     const queues = openDiskQueues(join(home, diskQueueName), () => {});
     queues.queue("settlement").add([["one", []]]);
     queues.close();

@@ -159,7 +159,7 @@ describeWithDatabases("dragoman database copy", (postgres) => {
     // A team has worked with it since.
     await inTarget([entry({ started_at_ms: Date.now() })]);
     expect(await copy(env)).toEqual({ code: 1, said: expect.stringContaining("requests of its own") });
-    await sql`INSERT INTO dragoman.replicas (id, host, version) VALUES (gen_random_uuid(), 'elsewhere', '1')`;
+    await sql`INSERT INTO dragoman.servers (id, host, version) VALUES (gen_random_uuid(), 'elsewhere', '1')`;
     expect(await copy(env)).toEqual({ code: 1, said: expect.stringContaining("1 server of the database") });
     await sql.close();
   });

@@ -13,8 +13,8 @@ import { until } from "../support/until";
 
 describeWithDatabases("settlements of a team", (postgres) => {
   const settlement: Settlement = { budget: "all", kind: "", member: "", item: "", start_ms: 0, amount: 7, unknown: 0 };
-  const settle = (id: string, replica: string) =>
-    `SELECT dragoman.settle('${id}', '${replica}', '${JSON.stringify([settlement])}')`;
+  const settle = (id: string, at: string) =>
+    `SELECT dragoman.settle('${id}', '${at}', '${JSON.stringify([settlement])}')`;
   const used = (url: string) => postgres.administer("SELECT used::int FROM dragoman.ledger", url);
 
   test("a server that is started with a folder sends what waits there, before its first request", async () => {
@@ -32,15 +32,15 @@ describeWithDatabases("settlements of a team", (postgres) => {
     const url = await postgres.database();
     const [lost, lostId, left, leftId] = Array.from({ length: 4 }, () => crypto.randomUUID());
     await postgres.administer(
-      `INSERT INTO dragoman.replicas (id, host, version, heartbeat_at) VALUES ('${lost}', 'lost-host', '1', now() - interval '40 days');
+      `INSERT INTO dragoman.servers (id, host, version, heartbeat_at) VALUES ('${lost}', 'lost-host', '1', now() - interval '40 days');
        ${settle(lostId!, lost!)}; ${settle(leftId!, left!)};
        UPDATE dragoman.reservations SET changed_at = now() - interval '40 days'`,
       url,
     );
     // Its first beat makes it the leader, which does the chores.
     await using team = await startTeamApp(postgres, { env: { DRAGOMAN_DATABASE_URL: url } });
-    const kept = await postgres.administer("SELECT replica::text FROM dragoman.reservations", url);
-    expect([team.stores.isLeader, kept]).toEqual([true, [{ replica: lost }]]);
+    const kept = await postgres.administer("SELECT server::text FROM dragoman.reservations", url);
+    expect([team.stores.isLeader, kept]).toEqual([true, [{ server: lost }]]);
     await postgres.administer(settle(lostId!, crypto.randomUUID()), url);
     expect(await used(url)).toEqual([{ used: 14 }]);
   });

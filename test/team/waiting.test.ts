@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createLogger } from "../../src/logger";
 import { Postgres } from "../../src/team/connection";
 import { migrate } from "../../src/team/schema";
-import { Replica } from "../../src/team/server";
+import { OwnServer } from "../../src/team/server";
 import { postgresLines } from "../../src/team/waiting";
 import { describeWithDatabases } from "../support/shared-postgres";
 
@@ -19,12 +19,12 @@ describeWithDatabases("the lines of a team", (server) => {
 
   async function linesOfServer() {
     const logger = createLogger(() => "error");
-    const replica = await Replica.join({ postgres, logger, version: "1" });
-    return { replica, lines: postgresLines(postgres, replica.id) };
+    const own = await OwnServer.join({ postgres, logger, version: "1" });
+    return { own, lines: postgresLines(postgres, own.id) };
   }
 
   test("a request goes although the message was lost that its limit has ended", async () => {
-    const { lines, replica } = await linesOfServer();
+    const { lines, own } = await linesOfServer();
     const waiter = { id: "one", line: "a", waitedMs: 0 };
     await lines.join({ ...waiter, readyInMs: hourMs });
     await lines.keep([{ ...waiter, readyInMs: hourMs }]);
@@ -32,7 +32,7 @@ describeWithDatabases("the lines of a team", (server) => {
     // The database was away when the budget was raised: `move` came to nothing.
     await lines.keep([{ ...waiter, readyInMs: 0 }]);
     expect(await lines.first("a", 1)).toEqual(new Set(["one"]));
-    await replica.close();
+    await own.close();
   });
 
   test("a request keeps its place when it is told anew, and the oldest that is ready goes first", async () => {
@@ -46,6 +46,6 @@ describeWithDatabases("the lines of a team", (server) => {
     expect(await other.lines.first("b", 1)).toEqual(new Set(["newer"]));
     await one.lines.keep([{ ...older, waitedMs: 0, readyInMs: 0 }]);
     expect(await other.lines.first("b", 1)).toEqual(new Set(["older"]));
-    for (const { replica } of [one, other]) await replica.close();
+    for (const { own } of [one, other]) await own.close();
   });
 });

@@ -27,7 +27,7 @@ CREATE TABLE dragoman.reservations (
   item text NOT NULL,
   start_ms bigint NOT NULL,
   amount bigint NOT NULL,
-  replica uuid NOT NULL,
+  server uuid NOT NULL,
   state text NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'expired', 'settled')),
   changed_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz NOT NULL,
@@ -66,7 +66,7 @@ CREATE FUNCTION dragoman.reserve_in(period dragoman.ledger, amount bigint, cap b
 
 -- Reserves in all periods or in none. `cap` is null for a budget that stops nothing; with `price_known` false the amount is 0 and
 -- the price unknown. Returns null, or the place of a period that has too little left.
-CREATE FUNCTION dragoman.reserve(reservation uuid, of_replica uuid, lifetime_ms bigint, entries jsonb) RETURNS int
+CREATE FUNCTION dragoman.reserve(reservation uuid, of_server uuid, lifetime_ms bigint, entries jsonb) RETURNS int
   LANGUAGE plpgsql AS $$
   DECLARE entry record; at dragoman.ledger; granted boolean;
   BEGIN
@@ -93,8 +93,8 @@ CREATE FUNCTION dragoman.reserve(reservation uuid, of_replica uuid, lifetime_ms 
       IF NOT granted THEN
         RAISE SQLSTATE 'DG001' USING MESSAGE = entry.place::text;
       END IF;
-      INSERT INTO dragoman.reservations (id, budget, kind, member, item, start_ms, amount, replica, expires_at)
-        VALUES (reservation, at.budget, at.kind, at.member, at.item, at.start_ms, entry.amount, of_replica,
+      INSERT INTO dragoman.reservations (id, budget, kind, member, item, start_ms, amount, server, expires_at)
+        VALUES (reservation, at.budget, at.kind, at.member, at.item, at.start_ms, entry.amount, of_server,
           now() + make_interval(secs => lifetime_ms / 1000.0));
     END LOOP;
     RETURN NULL;
@@ -104,7 +104,7 @@ CREATE FUNCTION dragoman.reserve(reservation uuid, of_replica uuid, lifetime_ms 
 
 -- Replaces a reservation by what was used, also after it has expired. May be called again when nobody knows whether the first
 -- call arrived.
-CREATE FUNCTION dragoman.settle(reservation uuid, of_replica uuid, entries jsonb) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION dragoman.settle(reservation uuid, of_server uuid, entries jsonb) RETURNS void LANGUAGE plpgsql AS $$
   DECLARE entry record; held dragoman.reservations;
   BEGIN
     FOR entry IN
@@ -116,8 +116,8 @@ CREATE FUNCTION dragoman.settle(reservation uuid, of_replica uuid, entries jsonb
         ON CONFLICT (budget, kind, member, item, start_ms) DO UPDATE SET changed_at = now();
       SELECT * INTO held FROM dragoman.reservations WHERE id = reservation AND budget = entry.budget FOR UPDATE;
       CONTINUE WHEN held.state = 'settled';
-      INSERT INTO dragoman.reservations (id, budget, kind, member, item, start_ms, amount, replica, state, expires_at)
-        VALUES (reservation, entry.budget, entry.kind, entry.member, entry.item, entry.start_ms, 0, of_replica, 'settled', now())
+      INSERT INTO dragoman.reservations (id, budget, kind, member, item, start_ms, amount, server, state, expires_at)
+        VALUES (reservation, entry.budget, entry.kind, entry.member, entry.item, entry.start_ms, 0, of_server, 'settled', now())
         ON CONFLICT (id, budget) DO UPDATE SET amount = 0, state = 'settled', changed_at = now();
       UPDATE dragoman.ledger SET used = used + entry.amount, unknown = ledger.unknown + entry.unknown,
           reserved = reserved - coalesce(held.amount, 0)

@@ -132,7 +132,7 @@ CREATE TABLE dragoman.account_states (
   sign_in text NOT NULL,
   state jsonb,
   quota jsonb,
-  replica uuid,
+  server uuid,
   revision bigint NOT NULL,
   arrived bigint
 );
@@ -178,7 +178,7 @@ CREATE TABLE dragoman.notices (
   delivered jsonb NOT NULL DEFAULT '[]'
 );
 
-CREATE TABLE dragoman.replicas (
+CREATE TABLE dragoman.servers (
   id uuid PRIMARY KEY,
   host text NOT NULL,
   version text NOT NULL,
@@ -191,7 +191,7 @@ CREATE TABLE dragoman.replicas (
 -- killed no longer writes `seen_at`, and its requests no longer count.
 CREATE UNLOGGED TABLE dragoman.waiting (
   request_id text PRIMARY KEY,
-  replica uuid NOT NULL,
+  server uuid NOT NULL,
   line text NOT NULL,
   joined_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   ready_at timestamptz NOT NULL,

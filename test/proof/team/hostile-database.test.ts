@@ -107,7 +107,7 @@ describeWithOwnPostgres("somebody with the database and no seal key", (postgres)
   test("sealed values moved to another place are refused in words, and nobody else is served with them", async () => {
     const warned = (server: TeamServer, text: string) =>
       until(() => server.said().includes(text), "the server has said why");
-    const before = await sql`SELECT key, sealed_token, seal_key_id FROM dragoman.accounts`;
+    const before = await sql`SELECT key, sealed_token FROM dragoman.accounts`;
     const ofKey = (key: string) => before.find((row: { key: string }) => row.key === key);
     const [annas, bens] = [ofKey("github.com/anna-hub"), ofKey("github.com/ben-hub")];
     const put = (key: string, sealed: Uint8Array) =>
