@@ -5,15 +5,13 @@ import { columnNames, entryColumns, promptIndexes } from "./entry";
 import { prepareRollup } from "./sqlite-rollup";
 import { prepareTokenRatios } from "./token-ratios";
 
-/** Step 1 creates the table with all present columns. A later step is needed only to change what older files hold. */
+/** The first step creates the table with all present columns. A later one is needed only to change what older files hold. */
 export const migrations: Migration[] = [
   (database) => {
     const typed = Object.entries(entryColumns).map(([name, { sql }]) => `${name} ${sql}`);
     database.run(`CREATE TABLE requests (id INTEGER PRIMARY KEY, ${typed.join(", ")})`);
     database.run("CREATE INDEX requests_started_at_ms ON requests (started_at_ms)");
   },
-  // Steps 2 to 6 were of versions before the first release.
-  ...Array.from({ length: 5 }, () => () => {}),
 ];
 
 /** Adds the columns that the file lacks, and the tables of the rollup and of token ratios. */

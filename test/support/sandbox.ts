@@ -55,7 +55,7 @@ const needs = {
   caddy: () => (Bun.which("caddy") ? undefined : "Caddy (Debian: caddy)"),
   fewFiles: () => (works("prlimit", "--version") ? undefined : "prlimit"),
   tracing: () => (canTrace() ? undefined : "Linux on x86-64, and the right to trace a program"),
-  versionBefore: () => (versionBefore() ? undefined : "the history of the repository"),
+  versionBefore: () => (versionBefore() ? undefined : "a tag of a version before this one"),
   oneCore: () => (works("taskset", "--version") ? undefined : "taskset"),
 };
 

@@ -5,17 +5,23 @@ import { join } from "node:path";
 import { quickest } from "./quickest";
 
 const root = join(import.meta.dir, "../..");
-/** Until there is a release: main at the end of 22 November 2026. */
-const beforeAnyRelease = "b7947109bb34bd0403be6be79d65e88aa6186e0a";
+const gitIn =
+  (folder: string) =>
+  (...args: string[]) =>
+    spawnSync("git", args, { cwd: folder, encoding: "utf8", maxBuffer: 1 << 28 });
+const git = gitIn(root);
 
-const git = (...args: string[]) => spawnSync("git", args, { cwd: root, encoding: "utf8", maxBuffer: 1 << 28 });
-
-/** The newest tag of another commit than the present one; undefined in a copy without history, such as a shallow clone. */
-export function versionBefore(): string | undefined {
-  const present = git("rev-parse", "HEAD").stdout?.trim();
-  const tags = git("tag", "--list", "v*", "--sort=-version:refname").stdout?.split("\n").filter(Boolean) ?? [];
-  const commits = [...tags, beforeAnyRelease].map((name) => git("rev-parse", "--verify", "-q", `${name}^{commit}`));
-  return commits.map(({ stdout }) => stdout?.trim()).find((commit) => commit && commit !== present);
+/**
+ * The newest version that was tagged on another commit than the present one; undefined until there is one, and in a copy without
+ * tags, such as a shallow clone.
+ * @param folder Of a repository.
+ */
+export function versionBefore(folder = root): string | undefined {
+  const ask = gitIn(folder);
+  const commitOf = (name: string) => ask("rev-parse", "--verify", "-q", `${name}^{commit}`).stdout?.trim();
+  const present = commitOf("HEAD");
+  const tags = ask("tag", "--list", "v*", "--sort=-version:refname").stdout?.split("\n").filter(Boolean) ?? [];
+  return tags.map(commitOf).find((commit) => commit && commit !== present);
 }
 
 /** Its program, which runs from its source with the packages of today. */

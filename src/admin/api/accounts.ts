@@ -51,18 +51,10 @@ const quotaWithin = (account: Account): Promise<QuotaReading> =>
     error: "GitHub is slow to answer; these are the last known figures.",
   }));
 
-async function statsSince(
-  { history, accounts }: Scope,
-  since: number,
-): Promise<(item: AccountItem) => Promise<AccountStats>> {
-  const { groups } = await history.statistics({ from_ms: since }, ["account_key", "account_id"]);
-  const namesakes = (id: string) => accounts.filter((account) => account.id === id).length;
-  return async ({ account_id, account_key }) => {
-    // Rows without a key (older than the column) belong to this account if no other has its id.
-    const oldRows = namesakes(account_id) < 2 ? account_id : undefined;
-    const used = groups.filter(
-      ({ key }) => key.account_key === account_key || (key.account_key === null && key.account_id === oldRows),
-    );
+async function statsSince({ history }: Scope, since: number): Promise<(item: AccountItem) => Promise<AccountStats>> {
+  const { groups } = await history.statistics({ from_ms: since }, ["account_key"]);
+  return async ({ account_key }) => {
+    const used = groups.filter(({ key }) => key.account_key === account_key);
     const count = sum(used.map((totals) => totals.request_count));
     return {
       since_ms: since,

@@ -7,6 +7,7 @@ import { type Command, run } from "../../support/command";
 import { describeWith } from "../../support/sandbox";
 import { describeWithDatabases } from "../../support/shared-postgres";
 import { teamEnv } from "../../support/teams";
+import { temporaryFolder } from "../../support/temporary-folder";
 import { until } from "../../support/until";
 import { extracted, versionBefore } from "../../support/version-before";
 
@@ -32,6 +33,31 @@ async function ended(command: Command): Promise<void> {
   command.process.kill("SIGTERM");
   expect(await command.exited).toBe(0);
 }
+
+test("the proof begins with the first tag: the version before is the newest that is tagged on another commit", () => {
+  const folder = temporaryFolder();
+  const git = (...args: string[]) => {
+    const author = ["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"];
+    const { exitCode, stdout, stderr } = Bun.spawnSync(["git", ...author, ...args], { cwd: folder });
+    expect(exitCode, stderr.toString()).toBe(0);
+    return stdout.toString().trim();
+  };
+  const commit = (message: string) => {
+    git("commit", "--quiet", "--allow-empty", "--message", message);
+    return git("rev-parse", "HEAD");
+  };
+  git("init", "--quiet");
+  const first = commit("first");
+  expect(versionBefore(folder)).toBeUndefined();
+  git("tag", "v0.9.0");
+  expect(versionBefore(folder)).toBeUndefined();
+  const second = commit("second");
+  expect(versionBefore(folder)).toBe(first);
+  git("tag", "v0.10.0");
+  expect(versionBefore(folder)).toBe(first);
+  commit("third");
+  expect(versionBefore(folder)).toBe(second);
+});
 
 describeWith("versionBefore", "from the version before", () => {
   let before: ReturnType<typeof extracted>;
