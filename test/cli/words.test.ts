@@ -21,7 +21,7 @@ test.each([
   [["key", "add", ""], "The name must be at most 63 letters"],
   [["key", "print", "laptop"], "`dragoman connect claude-code --write --key-helper`"],
   [["auth", "list"], "There is no command `auth list`. Did you mean `dragoman auth ls`?"],
-  [["database"], "`database` needs another word; there are `dragoman database copy` and `dragoman database reseal`."],
+  [["database"], "`database` needs another word; there are `dragoman database copy`, `dragoman database reseal`."],
   [["service", "foo"], "There is no command `service foo`. There are `dragoman service"],
   [["usage", "--reconcile", "2026-13"], "--reconcile must be a month, such as 2026-11."],
   [["strat"], "There is no command `strat`. Did you mean `dragoman start`?"],
