@@ -1,5 +1,6 @@
 /** Files of lines `NAME=value`, from which a program takes its environment. (npm's `dotenv` is what most of them use.) */
 import { ProxyError } from "../errors";
+import type { TextEdit } from "../net/json/json-edit";
 import { type Edit, SettingsFault } from "./edit";
 import { applyEdits, ended, lineAt, lineEnding } from "./text-edits";
 
@@ -22,20 +23,31 @@ function unquoted(written: string): string {
   return quote[1] === '"' ? quote[2]!.replaceAll("\\n", "\n").replaceAll("\\r", "\r") : quote[2]!;
 }
 
-/** Sets and removes variables: a path is the name of one. Other lines keep their bytes. */
+/** Sets and removes variables: a path is the name of one. Of a line that is there, only the value changes. */
 export const editDotenv = (text: string, edits: readonly Edit[]): string =>
   edits.reduce((now, { path: [name], value }) => {
     const found = [...now.matchAll(assignment)].filter(([, other]) => other === name);
-    const line = value === undefined ? undefined : `${String(name)}=${quoted(String(value))}`;
-    if (line !== undefined && found.length === 0) return `${ended(now)}${line}${lineEnding(now)}`;
-    // The last one counts; it is the one that is replaced.
-    const changes = found.map(({ index, 0: { length } }, at) => {
-      if (line !== undefined) return at < found.length - 1 ? [] : [{ start: index, end: index + length, text: line }];
+    // The last one counts.
+    const last = found.at(-1);
+    if (value !== undefined && last) return applyEdits(now, [valueEdit(last, quoted(String(value)))]);
+    if (value !== undefined) return `${ended(now)}${String(name)}=${quoted(String(value))}${lineEnding(now)}`;
+    const lines = found.map(({ index, 0: { length } }) => {
       const rest = /^\r?\n/.exec(now.slice(index + length))?.[0].length ?? 0;
-      return [{ start: index, end: index + length + rest, text: "" }];
+      return { start: index, end: index + length + rest, text: "" };
     });
-    return applyEdits(now, changes.flat());
+    return applyEdits(now, lines);
   }, text);
+
+/** `export`, spaces and a comment stay. */
+function valueEdit({ index, 0: line, 2: written }: RegExpExecArray, value: string): TextEdit {
+  const [head] = /^[ \t]*(?:export[ \t]+)?[\w.-]+[ \t]*(?:=|:[ \t])/.exec(line)!;
+  const at = written === undefined ? head.length : line.indexOf(written.trim(), head.length);
+  const start = index + at;
+  const end = start + (written?.trim().length ?? 0);
+  // A shell takes a # that touches the value for a part of it.
+  const touches = line[end - index] === "#" ? " " : "";
+  return { start, end, text: value + touches };
+}
 
 /** @throws ProxyError `conflict` for a value that cannot be written so that every reader of such files reads the same. */
 function quoted(value: string): string {

@@ -363,6 +363,39 @@ describe("TOML", () => {
   });
 });
 
+describe("lines NAME=value", () => {
+  const set = (text: string, value = "http://here") => editSettings("env", text, [{ path: ["URL"], value }]);
+
+  test.each([
+    [
+      "export and a comment",
+      "export URL=https://gw.example # office gateway\n",
+      "export URL=http://here # office gateway\n",
+    ],
+    ["indentation and spaces", "  URL = 'a b'  # c\r\nX=1\r\n", "  URL = http://here  # c\r\nX=1\r\n"],
+    ["a colon", "URL: a # c", "URL: http://here # c"],
+    ["a comment that touches the value", "URL=a#c\n", "URL=http://here #c\n"],
+    ["no value", "export URL=\nX=1\n", "export URL=http://here\nX=1\n"],
+    ["no value and a comment", "URL= # c\n", "URL=http://here # c\n"],
+    ["a name twice", "URL=a # 1\nexport URL=b # 2\n", "URL=a # 1\nexport URL=http://here # 2\n"],
+  ])("only the value changes in a line with %s, and changes back", (_, before, after) => {
+    expect(set(before)).toBe(after);
+    expect(readSettings("env", after).URL).toBe("http://here");
+    const was = readSettings("env", before);
+    const now = `${after}${after.endsWith("\n") ? "" : "\n"}THEIRS=1\n`;
+    const left = revertValues({ format: "env", paths: [["URL"]] }, { before, written: after, now }, false);
+    if (!left || "changed" in left) throw new Error(`not taken back: ${JSON.stringify(left)}`);
+    expect(readSettings("env", left.text)).toEqual({ ...was, THEIRS: "1" });
+    expect(left.text.match(/export|#.*/g)).toEqual(before.match(/export|#.*/g));
+  });
+
+  test("a value that needs quotes gets them, one of several lines goes whole, and a new name gets its own line", () => {
+    expect(set('export URL="a\nb" # c\n')).toBe("export URL=http://here # c\n");
+    expect(set("export URL=a # c", "a b")).toBe("export URL='a b' # c");
+    expect(set("# mine")).toBe("# mine\nURL=http://here\n");
+  });
+});
+
 test("a TOML file that does not read is refused, however long it is", () => {
   const text = Array.from({ length: 5000 }, (_, at) => `key${at} = "${at}"`).join("\n");
   expect(faultOf("toml", `${text}\n"`)).toBeUndefined();
