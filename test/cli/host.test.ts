@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bindingFor } from "../../src/cli/start/listen";
+import { refusedPort } from "../../src/cli/start/port-owner";
 import { UsageError } from "../../src/cli/usage-error";
 import { type Command, run } from "../support/command";
 import { addresses, startNetworked } from "../support/networks";
@@ -80,6 +81,32 @@ testWith("networks", "a server that other machines reach serves nobody after its
   const init = { method: "POST", body: config([]), headers: { "content-type": "application/json" } };
   expect((await served.here.fetch("http://127.0.0.1:4141/api/admin/config", init)).status).toBe(200);
   expect([await status(), await status({ "x-api-key": "k-only-0123456789" })]).toEqual([401, 401]);
+});
+
+testWith("networks", "a port that the system refuses is named for what it is, by `start` and by `doctor`", async () => {
+  // As root without the right to ports below 5000, which are here what those below 1024 are elsewhere.
+  const script =
+    'ip link set lo up; echo 5000 > /proc/sys/net/ipv4/ip_unprivileged_port_start; exec setpriv --bounding-set=-net_bind_service "$@"';
+  const said = async (...args: string[]) => {
+    await using command = run(args, { within: ["unshare", "-Urn", "sh", "-c", script, "sh"] });
+    return [await command.exited, command.stdout() + command.stderr()] as const;
+  };
+  for (const args of [["start", "--demo"], ["doctor"]]) {
+    const [code, text] = await said(...args, "--port", "4141");
+    expect([code, text]).toEqual([
+      1,
+      expect.stringMatching(/The system does not allow port 4141\.\s+(?:→ )?Choose another port/),
+    ]);
+    expect(text).not.toContain("administrator");
+    expect((await said(...args, "--port", "80"))[1]).toMatch(
+      /Port 80 needs administrator rights\.\s+(?:→ )?Choose a port above 1023/,
+    );
+  }
+});
+
+test("on Windows a port that the system refuses may be reserved, whatever its number", () => {
+  for (const port of [80, 4141])
+    expect(refusedPort(port, "win32").join(" ")).toMatch(/^The system does not allow port \d+\. .*netsh/);
 });
 
 /** What curl is answered beside the program, in its network and with its names. */

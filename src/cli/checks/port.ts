@@ -7,7 +7,7 @@ import type { Environment } from "../../config/environment";
 import { lazy } from "../../lazy";
 import { openFilesOf } from "../../observe/open-files";
 import { askAsOwner, lookAt, recordedIn, serverOf } from "../running-server";
-import { describePortOwner, portOwnerOf } from "../start/port-owner";
+import { describePortOwner, portOwnerOf, refusedPort } from "../start/port-owner";
 import { about, type CheckContext, type Finding } from "./check";
 
 const shape = lazy(() => healthSchema().pick({ version: true, demo: true }));
@@ -49,8 +49,7 @@ async function checkFree(port: number, here: string, version: string): Promise<F
   const named = about("port");
   const fault = await triedPort(port);
   if (fault === undefined) return [named.ok(`Port ${port} is free.`)];
-  if (fault === "EACCES")
-    return [named.fail(`Port ${port} needs administrator rights.`, "Choose a port above 1023 with --port.")];
+  if (fault === "EACCES") return [named.fail(...refusedPort(port))];
   const holder = portOwnerOf(port);
   const health = await askHealth(here);
   if (health) return [describe(here, holder?.pid, health, version)];

@@ -7,7 +7,7 @@ import { isLoopbackAddress } from "../../net/address";
 import { type Binding, type Listening, listen } from "../../server";
 import { UsageError } from "../usage-error";
 import { findInstance } from "./instance-file";
-import { describePortOwner, portOwnerOf } from "./port-owner";
+import { describePortOwner, portOwnerOf, refusedPort } from "./port-owner";
 
 interface Asked {
   port: number;
@@ -60,11 +60,7 @@ export function listenOrExplain(app: App, { port, environment }: Asked, binding:
         "internal",
         `Port ${port} is in use by ${nameOf(port, environment)}. Stop that program, or choose another port with --port (0 picks a free one).`,
       );
-    if (code === "EACCES")
-      throw new ProxyError(
-        "internal",
-        `Port ${port} needs administrator rights. Choose a port above 1023 with --port.`,
-      );
+    if (code === "EACCES") throw new ProxyError("internal", refusedPort(port).join(" "));
     throw new UsageError(`Cannot listen on ${nameOfBinding(binding)}: it is not an address of this machine.`);
   }
 }

@@ -1,4 +1,4 @@
-/** Finds the process that listens on a port of this machine, if the system reports it. */
+/** Why a port cannot be had: the process that listens there, if the system reports it, or the system itself. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 interface PortOwner {
@@ -22,6 +22,18 @@ export function portOwnerOf(port: number): PortOwner | undefined {
 /** `node (process 123)`, or `another program`. */
 export const describePortOwner = (holder: PortOwner | undefined): string =>
   holder?.pid === undefined ? "another program" : `${holder.name ?? "a program"} (process ${holder.pid})`;
+
+/** Why the system keeps a port from a program (EACCES), and what to do, in a sentence each. */
+export function refusedPort(port: number, platform: NodeJS.Platform = process.platform): [why: string, todo: string] {
+  if (port < 1024 && platform !== "win32")
+    return [`Port ${port} needs administrator rights.`, "Choose a port above 1023 with --port."];
+  // Hyper-V and WSL reserve ranges of ports: https://learn.microsoft.com/windows-server/networking/technologies/netsh/netsh-interface (2026-11).
+  const reserved =
+    platform === "win32"
+      ? " `netsh interface ipv4 show excludedportrange protocol=tcp` lists those that Windows reserves."
+      : "";
+  return [`The system does not allow port ${port}.`, `Choose another port with --port.${reserved}`];
+}
 
 /** `  0: 0100007F:102D 00000000:0000 0A … inode …`: address and port in hexadecimal, 0A is listening. */
 function listeningOn(port: number, lines: string[]): string[] {
