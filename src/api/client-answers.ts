@@ -130,9 +130,11 @@ export function closestRow(path: string): ClientRoute | undefined {
 /** Only Google's clients end the name of a model like this. */
 const googleForm = new RegExp(`^${modelsPath}/.+(?::|%3a)[a-z]+$`, "i");
 
-/** A served path that a wrong one may stand for: below another base, or misspelt; undefined if there is none. */
+/** A served path that a wrong one may stand for: with a slash too many, below another base, or misspelt; undefined if there is none. */
 export function nearestPath(path: string): string | undefined {
-  const bare = path.replace(/\/+$/, "").replace(/^(?:\/(?:v1|api|openai|anthropic))+(?=\/)/, "");
+  const single = path.replace(/\/{2,}/g, "/");
+  if (single !== path && methodsAt(single) !== undefined) return single;
+  const bare = single.replace(/\/$/, "").replace(/^(?:\/(?:v1|api|openai|anthropic))+(?=\/)/, "");
   const below = ["/v1", geminiPath.replace("/models", "")]
     .map((version) => version + bare)
     .find((each) => each !== path && methodsAt(each) !== undefined);

@@ -1,5 +1,6 @@
 /** What clients and people get whose base URL is not quite right. */
 import { expect, test } from "bun:test";
+import { nearestPath } from "../../src/api/client-answers";
 import { startProxy } from "../support/proxy";
 
 const bodies = {
@@ -38,6 +39,11 @@ test.each([
   ["/v1/v1/chat/completions", "/v1/chat/completions"],
   ["/api/v1/responses", "/v1/responses"],
   ["/openai/v1/embeddings", "/v1/embeddings"],
+  ["/v1//chat/completions", "/v1/chat/completions"],
+  ["/v1///messages//count_tokens", "/v1/messages/count_tokens"],
+  ["/v1//models/gpt-5-mini", "/v1/models/gpt-5-mini"],
+  ["/openai//v1//embeddings", "/v1/embeddings"],
+  ["/v1//modles/", "/v1/models"],
   ["/v1/modles", "/v1/models"],
   ["/v1/completions", "/v1/chat/completions"],
   ["/v1/chat", "/v1/chat/completions"],
@@ -51,6 +57,14 @@ test.each([
   const { error } = (await answer.json()) as { error: { message: string } };
   const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
   expect([answer.status, error.message]).toEqual([404, `No such path: ${path}.${hint} GET / lists the paths.`]);
+});
+
+test.each([
+  ["//v1/messages", "/v1/messages"],
+  ["///responses", "/responses"],
+  ["//", "/"],
+])("a slash too many at the beginning, which fetch would take away, is told too: %s", (path, meant) => {
+  expect(nearestPath(path)).toBe(meant);
 });
 
 test("a page of an allowed origin may call the paths without /v1, and a page of another may not", async () => {
