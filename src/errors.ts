@@ -1,3 +1,5 @@
+import { beginningOf } from "./beginning";
+
 /**
  * When a client may retry a failed request unchanged: `soon`; `later`, after more than {@link longWait} seconds; `never`,
  * before a person has acted.
@@ -52,11 +54,6 @@ export type ErrorKind = keyof typeof kinds;
 interface ErrorDetails {
   /** For the logger only; it never reaches a client. */
   cause?: unknown;
-  /**
-   * What history, log and the states of accounts keep in place of the message. Every error has it whose message repeats
-   * words of an upstream that was sent a prompt, or words of the client.
-   */
-  kept?: string;
   /** A stable code for programs, for example `model_not_found`. */
   code?: string;
   /** The request field that is at fault. */
@@ -78,21 +75,58 @@ interface ErrorDetails {
   untilReady?(): number | undefined;
 }
 
-/** A failure with a sentence for a person: what happened, why, and what to do. */
+/**
+ * A sentence as the client is told it, and as it may be written down: in history, log, states of accounts and on pages.
+ * Those never hold a word that is the client's or an upstream's, because it may repeat a prompt or a name from it.
+ */
+export interface Words {
+  readonly told: string;
+  readonly written: string;
+}
+
+/** A word that is not ours: its first 200 characters for the client, and `…` in its place wherever it is written down. */
+export const quoted = (word: string): Words => ({ told: beginningOf(word, 200), written: "…" });
+
+/** Both forms of a sentence around quotations: ``words`There is no model ${quoted(name)}.` ``. Other values are our own. */
+export function words(ours: TemplateStringsArray, ...parts: readonly (string | number | Words)[]): Words {
+  const form = (name: keyof Words) => String.raw({ raw: ours }, ...parts.map((part) => wordsOf(part)[name]));
+  return { told: form("told"), written: form("written") };
+}
+
+/** Both forms, changed in the same way. */
+export const inBoth = ({ told, written }: Words, change: (form: string) => string): Words => ({
+  told: change(told),
+  written: change(written),
+});
+
+/** Several sentences as one. */
+export const joined = (all: readonly Words[], between: string): Words => ({
+  told: all.map(({ told }) => told).join(between),
+  written: all.map(({ written }) => written).join(between),
+});
+
+const wordsOf = (part: string | number | Words): Words =>
+  typeof part === "object" ? part : { told: String(part), written: String(part) };
+
+/** A failure with a sentence for a person: what happened, why, and what to do. `message` is what the client is told. */
 export class ProxyError extends Error {
   override readonly name = "ProxyError";
+  readonly words: Words;
 
+  /** @param sentence A text if all of it is dragoman's own. */
   constructor(
     readonly kind: ErrorKind,
-    message: string,
+    sentence: string | Words,
     readonly details: ErrorDetails = {},
   ) {
-    super(message, { cause: details.cause });
+    const both = wordsOf(sentence);
+    super(both.told, { cause: details.cause });
+    this.words = both;
   }
 
-  /** The message as it may be written down: without words that may repeat a prompt. */
-  get kept(): string {
-    return this.details.kept ?? this.message;
+  /** The message as it may be written down. */
+  get written(): string {
+    return this.words.written;
   }
 
   get status(): number {

@@ -193,3 +193,9 @@ const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164]/gu;
 
 export const plural = (number: number, word: string, more = `${word}s`) =>
   `${formatCount(number)} ${number === 1 ? word : more}`;
+
+/** Unless a sentence has its end already, in whatever words it is. */
+export const withFullStop = (sentence: string): string =>
+  /[.!?…:]["'”’)\]]?$/.test(sentence) ? sentence : `${sentence}.`;
+
+export const withoutFullStop = (sentence: string): string => sentence.replace(/\.$/, "");

@@ -74,5 +74,7 @@ export function differencesIn(json: object, { members }: Shape, path = ""): Diff
   return found;
 }
 
-/** A name of a wire format; anything else could be somebody's text. */
-export const plainName = (name: string): string => (/^[A-Za-z_][\w.:-]{0,63}$/.test(name) ? name : "(no plain name)");
+/** Whether it is a name of a wire format; anything else could be somebody's text. */
+export const isPlainName = (name: string): boolean => /^[A-Za-z_][\w.:-]{0,63}$/.test(name);
+
+export const plainName = (name: string): string => (isPlainName(name) ? name : "(no plain name)");

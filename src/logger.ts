@@ -116,8 +116,8 @@ export function describeCause(cause: unknown): string {
   if (!(cause instanceof Error)) return typeof cause === "string" ? cause : typeof cause;
   const code = "code" in cause && typeof cause.code === "string" ? ` ${cause.code}` : "";
   const inner = cause.cause === undefined ? "" : `: ${describeCause(cause.cause)}`;
-  // An error that quotes an upstream or a client says what may be written down.
-  const message = "kept" in cause && typeof cause.kept === "string" ? cause.kept : cause.message;
+  // An error that quotes an upstream or a client has a form that may be written down.
+  const message = "written" in cause && typeof cause.written === "string" ? cause.written : cause.message;
   return `${cause.name}${code}: ${message}${inner}`;
 }
 

@@ -284,10 +284,11 @@ async function describeApi({ version }: Server): Promise<object> {
 function errorResponse(app: Server, thrown: unknown, request: Request, requestId: string): Response {
   const error = asProxyError(thrown);
   if (error.kind === "internal") app.logger.error(`${request.method} failed unexpectedly.`, error.details.cause);
-  const { code } = error.details;
-  // The code may be the upstream's own too.
-  const details = code === undefined ? error.details : { ...error.details, code: app.logger.scrub(code) };
-  const spoken = new ProxyError(error.kind, app.logger.scrub(error.message, 2048), details);
+  // What quotes an upstream or the client is told as it is. A sentence of our own should have no secret in it.
+  const spoken =
+    error.message === error.written
+      ? new ProxyError(error.kind, app.logger.scrub(error.message, 2048), error.details)
+      : error;
   const path = pathOfUrl(request.url);
   if (isAdminApi(path))
     return Response.json(encodeAdminError(spoken), { status: error.status, headers: error.details.headers });

@@ -1,6 +1,6 @@
 /** Selects the account for a request: premium requests use the accounts in registration order; free requests use each account in turn, unless configured otherwise. */
-import { ProxyError, retryHeaders } from "../errors";
-import { zonedTime } from "../format";
+import { inBoth, joined, ProxyError, retryHeaders, type Words, words } from "../errors";
+import { withoutFullStop, zonedTime } from "../format";
 import type { Account } from "./account";
 import { canServe, endOf, isRetryDue, needsPerson, reasonOf, type ShownState } from "./account-state";
 import { suspensionError } from "./suspension";
@@ -73,8 +73,12 @@ export class Pool {
     return blocked && stoppedBy(blocked, this.#parts.isShared);
   }
 
-  /** Why there are no candidates: what happened, and what to do or how long to wait. */
-  whyNone(need: Need = { premium: true }): ProxyError {
+  /**
+   * Why there are no candidates: what happened, and what to do or how long to wait.
+   * @param failures What became of a request, by account and in the order of time. The error is the last one of an account
+   * whose state decides how long to wait, with the words that each account got.
+   */
+  whyNone(need: Need = { premium: true }, failures: ReadonlyMap<Account, AccountFailure> = new Map()): ProxyError {
     const { premium, model, capable = everyone } = need;
     const { accounts, signInHint = "Run `dragoman auth` to sign in." } = this.#parts;
     const [all, now] = [accounts(), this.#now()];
@@ -83,18 +87,29 @@ export class Pool {
     const suspension = this.suspensionError();
     if (suspension) return suspension;
     const candidates = all.filter(capable);
-    const states = candidates.map((account) => ({ id: account.id, state: account.stateFor(model, premium) }));
+    const states = candidates.map((account) => ({
+      id: account.id,
+      state: account.stateFor(model, premium),
+      failure: failures.get(account),
+    }));
     const [first] = states
       .filter(({ state }) => !needsPerson(state) && !isUsable(state, premium, now))
       .map(({ state }) => ({ state, until: endOf(state) ?? Number.POSITIVE_INFINITY }))
       .sort((one, other) => one.until - other.until);
-    if (first && first.until < Number.POSITIVE_INFINITY) return tryAgainLater(states, first, now);
-    if (first) return raiseFirst(states, now);
+    const decisive = first?.state.name ?? "failed";
+    const last = [...failures].findLast(
+      ([account, { reason }]) => reason && account.stateFor(model, premium).name === decisive,
+    );
+    const asLast = (error: ProxyError) => (last ? withDetailsOf(last[1].error, error) : error);
+    if (first && first.until < Number.POSITIVE_INFINITY) return asLast(tryAgainLater(states, first, now));
+    if (first) return asLast(raiseFirst(states, now));
     if (candidates.length > 0 && !candidates.some(this.#usableFor(need)))
-      return new ProxyError("no_account", `No account can serve. ${reasonsOf(states, now)}`, {
-        code: "accounts_failed",
-        headers: { "x-should-retry": "false" },
-      });
+      return asLast(
+        new ProxyError("no_account", words`No account can serve. ${reasonsOf(states, now)}`, {
+          code: "accounts_failed",
+          headers: { "x-should-retry": "false" },
+        }),
+      );
     return new ProxyError("no_account", `None of the accounts may use this model: ${namesOf(all)}.`, {
       code: "model_not_offered",
     });
@@ -107,8 +122,22 @@ export class Pool {
   }
 }
 
-/** An account and its state for the requested model. */
-type Candidate = Pick<Account, "id" | "state">;
+/** Why an account did not serve a request. */
+export interface AccountFailure {
+  error: ProxyError;
+  /** What the upstream answered, if that made the account's state. */
+  reason?: Words;
+}
+
+/** An account, its state for the requested model, and its failure of this request. */
+interface Candidate extends Pick<Account, "id" | "state"> {
+  failure?: AccountFailure;
+}
+
+/** An upstream's error, with the sentence and the time of another one. */
+function withDetailsOf({ kind, details }: ProxyError, { words: sentence, details: ours }: ProxyError): ProxyError {
+  return new ProxyError(kind, sentence, { ...details, code: details.code ?? ours.code, headers: ours.headers });
+}
 
 /** No other account replaces a suspended one: that would evade the suspension, and could cost the other accounts too. */
 function stoppedBy({ id, state }: Account, isShared = false): ProxyError {
@@ -129,10 +158,9 @@ function tryAgainLater(
 ): ProxyError {
   const isOutage = first.name === "cooling" && first.outage;
   const { kind, code } = isOutage ? outage : first.name === "exhausted" ? outOfQuota : limited;
-  const hint = canServe(first, false) ? freeMayWork : "";
+  const hint = canServe(first, false) ? ` ${freeMayWork}` : "";
   const seconds = Math.ceil((until - now) / 1000);
-  const sentence =
-    `No account can serve this before ${zonedTime(until, now)}. ${reasonsOf(accounts, now)} ${hint}`.trim();
+  const sentence = words`No account can serve this before ${zonedTime(until, now)}. ${reasonsOf(accounts, now)}${hint}`;
   return new ProxyError(kind, sentence, {
     code,
     headers: retryHeaders(seconds),
@@ -141,7 +169,7 @@ function tryAgainLater(
 
 /** No time is known at which it helps to ask again: a person has to allow more, here or at GitHub. */
 const raiseFirst = (accounts: Candidate[], now: number) =>
-  new ProxyError("quota", `No account can serve this. ${reasonsOf(accounts, now)} ${freeMayWork}`, {
+  new ProxyError("quota", words`No account can serve this. ${reasonsOf(accounts, now)} ${freeMayWork}`, {
     code: "additional_spend_limit_reached",
   });
 
@@ -151,14 +179,14 @@ const limited = { kind: "rate_limit", code: "rate_limited" } as const;
 const outOfQuota = { kind: "quota", code: "quota_exceeded" } as const;
 
 /** `octo: Its quota … (until 1 June, 00:00 UTC); work: …` */
-function reasonsOf(accounts: Candidate[], now: number): string {
-  return accounts
-    .map(({ id, state }) => {
-      const text = reasonOf(state)?.replace(/\.$/, "") ?? state.name;
-      const until = endOf(state);
-      return `${id}: ${text}${until === undefined ? "" : ` (until ${zonedTime(until, now)})`}.`;
-    })
-    .join(" ");
+function reasonsOf(accounts: Candidate[], now: number): Words {
+  const reasons = accounts.map(({ id, state, failure }) => {
+    const reason = failure?.reason ?? words`${reasonOf(state) ?? state.name}`;
+    const until = endOf(state);
+    const end = until === undefined ? "" : ` (until ${zonedTime(until, now)})`;
+    return words`${id}: ${inBoth(reason, withoutFullStop)}${end}.`;
+  });
+  return joined(reasons, " ");
 }
 
 const namesOf = (accounts: Account[]) => accounts.map(({ id }) => id).join(", ");

@@ -1,5 +1,5 @@
 /** The quota of one account, fetched from GitHub and updated from the answers of models, and the state that follows from it. */
-import { asProxyError, ProxyError } from "../errors";
+import { asProxyError, ProxyError, words } from "../errors";
 import { type NewState, reasonOf } from "./account-state";
 import { type CopilotUser, fetchCopilotUser, type GithubCaller } from "./github";
 import type { Mode } from "./hosts";
@@ -63,7 +63,7 @@ export class QuotaTracker {
       status.noteError(error);
       const quota = stale();
       if (quota) return quota;
-      throw new ProxyError(error.kind, `${id()}: ${error.message}`, error.details);
+      throw new ProxyError(error.kind, words`${id()}: ${error.words}`, error.details);
     }
   }
 

@@ -73,11 +73,11 @@ export async function serveByAuto(
         if (retry && !retried.has(retry)) {
           retried.add(retry);
           if (retry === "choice") auto.forget(account, conversation);
-          running.passOver({ model: target!.model.id, status, why: error.kept });
+          running.passOver({ model: target!.model.id, status, why: error.written });
           continue;
         }
         if (!target && !mayTryAnotherAccount(error)) throw thrown;
-        if (target) running.passOver({ model: target.model.id, status, why: error.kept });
+        if (target) running.passOver({ model: target.model.id, status, why: error.written });
         break;
       }
     }

@@ -41,11 +41,11 @@ export function errorForClient(error: ProxyError, dialect: ClientDialect, userAg
   const { "retry-after": retryAfter, ...others } = error.details.headers ?? {};
   const headers = { ...others, "x-should-retry": "false" };
   if (keepsStatus || (again === "later" && !sleepsThroughRests(userAgent)))
-    return new ProxyError(error.kind, error.message, {
+    return new ProxyError(error.kind, error.words, {
       ...error.details,
       headers: retryAfter === undefined ? headers : { ...headers, "retry-after": retryAfter },
     });
-  return new ProxyError("unable", error.message, { ...error.details, status: shownAtOnce, headers });
+  return new ProxyError("unable", error.words, { ...error.details, status: shownAtOnce, headers });
 }
 
 /** The reason of `controller` when the client hung up. No client receives it. */

@@ -1,7 +1,7 @@
 /** Remembers that an account was refused a model that its list names, and finds the error for the client. */
 import type { Account } from "../accounts/account";
 import type { Scope } from "../app";
-import { ProxyError } from "../errors";
+import { ProxyError, words } from "../errors";
 import { autoOnlyError } from "../upstream/copilot/auto-model";
 import type { Failure } from "../upstream/copilot/failure";
 
@@ -11,7 +11,7 @@ import type { Failure } from "../upstream/copilot/failure";
  */
 export function withDenial({ catalogue }: Pick<Scope, "catalogue">, account: Account, model: string, failure: Failure) {
   if (!failure.denies) return failure;
-  if (catalogue.isAutoOnly(account)) return { ...failure, error: autoOnlyError(model) };
+  if (catalogue.isAutoOnly(account)) return { ...failure, error: autoOnlyError(model, failure.error.words) };
   const found = catalogue.listOf(account).find(({ id }) => id === model);
   catalogue.denials.denied(account, model, found ? (found.isAbsent ? "before" : "now") : "never", failure.offered);
   if (failure.denies === "model") catalogue.drop(account, model);
@@ -23,9 +23,8 @@ export function withDenial({ catalogue }: Pick<Scope, "catalogue">, account: Acc
  * Organizations allow or deny each client by itself, and the answer is the same as for a single model (oh-my-pi, 2026-09).
  * The name of another product is never sent unasked.
  */
-function clientNotAllowed({ id }: Account, models: string[], { message, kept }: ProxyError): ProxyError {
-  const told = (words: string) =>
-    `GitHub refused ${id} every model that it was asked for (${models.slice(0, 5).join(", ")}), the last one with: ${words.slice(0, 300)} Its organization may not allow this client: ask its admin to allow it. If you may use the account as another client, \`upstreamHeaders\` in config.json can name that client's \`copilot-integration-id\`.`;
+function clientNotAllowed({ id }: Account, models: string[], { words: said }: ProxyError): ProxyError {
+  const sentence = words`GitHub refused ${id} every model that it was asked for (${models.slice(0, 5).join(", ")}), the last one with: ${said} Its organization may not allow this client: ask its admin to allow it. If you may use the account as another client, \`upstreamHeaders\` in config.json can name that client's \`copilot-integration-id\`.`;
   const headers = { "x-should-retry": "false" };
-  return new ProxyError("no_account", told(message), { kept: told(kept), code: "client_not_allowed", headers });
+  return new ProxyError("no_account", sentence, { code: "client_not_allowed", headers });
 }

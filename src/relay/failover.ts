@@ -4,7 +4,8 @@ import type { Account } from "../accounts/account";
 import type { Need } from "../accounts/pool";
 import type { Session } from "../accounts/session";
 import type { Scope } from "../app";
-import { asProxyError, ProxyError } from "../errors";
+import { asProxyError, inBoth, ProxyError, words } from "../errors";
+import { withFullStop } from "../format";
 import { plainName } from "../json-shape";
 import { type CallResponse, readStart } from "../net/out/body";
 import { withTimeLimit } from "../net/time-limit";
@@ -55,6 +56,8 @@ export async function sendWithFailover<Answer>(parts: Scope, dispatch: Dispatch<
       if ("answer" in outcome) return outcome.answer;
       const result = onlyAccount ? outcome : withDenial(parts, account, model, outcome);
       failures ??= new Map();
+      // The last one in time is the last one in the map.
+      failures.delete(account);
       failures.set(account, result);
       markAccount(account, result, target);
       if (!result.account && account.stateFor(model).name === "ready") {
@@ -67,12 +70,7 @@ export async function sendWithFailover<Answer>(parts: Scope, dispatch: Dispatch<
     if (round === 2 || pause === undefined || pause > maxPauseMs) break;
     await wait(pause, undefined, { signal: running.controller.signal });
   }
-  throw asLimit(
-    parts,
-    need,
-    finalError(parts, need, [...(failures?.values() ?? [])].at(-1)),
-    onlyAccount !== undefined,
-  );
+  throw asLimit(parts, need, finalError(parts, need, failures), onlyAccount !== undefined);
 }
 
 /** Accounts that have nothing but Auto refuse every named model, so the others come first. */
@@ -97,12 +95,16 @@ function markAccount(account: Account, failure: Failure, { model }: Target): voi
   account.setState(state, isModelOnly ? model.id : undefined);
 }
 
-/** The upstream's own error where one account was to serve and the error says when to retry; else the state of each account. */
-function finalError({ accounts, pool }: Scope, need: Need, failure: Failure | undefined): ProxyError {
-  if (!failure) return pool.whyNone(need);
+/**
+ * The upstream's own error where one account was to serve and the error says when to retry; else that of each account.
+ * @param failures The last one of each account, in the order of time.
+ */
+function finalError({ accounts, pool }: Scope, need: Need, failures?: ReadonlyMap<Account, Failure>): ProxyError {
+  const last = [...(failures?.values() ?? [])].at(-1);
+  if (!failures || !last) return pool.whyNone(need);
   const isOneOfSeveral = accounts.filter((account) => need.capable?.(account) ?? true).length > 1;
-  const lacksRetryTime = failure.account !== undefined && !failure.error.details.headers?.["retry-after"];
-  return (isOneOfSeveral || lacksRetryTime) && pool.wait(need) !== 0 ? pool.whyNone(need) : failure.error;
+  const lacksRetryTime = last.account !== undefined && !last.error.details.headers?.["retry-after"];
+  return (isOneOfSeveral || lacksRetryTime) && pool.wait(need) !== 0 ? pool.whyNone(need, failures) : last.error;
 }
 
 /** The error with how long the accounts' limits last, for requests that may wait. A budget's refusal stands. */
@@ -110,8 +112,8 @@ function asLimit({ pool }: Scope, need: Need, error: ProxyError, isOfOneAccount:
   const isLimit = error.details.code !== "budget_exceeded" && pool.wait(need);
   const untilReady = isLimit ? () => pool.wait(need) : undefined;
   if (!untilReady && !isOfOneAccount) return error;
-  const { kind, message, details } = error;
-  return new ProxyError(kind, message, { ...details, untilReady, ...(isOfOneAccount && { otherAccount: true }) });
+  const { kind, words: sentence, details } = error;
+  return new ProxyError(kind, sentence, { ...details, untilReady, ...(isOfOneAccount && { otherAccount: true }) });
 }
 
 /** What is sent to one account next; the remedies change it. */
@@ -219,7 +221,7 @@ async function sendWith<Answer>(
     if (!remedy) return afterRemedies(result);
     const outcome = await applied(remedy, current, result);
     if (outcome === false) return afterRemedies(result);
-    if (outcome !== true) return outcome;
+    if (outcome !== true) return withAnswer(result, outcome);
     current.asFurtherCall();
   }
 }
@@ -271,7 +273,7 @@ async function attempt<Answer>(
   } catch (thrown) {
     const error = asProxyError(thrown);
     record.endAttempt(error);
-    if (!running.isStopped && error.kind !== "internal") parts.breaker.failed(account, error.kept);
+    if (!running.isStopped && error.kind !== "internal") parts.breaker.failed(account, error.written);
     throw thrown;
   }
   const { status, headers } = response;
@@ -304,7 +306,15 @@ function noted({ drift }: Scope, failure: Failure): Failure {
 function afterRemedies(failure: Failure): Failure {
   if (failure.remedy === "renew-session") return { ...failure, remedy: "next-account" };
   if (failure.remedy !== "refresh-session") return failure;
-  return { ...failure, remedy: "next-account", account: { name: "failed", reason: failure.error.kept } };
+  const reason = failure.error.words;
+  return { ...failure, remedy: "next-account", account: { name: "failed", reason: reason.written }, reason };
+}
+
+/** The failure of a remedy, with the answer that it was for: the client gets the upstream's words. */
+function withAnswer(answer: Failure, failure: Failure): Failure {
+  const { kind, words: ours, details } = failure.error;
+  const reason = words`${inBoth(answer.error.words, withFullStop)} ${ours}`;
+  return { ...failure, error: new ProxyError(kind, reason, details), reason };
 }
 
 /** What `work` gives; or, when the account cannot get a session, the failure after which the next account is asked. */
@@ -332,5 +342,5 @@ function throwSlowSession(): never {
 /** A client would take GitHub's 401 or 403 for an answer to its own key. */
 function asUnavailable(error: ProxyError): ProxyError {
   if (error.status !== 401 && error.status !== 403) return error;
-  return new ProxyError("no_account", error.message, { kept: error.details.kept, cause: error });
+  return new ProxyError("no_account", error.words, { cause: error });
 }

@@ -4,13 +4,13 @@
  */
 import type { Scope } from "../app";
 import type { Config } from "../config/schema";
-import { asProxyError, ProxyError } from "../errors";
+import { asProxyError, inBoth, joined, ProxyError, type Words, words } from "../errors";
+import { withFullStop, withoutFullStop } from "../format";
 import { isEmpty } from "../json";
 import { ofEveryModel } from "../upstream/copilot/failure-rows";
 import { findListed } from "../upstream/models/model-name";
 import type { Exchange } from "./exchange";
 import { unfitReason } from "./fallback-fit";
-import type { PassedOver } from "./request-log";
 import type { RequestRecord } from "./request-record";
 import type { RunningRequest } from "./running-request";
 import { type ChatTarget, chooseTarget, isAutoTarget, modelHeader, modelInHeader, presentTarget } from "./target";
@@ -67,7 +67,7 @@ async function serveByChain(
   };
   let target = first;
   let failure = unlisted;
-  if (failure) chain.passedOver.push(running.passOver({ model: name, status: null, why: failure.kept }));
+  if (failure) passOver(chain, running, name, null, failure.words);
   if (failure || (first && waitsForOthers(first, chain, running))) target = await nextTarget(parts, exchange, chain);
   while (target !== undefined) {
     const calls = record.attemptCount;
@@ -89,7 +89,7 @@ async function serveByChain(
       failure ??= error;
       chain.isCopilotOut ||= ofEveryModel.test(error.details.code ?? "");
       const status = record.attemptCount === calls ? null : error.status;
-      chain.passedOver.push(running.passOver({ model: target.model.id, status, why: error.kept }));
+      passOver(chain, running, target.model.id, status, error.words);
     }
     target = await nextTarget(parts, exchange, chain);
   }
@@ -143,8 +143,14 @@ function waitsForOthers(target: ChatTarget, chain: Chain, running: RunningReques
   const why = target.provider?.breaker.cooling;
   if (why === undefined || chain.names.length === 0) return false;
   chain.cooling.push(target);
-  chain.passedOver.push(running.passOver({ model: target.model.id, status: null, why }));
+  passOver(chain, running, target.model.id, null, words`${why}`);
   return true;
+}
+
+/** @param status Null if the model was not asked. */
+function passOver(chain: Chain, running: RunningRequest, model: string, status: number | null, why: Words): void {
+  running.passOver({ model, status, why: why.written });
+  chain.passedOver.push({ model, why });
 }
 
 interface Chain {
@@ -160,8 +166,8 @@ interface Chain {
   isCopilotOut: boolean;
   /** The models that were put off because their providers cool down. */
   cooling: ChatTarget[];
-  /** The models that did not serve. */
-  passedOver: PassedOver[];
+  /** The models that did not serve, and why. */
+  passedOver: { model: string; why: Words }[];
 }
 
 /** The next model that can take the request. The record says why others cannot. */
@@ -176,7 +182,7 @@ async function nextTarget(parts: Scope, exchange: Exchange, chain: Chain): Promi
       target = await chooseTarget(parts, name, dialect, key);
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
-      chain.passedOver.push(running.passOver({ model: name, status: null, why: thrown.kept }));
+      passOver(chain, running, name, null, thrown.words);
       continue;
     }
     const { model, provider } = target;
@@ -192,7 +198,7 @@ async function nextTarget(parts: Scope, exchange: Exchange, chain: Chain): Promi
       if (waitsForOthers(target, chain, running)) continue;
       return target;
     }
-    chain.passedOver.push(running.passOver({ model: model.id, status: null, why: `Not asked: ${why}.` }));
+    passOver(chain, running, model.id, null, words`Not asked: ${why}.`);
   }
   return chain.cooling.shift();
 }
@@ -201,8 +207,8 @@ async function nextTarget(parts: Scope, exchange: Exchange, chain: Chain): Promi
 function unserved(failure: ProxyError, { passedOver, wanted }: Chain): ProxyError {
   const others = passedOver.filter(({ model }) => model !== wanted);
   if (others.length === 0) return failure;
-  const reasons = others.map(({ model, why }) => `${model}: ${why.replace(/\.$/, "")}`).join("; ");
-  const told = (words: string) =>
-    `${/[.!?…]$/.test(words) ? words : `${words}.`} None of its fallbacks could serve: ${reasons}.`;
-  return new ProxyError(failure.kind, told(failure.message), { ...failure.details, kept: told(failure.kept) });
+  const reasons = others.map(({ model, why }) => words`${model}: ${inBoth(why, withoutFullStop)}`);
+  const first = inBoth(failure.words, withFullStop);
+  const sentence = words`${first} None of its fallbacks could serve: ${joined(reasons, "; ")}.`;
+  return new ProxyError(failure.kind, sentence, failure.details);
 }

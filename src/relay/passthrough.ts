@@ -8,7 +8,6 @@ import { isObject } from "../json";
 import { editedTo } from "../net/json/json-edit";
 import { jsonOf, type SseFrame } from "../net/stream/sse";
 import type { Sink } from "../net/stream/stream";
-import { ConcealedFrames, concealedFrame } from "./conceal";
 import type { Exchange } from "./exchange";
 import { editIncoming } from "./incoming";
 import { BrokenReply } from "./respond";
@@ -113,15 +112,8 @@ export class PassedReply implements UpstreamReply {
   stages(answer: Answer, out: Sink<SseFrame>) {
     const { codec, context, running } = this;
     const { record } = running;
-    const safe = new ConcealedFrames(record, out);
-    const events: Sink<ReplyEvent> = {
-      push(event) {
-        safe.hasFailed ||= event.type === "error";
-        running.addEvent(event);
-      },
-      end() {},
-    };
-    const client = codec.fixStream(context, (name) => record.addFixup(name), events)(safe);
+    const events: Sink<ReplyEvent> = { push: (event) => running.addEvent(event), end() {} };
+    const client = codec.fixStream(context, (name) => record.addFixup(name), events)(out);
     const bytes = readFrames(answer, client);
     return { body: answer.body, bytes, client };
   }
@@ -169,7 +161,7 @@ class VerbatimReply implements UpstreamReply {
         reader.push(frame);
         // The record gets the end of the stream also if the decoder could not follow it.
         if (end && !record.isOver) running.addEvent(end);
-        out.push(end?.type === "error" ? concealedFrame(frame, record) : frame);
+        out.push(frame);
       },
       end: () => fail(cutReply),
     });

@@ -1,14 +1,14 @@
 /** Sends a request to a provider. It has no other account to try; a refused body may be sent once more without what was refused. */
 
 import type { Scope } from "../app";
-import { beginningOf } from "../beginning";
 import { asProxyError, ProxyError } from "../errors";
+import { withFullStop } from "../format";
 import { isObject, parseJson } from "../json";
 import { type CallResponse, readStart } from "../net/out/body";
-import { type Failure, kindOf, readBrokenReply, readFailure } from "../upstream/copilot/failure";
+import { type Failure, kindOf, readBrokenReply, readFailure, writtenOfReply } from "../upstream/copilot/failure";
 import { statusOf } from "../upstream/copilot/failure-match";
-import { keptWords } from "../upstream/copilot/known-sentences";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/providers/provider";
+import { readErrorBody, writtenOf } from "../upstream/upstream-error";
 import { bodyRemedies, remediesOf, type SentRequest } from "./body-remedies";
 import { afterBroken, BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
@@ -69,12 +69,13 @@ async function resultOf<Answer>(
 }
 
 /** The error that a provider sent in place of a reply, with the status that its code stands for. */
-function errorOfBroken({ who }: Provider, { error: { code, message } }: BrokenReply): ProxyError {
+function errorOfBroken({ who, withoutKey }: Provider, { error }: BrokenReply): ProxyError {
+  const code = withoutKey(error.code);
   const status = statusOf(code);
-  const kept = keptWords(message, { who });
+  const words = { told: withoutKey(error.message), written: writtenOfReply(error, who) };
   // A client would take a 401 or 403 for an answer to its own key.
-  if (status === 401 || status === 403) return new ProxyError("upstream", message, { kept, code });
-  return new ProxyError(kindOf(status), message, { kept, code, status });
+  if (status === 401 || status === 403) return new ProxyError("upstream", words, { code });
+  return new ProxyError(kindOf(status), words, { code, status });
 }
 
 /** One call, with an attempt in the record. @throws ProxyError */
@@ -131,35 +132,26 @@ export async function readProviderError(
 ): Promise<{ error: ProxyError; text: string }> {
   const { status } = response;
   const text = provider.withoutKey(await readStart(response, maxErrorBytes));
-  const { ownMessage, isJson } = readErrorBody(text);
-  const kept = ownMessage && keptWords(ownMessage, { who: provider.who, status });
-  const headers = Object.fromEntries(passedDown(provider, response.headers));
+  const error = readErrorBody(text);
+  const { code, message, param } = error;
+  const { who } = provider;
   if (status === 401 || status === 403) {
-    const told = (reason: string | undefined) => {
-      const says = reason === undefined ? "" : `, and says: ${reason}`;
-      return withFullStop(`${provider.who} refused the configured credential (status ${status})${says}`);
-    };
-    const details = { kept: told(kept), code: "provider_refused", headers: doNotRetry };
-    return { error: new ProxyError("upstream", told(ownMessage), details), text };
+    const refused = `${who} refused the configured credential (status ${status})`;
+    const told = message === "" ? `${refused}.` : withFullStop(`${refused}, and says: ${message}`);
+    const details = { code: "provider_refused", headers: doNotRetry };
+    return { error: new ProxyError("upstream", { told, written: `${refused}.` }, details), text };
   }
-  const message = ownMessage ?? `${provider.who} answered with status ${status}.`;
-  const body = passesJson && isJson ? text : undefined;
-  return { error: new ProxyError(kindOf(status), message, { kept, status, headers, body }), text };
+  const written = writtenOf(error, { who, status });
+  const headers = Object.fromEntries(passedDown(provider, response.headers));
+  const body = passesJson && isObject(parseJson(text)) ? text : undefined;
+  const details = { status, code: code || undefined, param, headers, body };
+  return { error: new ProxyError(kindOf(status), { told: message || written, written }, details), text };
 }
 
 const maxErrorBytes = 64 * 1024;
 
 /** A retry cannot help before the owner has corrected the config. */
 const doNotRetry = { "x-should-retry": "false" };
-
-function readErrorBody(text: string): { ownMessage?: string; isJson: boolean } {
-  const json = parseJson(text);
-  const error = isObject(json) && isObject(json.error) ? json.error : json;
-  const message = isObject(error) && typeof error.message === "string" ? beginningOf(error.message.trim(), 1000) : "";
-  return { ownMessage: message || undefined, isJson: isObject(json) };
-}
-
-const withFullStop = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 /** The answer with the provider's rate limits and request id. */
 export function withHeaders(answer: Response, provider: Provider, from: Pick<CallResponse, "headers">): Response {

@@ -4,7 +4,7 @@ import type { Affinity } from "../accounts/affinity";
 import type { Awaitable } from "../awaitable";
 import type { ClientCodec, ItemReference } from "../dialects/codec";
 import type { JsonObject, Signature } from "../dialects/hub/conversation";
-import { ProxyError } from "../errors";
+import { ProxyError, quoted, words } from "../errors";
 
 /** Remembers what the account made: a client may send back the thinking, or only the id of its item. */
 export function rememberMaker(affinity: Affinity, { value, id }: Signature, account: Account): void {
@@ -33,10 +33,6 @@ async function refuseUnknown(affinity: Affinity, references: readonly ItemRefere
 const lost = ({ id, param }: ItemReference): ProxyError =>
   new ProxyError(
     "invalid_request",
-    `\`${param}\` names the item \`${id.slice(0, 64)}\` in place of its content, and nothing is stored here. Send the items themselves: clients do so with \`store: false\` (AI SDK: \`providerOptions: { openai: { store: false } }\`).`,
-    {
-      kept: `\`${param}\` names an item in place of its content, and nothing is stored here.`,
-      param,
-      code: "item_not_found",
-    },
+    words`\`${param}\` names the item \`${quoted(id)}\` in place of its content, and nothing is stored here. Send the items themselves: clients do so with \`store: false\` (AI SDK: \`providerOptions: { openai: { store: false } }\`).`,
+    { param, code: "item_not_found" },
   );

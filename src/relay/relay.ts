@@ -124,7 +124,7 @@ async function orByAuto(parts: Scope, exchange: Exchange, { model }: ChatTarget,
     return await answer;
   } catch (thrown) {
     if (!(thrown instanceof ProxyError) || thrown.details.code !== autoOnlyCode) throw thrown;
-    exchange.running.passOver({ model: model.id, status: thrown.status, why: thrown.kept });
+    exchange.running.passOver({ model: model.id, status: thrown.status, why: thrown.written });
     return byAuto(parts, exchange);
   }
 }

@@ -2,6 +2,7 @@
 import type { Account } from "../accounts/account";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { believable, type Usage } from "../dialects/hub/reply";
+import type { Words } from "../errors";
 import type { Entry, InFlightRequest } from "../history/entry";
 import { plainName } from "../json-shape";
 import type { CacheAddress, CachedTurn, HeadHashes, JudgedMiss } from "../upstream/cache-watch";
@@ -77,8 +78,7 @@ export interface RequestState {
   fixups?: Set<string>;
   dropped?: Set<string>;
   stopReason?: string;
-  /** `kept` is what may be written down of the message. */
-  error?: { type: string; message: string; kept: string };
+  error?: { code: string; words: Words; isOurs?: true };
 }
 
 /** A model that did not serve the request, so that the next one of its chain was considered. */
@@ -200,8 +200,8 @@ export function finishedRow(
     http_status: status,
     stop_reason: state.stopReason ?? null,
     waited_ms: state.wait ? Math.round(state.wait.ms) : null,
-    error_type: error ? errorName(error.type, scrub) : null,
-    error_message: error ? scrub(error.kept) : null,
+    error_type: error ? errorName(error.code, scrub) : null,
+    error_message: error ? scrub(error.words.written) : null,
     input_tokens: usage.input ?? refused ?? state.estimatedInput ?? null,
     output_tokens: usage.output ?? refused ?? state.estimatedOutput ?? null,
     cached_tokens: usage.cachedInput ?? null,

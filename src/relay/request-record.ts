@@ -1,11 +1,11 @@
 /** What is known of a request, as far as the relay has come with it. It only records; `running-request.ts` acts. */
 import type { Changes } from "../dialects/hub/changes";
-import { hasSearched, type ReplyEvent, type Usage } from "../dialects/hub/reply";
+import { hasSearched, type ReplyEvent, type ReplyFailure, type Usage } from "../dialects/hub/reply";
 import type { ProxyError } from "../errors";
 import { plainName } from "../json-shape";
 import type { Logger } from "../logger";
 import type { ExchangeTrace } from "../observe/tracing";
-import { keptWords } from "../upstream/copilot/known-sentences";
+import { writtenOfReply } from "../upstream/copilot/failure";
 import type { Hints } from "./hints";
 import type { Facts, Incoming } from "./incoming";
 import {
@@ -24,7 +24,7 @@ import type { KnownTarget } from "./target";
 interface RecordOptions {
   /** Undefined if nobody asked for traces. */
   trace: ExchangeTrace | undefined;
-  logger: Pick<Logger, "scrub" | "withoutSecrets">;
+  logger: Pick<Logger, "scrub">;
   /** Aborts when the client hangs up. */
   signal: AbortSignal;
   progress: Progress;
@@ -154,14 +154,18 @@ export class RequestRecord {
         break;
       case "error":
         this.#isOver = true;
-        this.#state.error ??= { type: event.code, message: event.message, kept: this.kept(event.message) };
+        this.#state.error ??= {
+          code: event.code,
+          words: { told: event.message, written: this.writtenOf(event) },
+          isOurs: event.isOurs,
+        };
         break;
     }
   }
 
   /** An error of dragoman's own ends the reply. Its event follows. */
-  failed({ kind, message, kept, details }: ProxyError): void {
-    this.#state.error ??= { type: details.code ?? kind, message, kept };
+  failed({ kind, words, details }: ProxyError): void {
+    this.#state.error ??= { code: details.code ?? kind, words };
   }
 
   /** @returns It without counts that no window could hold: a placeholder would use up every budget. */
@@ -216,9 +220,10 @@ export class RequestRecord {
   }
 
   /** An error that came before the reply began: nothing of it went to the client, so an error answer is still possible. */
-  get earlyError(): { code: string; message: string } | undefined {
+  get earlyError(): ReplyFailure | undefined {
     const { error } = this.#state;
-    return error && !this.#hasBegun ? { code: error.type, message: error.message } : undefined;
+    if (!error || this.#hasBegun) return undefined;
+    return { code: error.code, message: error.words.told, isOurs: error.isOurs };
   }
 
   /** The last attempt's successful answer turned out to be an error, and another attempt may follow. */
@@ -252,14 +257,9 @@ export class RequestRecord {
     return recorded;
   }
 
-  /** A text of the upstream without credentials. */
-  conceal(text: string): string {
-    return this.#with.logger.withoutSecrets(text);
-  }
-
   /** What may be written down of an error within a reply. */
-  kept(message: string): string {
-    return keptWords(message, { who: this.#state.target?.provider?.who ?? "GitHub Copilot" });
+  writtenOf(error: ReplyFailure): string {
+    return writtenOfReply(error, this.#state.target?.provider?.who);
   }
 
   markFirstByte(): void {

@@ -1,6 +1,7 @@
 /** Makes the client's answer from the upstream's successful answer. */
 
 import type { Scope } from "../app";
+import type { ReplyFailure } from "../dialects/hub/reply";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseWithSource } from "../json";
 import type { ClientConnection } from "../net/in/guard";
@@ -31,10 +32,10 @@ export class BrokenReply extends Error {
    * @param hasBegun A part of a reply came before the error.
    */
   constructor(
-    readonly error: { code: string; message: string },
+    readonly error: ReplyFailure,
     readonly hasBegun: boolean,
   ) {
-    super(error.message);
+    super("The upstream sent an error in place of a reply.");
   }
 }
 

@@ -178,7 +178,7 @@ export class RunningRequest implements InFlightHandle, Progress {
     const { account } = this;
     if (!account) return;
     if (event.type === "error" && isSuspensionEvent(event.code, event.message))
-      account.setState({ name: "failed", reason: suspensionReason(this.record.kept(event.message)), suspended: true });
+      account.setState({ name: "failed", reason: suspensionReason(this.record.writtenOf(event)), suspended: true });
     if (event.type === "block-end" && event.signature) rememberMaker(this.#parts.affinity, event.signature, account);
   }
 
@@ -228,8 +228,7 @@ export class RunningRequest implements InFlightHandle, Progress {
   /** Writes the row of a request whose client hung up. */
   hungUp(): void {
     const { isOver } = this.record;
-    if (!isOver)
-      this.#state.error ??= { type: "client_closed", message: clientClosed.message, kept: clientClosed.message };
+    if (!isOver) this.#state.error ??= { code: "client_closed", words: clientClosed.words };
     this.end(isOver ? 200 : 499);
   }
 
@@ -243,7 +242,7 @@ export class RunningRequest implements InFlightHandle, Progress {
       return clientClosed;
     }
     const error = asProxyError(this.#isStopped ? this.#controller.signal.reason : thrown);
-    this.#state.error = { type: error.details.code ?? error.kind, message: error.message, kept: error.kept };
+    this.#state.error = { code: error.details.code ?? error.kind, words: error.words };
     const forClient = errorForClient(error, this.#errors, this.#request.headers.get("user-agent"));
     this.end(sent ?? forClient.status);
     if (error.kind !== "internal") return forClient;

@@ -14,7 +14,6 @@ import type { SseFrame } from "../net/stream/sse";
 import { collectInto, pipe, run, type Sink, type Stage } from "../net/stream/stream";
 import { openLoop } from "../server-tools/open-loop";
 import type { ServerToolPlan } from "../server-tools/plan";
-import { concealedError } from "./conceal";
 import type { Exchange } from "./exchange";
 import { PassedReply } from "./passthrough";
 import type { RequestRecord } from "./request-record";
@@ -279,10 +278,9 @@ const recordedBy =
   (running: RunningRequest): Stage<ReplyEvent, ReplyEvent> =>
   (next) => ({
     push(event) {
-      const { record } = running;
-      if (event.type === "usage") return next.push({ ...event, usage: record.addUsage(event.usage) });
+      if (event.type === "usage") return next.push({ ...event, usage: running.record.addUsage(event.usage) });
       running.addEvent(event);
-      next.push(event.type === "error" ? concealedError(event, record) : event);
+      next.push(event);
     },
     end: () => next.end(),
   });

@@ -7,7 +7,6 @@ import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { isObject, notJson, parseWithSource } from "../json";
 import type { SseFrame } from "../net/stream/sse";
 import type { Sink } from "../net/stream/stream";
-import { ConcealedFrames } from "./conceal";
 import type { PassedReply } from "./passthrough";
 import { type Answer, readFrames } from "./upstream-call";
 
@@ -62,16 +61,9 @@ export function streamUnused(
     /** The writer, which is given all events. */
     writer,
     bytes(events: Sink<ReplyEvent>): Sink<Uint8Array> {
-      const unchanged = new ConcealedFrames(record, { push: (frame) => void (isUsed() || out.push(frame)), end() {} });
-      const told: Sink<ReplyEvent> = {
-        push(event) {
-          unchanged.hasFailed ||= event.type === "error";
-          events.push(event);
-        },
-        end: () => events.end(),
-      };
+      const unchanged: Sink<SseFrame> = { push: (frame) => void (isUsed() || out.push(frame)), end() {} };
       const onFixup = (name: string) => void (isWritten || record.addFixup(name));
-      const stage = codec.fixStream(context, onFixup, told)(unchanged);
+      const stage = codec.fixStream(context, onFixup, events)(unchanged);
       passed = stage;
       return readFrames(answer, {
         push(frame) {

@@ -95,7 +95,7 @@ async function served(parts: Scope, exchange: Exchange, first: Holding): Promise
   try {
     for (;;) {
       await running.budget.release();
-      record.beginWait(limit.error.kept, parts.now() + (limit.untilReady() ?? 0));
+      record.beginWait(limit.error.written, parts.now() + (limit.untilReady() ?? 0));
       await waitingRoom.wait({
         ...{ id: running.requestId, line, member: running.member, bytes: incoming.bytes.length },
         ...{ ...limit, since, deadline, signal: running.controller.signal },

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Account } from "../../src/accounts/account";
-import { Pool } from "../../src/accounts/pool";
+import { type AccountFailure, Pool } from "../../src/accounts/pool";
 import { quotas } from "../../src/demo/accounts";
 import { type Demo, startDemo } from "../../src/demo/demo";
+import { ProxyError } from "../../src/errors";
 import { zonedTime } from "../../src/format";
 import { refuseExchange } from "../support/refused-exchange";
 import { exchangePath, handClock, hostsOf, keptLog, minute, savedFrom, second } from "./bench";
@@ -160,6 +161,41 @@ describe("why nobody can serve", () => {
     expect([error.kind, error.status]).toEqual(["rate_limit", 429]);
     expect(error.details.headers).toEqual({ "retry-after": "20" });
     expect(error.message).toContain(`before ${zonedTime(clock.now() + 20 * second, clock.now())}`);
+  });
+
+  test("the words of a request's own failures stand for the states, and the error is the last one that decides how long to wait", () => {
+    const { pool, octo, work, plus, clock } = threeAccounts();
+    const refused = (account: Account, code: string, seconds: number): [Account, AccountFailure] => {
+      const reason = { told: `${code} of Mortimer.`, written: `The answer was ${code}.` };
+      account.setState({ name: "cooling", until: clock.now() + seconds * second, reason: reason.written });
+      return [
+        account,
+        { reason, error: new ProxyError("rate_limit", reason, { status: 429, code, headers: { "retry-after": "9" } }) },
+      ];
+    };
+    octo.setState({ name: "failed", reason: "Its sign-in was revoked." });
+    const error = pool.whyNone(undefined, new Map([refused(plus, "one", 20), refused(work, "two", 40)]));
+    expect([error.kind, error.status, error.details.code, error.details.headers]).toEqual([
+      "rate_limit",
+      429,
+      "two",
+      { "retry-after": "20" },
+    ]);
+    const at = (seconds: number) => zonedTime(clock.now() + seconds * second, clock.now());
+    expect(error.message).toBe(
+      `No account can serve this before ${at(20)}. octo-demo: Its sign-in was revoked. ` +
+        `work-demo: two of Mortimer (until ${at(40)}). plus-demo: one of Mortimer (until ${at(20)}).`,
+    );
+    expect(error.written).toBe(
+      `No account can serve this before ${at(20)}. octo-demo: Its sign-in was revoked. ` +
+        `work-demo: The answer was two (until ${at(40)}). plus-demo: The answer was one (until ${at(20)}).`,
+    );
+    const person = new ProxyError("no_account", "Revoked.", { status: 503, code: "revoked" });
+    const both = new Map([
+      refused(plus, "one", 20),
+      [octo, { reason: { told: "No.", written: "No." }, error: person }],
+    ] as const);
+    expect(pool.whyNone(undefined, both).details.code).toBe("one");
   });
 
   test("one account that cools down while the others need a person: 429 with its wait", () => {

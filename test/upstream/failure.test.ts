@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { isSuspensionAnswer } from "../../src/accounts/suspension";
-import { readBrokenReply, readFailure, upstreamErrorIn } from "../../src/upstream/copilot/failure";
+import { readBrokenReply, readFailure, upstreamErrorIn, writtenOfReply } from "../../src/upstream/copilot/failure";
 import { isSuspensionEvent, rowOf, statuses, statusOf } from "../../src/upstream/copilot/failure-match";
 import { rows } from "../../src/upstream/copilot/failure-rows";
+import { examples } from "./failure-examples";
 
 const now = Date.parse("2026-07-20T10:00:00Z");
 const read = (status: number, body: unknown, headers: Record<string, string> = {}) =>
@@ -94,9 +95,10 @@ describe("codes before words", () => {
   });
 
   test("each row is reached by its example, and none by its place alone", () => {
-    for (const meant of rows) {
-      const [status, code, message, param] = meant.example;
-      expect([meant.example, rowOf(status, { code, message, param }) === meant]).toEqual([meant.example, true]);
+    expect(examples).toHaveLength(rows.length);
+    for (const [at, meant] of rows.entries()) {
+      const [status, code, message, param] = examples[at]!;
+      expect([examples[at], rowOf(status, { code, message, param }) === meant]).toEqual([examples[at], true]);
       const rivals = rows.filter(
         (row) =>
           row.status.includes(status) &&
@@ -109,7 +111,8 @@ describe("codes before words", () => {
   });
 
   test("an example at any endpoint means a suspension where its row does, and nowhere else", () => {
-    for (const { example, suspended = false } of rows) {
+    for (const [at, { suspended = false }] of rows.entries()) {
+      const example = examples[at]!;
       const [status, code, message] = example;
       expect([example, isSuspensionAnswer(status, `${code} ${message}`)]).toEqual([example, suspended]);
     }
@@ -180,8 +183,7 @@ describe("an error with status 200", () => {
     expect(upstreamErrorIn('{"error":{"code":"model_overloaded","message":"Busy."}}')).toEqual({
       code: "model_overloaded",
       message: "Busy.",
-      param: undefined,
-    } as never);
+    });
     expect(upstreamErrorIn('{"type":"error","error":{"type":"overloaded_error","message":"Busy."}}')?.code).toBe(
       "overloaded_error",
     );
@@ -205,7 +207,9 @@ describe("what a person reads", () => {
     expect(error.message).toBe(
       "You have no quota. This account's quota is used up. Models that cost no quota may still work.",
     );
-    expect(account?.reason).toBe("You have no quota. This account's quota is used up.");
+    expect(account?.reason).toBe(
+      "GitHub Copilot answered with status 402 (quota_exceeded). This account's quota is used up.",
+    );
   });
 
   test("the upstream's own words stay as they are", () => {
@@ -221,6 +225,63 @@ describe("what a person reads", () => {
     expect(read(502, "<html><h1>evil</h1>").error.message).toBe("GitHub Copilot answered with status 502."));
   test("a retired API version says what to do", () =>
     expect(read(466, "no longer supported").error.message).toContain("upstreamHeaders"));
+});
+
+describe("what is written down", () => {
+  const written = (status: number, body: unknown) => read(status, body).error.written;
+
+  test("is the status, what the error names, and the sentences of the row, and no word of the upstream's", () => {
+    const error = { type: "invalid_request_error", code: "invalid_value", param: "input[2].id", message: "Mortimer." };
+    expect(written(400, { error })).toBe(
+      "GitHub Copilot answered with status 400 (invalid_request_error, invalid_value, `input[2].id`).",
+    );
+    expect(written(429, coded("user_model_rate_limited", "Please retry after 60 seconds."))).toBe(
+      "GitHub Copilot answered with status 429 (user_model_rate_limited). This limit holds for this model only until 10:01:00 UTC; another one may work at once.",
+    );
+    expect(written(400, coded("context_length_exceeded"))).toBe(
+      "GitHub Copilot answered with status 400 (context_length_exceeded). The prompt does not fit into the model's context window.",
+    );
+    expect(written(404, "404 page not found")).toBe("GitHub Copilot answered with status 404.");
+  });
+
+  test("within a reply has no status, and is dragoman's own sentence where that was no reply", () => {
+    const error = { code: "overloaded_error", message: "Mortimer." };
+    const ours = { code: "upstream_disconnected", message: "The upstream closed.", isOurs: true } as const;
+    expect(readBrokenReply(error, new Headers(), now).error.written).toBe(
+      "GitHub Copilot reported an error (overloaded_error).",
+    );
+    expect([writtenOfReply(error), writtenOfReply(error, "The provider own"), writtenOfReply(ours)]).toEqual([
+      "GitHub Copilot reported an error (overloaded_error).",
+      "The provider own reported an error (overloaded_error).",
+      "The upstream closed.",
+    ]);
+    expect(readBrokenReply(ours, new Headers(), now).error.written).toBe("The upstream closed.");
+  });
+
+  test.each([
+    ["tell Dr. Mortimer", undefined],
+    ["a.b[0].c_1", "`a.b[0].c_1`"],
+    ["a", "`a`"],
+    ["0.a", undefined],
+    ["a..b", undefined],
+    ["a\nb", undefined],
+    ["x".repeat(65), undefined],
+    [`a${".b".repeat(17)}`, undefined],
+    ["tools[0].function.parameters.properties.melanoma", "`tools[0].function.parameters.properties.…`"],
+    ["metadata.patient", "`metadata.…`"],
+    ["messages.1.content.0.input.patient", "`messages.1.content.0.input.…`"],
+  ])("the field %p is named as %p", (param, shown) => {
+    const names = shown === undefined ? "" : ` (${shown})`;
+    expect(written(400, { error: { message: "No.", param } })).toBe(`GitHub Copilot answered with status 400${names}.`);
+  });
+
+  test.each([["x".repeat(65)], ["two words"], ["naïve"], ["1a"]])("the code %p is no name", (code) => {
+    expect(written(400, coded(code))).toBe("GitHub Copilot answered with status 400.");
+  });
+
+  test("each row says in a sentence of ours what its error means", () => {
+    expect(rows.filter(({ sentence, meaning }) => (sentence === undefined) === (meaning === undefined))).toEqual([]);
+  });
 });
 
 describe("retry-after, in seconds, as a date, and beyond sense", () => {

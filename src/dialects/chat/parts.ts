@@ -1,5 +1,6 @@
 /** The parts of a chat message: text, images, files, thinking, calls and their results. */
 
+import { quoted, words } from "../../errors";
 import { isObject } from "../../json";
 import type { JsonObject, Part, ThinkingPart, ToolCallPart, ToolResultPart } from "../hub/conversation";
 import { Fields } from "../hub/fields";
@@ -148,8 +149,8 @@ function encodePart(part: Part, model: ModelFacts, dropped: Set<string>): JsonOb
   if (part.kind === "file") {
     const { file: unread, ...others } = extras;
     if (!isOpenAi(model)) {
-      const told = (file: string) => `${model.id} reads no files; send the text of ${file} instead.`;
-      refuse("messages", told(part.name ?? "the file"), undefined, told("the file"));
+      const file = part.name === undefined ? "the file" : quoted(part.name);
+      refuse("messages", words`${model.id} reads no files; send the text of ${file} instead.`);
     }
     const file_data = dataUrl(part);
     return {

@@ -1,5 +1,6 @@
 /** Chat completion requests: a list of messages. */
 
+import { quoted, words } from "../../errors";
 import { joinTexts, type LongText } from "../../net/json/json-skeleton";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
@@ -88,8 +89,7 @@ function decodeMessage(message: Fields): Turn {
   const role = Object.hasOwn(roles, word) ? roles[word] : undefined;
   if (!role) {
     const param = message.pathOf("role");
-    const kept = `\`${param}\` is a word that no message can have.`;
-    refuse(param, `\`${param}\` is \`${word}\`, which no message can have.`, undefined, kept);
+    refuse(param, words`\`${param}\` is \`${quoted(word)}\`, which no message can have.`);
   }
   const parts = decodeContent(message);
   if (role === "assistant") {

@@ -1,5 +1,6 @@
 /** Tools and `tool_choice` in the chat dialect. */
 
+import { quoted, words } from "../../errors";
 import { isObject } from "../../json";
 import type { Conversation, ForeignTool, JsonObject, Tool } from "../hub/conversation";
 import { Fields } from "../hub/fields";
@@ -101,7 +102,7 @@ export function encodeChoice(conversation: Conversation, wireTools: JsonObject[]
   if (wireTools.length > 0) return { tool_choice: choice, parallel_tool_calls: conversation.parallelTools };
   if (conversation.tools.length === 0) return choice === "auto" || choice === "none" ? {} : { tool_choice: choice };
   // Every tool was left out: the choice is omitted as well, unless a tool must be called.
-  if (choice === "required") refuseChoice("a tool");
+  if (choice === "required") refuseChoice();
   return {};
 }
 
@@ -111,19 +112,19 @@ function choiceOf({ toolChoice, allowedTools, tools, extras }: Conversation): un
     isCustom(name) ? { type: "custom", custom: { name } } : { type: "function", function: { name } };
   if (allowedTools) {
     const names = allowedTools.filter((tool) => typeof tool === "string");
-    if (names.length === 0 && toolChoice === "required") refuseChoice("a tool");
+    if (names.length === 0 && toolChoice === "required") refuseChoice();
     return { type: "allowed_tools", allowed_tools: { mode: toolChoice ?? "auto", tools: names.map(named) } };
   }
   // The client's choice refers to a tool that this dialect does not have.
-  if (toolChoice === undefined) return extras?.openai?.tool_choice == null ? undefined : refuseChoice("a tool");
+  if (toolChoice === undefined) return extras?.openai?.tool_choice == null ? undefined : refuseChoice();
   if (typeof toolChoice === "string") return toolChoice;
   const { name } = toolChoice;
   const tool = tools.find((tool) => (tool.kind === "foreign" ? tool.value.name : tool.name) === name);
-  if (tool?.kind === "foreign") refuseChoice(`\`${name}\``);
+  if (tool?.kind === "foreign") refuseChoice(name);
   return named(name);
 }
 
-function refuseChoice(what: string): never {
-  const told = (tool: string) => `\`tool_choice\` asks for ${tool} that this model does not have.`;
-  refuse("tool_choice", told(what), undefined, told("a tool"));
+function refuseChoice(name?: string): never {
+  const tool = name === undefined ? "a tool" : words`\`${quoted(name)}\``;
+  refuse("tool_choice", words`\`tool_choice\` asks for ${tool} that this model does not have.`);
 }

@@ -1,4 +1,5 @@
 /** Requests of the gemini dialect: contents of parts. */
+import { quoted, words } from "../../errors";
 import { isObject, numberIn } from "../../json";
 import type { Conversation, JsonObject, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import { arrayAt, filledAt, objectAt, omitUndefined, refuse } from "../hub/json";
@@ -142,8 +143,8 @@ function decodeFormat(config: GoogleFields): ResponseFormat | undefined {
   const param = "generationConfig.responseMimeType";
   if (type === enumType)
     refuse(param, `\`${param}\` is \`${enumType}\`: \`responseSchema\` must list the values.`, "unsupported_value");
-  const kept = `\`${param}\` must be \`text/plain\`, \`${jsonType}\` or \`${enumType}\``;
-  refuse(param, `${kept}, not \`${type.slice(0, 100)}\`.`, "unsupported_value", `${kept}.`);
+  const sentence = words`\`${param}\` must be \`text/plain\`, \`${jsonType}\` or \`${enumType}\`, not \`${quoted(type)}\`.`;
+  refuse(param, sentence, "unsupported_value");
 }
 
 const jsonType = "application/json";

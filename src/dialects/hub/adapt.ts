@@ -3,6 +3,7 @@
  * freeform tools become functions; names and ids are reduced to the characters that every upstream allows.
  */
 
+import { quoted, words } from "../../errors";
 import { isObject, parseJson } from "../../json";
 import { pipe, type Stage } from "../../net/stream/stream";
 import type { Changes } from "./changes";
@@ -86,9 +87,9 @@ function refuseTooMany({ tools }: Conversation, target: Dialect): void {
   const limit = upstreamFacts[target].toolLimit;
   if (countTools(tools, target) <= limit) return;
   const names = namesOf(tools);
-  const sentence = `This request has ${names.length} tools, but this model accepts at most ${limit}. Disable some of them; the largest groups are: ${largestGroups(names, 3)}. With \`toolSearch\` set to \`auto\` in dragoman's config, the model searches for those that it needs.`;
-  const kept = `This request has ${names.length} tools, but this model accepts at most ${limit}.`;
-  refuse("tools", sentence, "too_many_tools", kept);
+  const groups = quoted(largestGroups(names, 3));
+  const sentence = words`This request has ${names.length} tools, but this model accepts at most ${limit}. Disable some of them; the largest groups are: ${groups}. With \`toolSearch\` set to \`auto\` in dragoman's config, the model searches for those that it needs.`;
+  refuse("tools", sentence, "too_many_tools");
 }
 
 /** The names that upstreams refuse, with their replacements. A name gets the same replacement in every request. */

@@ -65,11 +65,11 @@ export class ReplyEmitter {
   }
 
   /** Ends the reply with an error; the open block is closed first. */
-  error(code: string, message: string): void {
+  error(failure: ReplyFailure): void {
     if (this.#ended) return;
     this.close();
     this.#ended = true;
-    this.next.push({ type: "error", code, message });
+    this.next.push({ type: "error", ...failure });
   }
 }
 
@@ -80,28 +80,36 @@ export const invalidEventCode = "upstream_bad_event";
 export const invalidEventOf = (event: string): ReplyFailure => ({
   code: invalidEventCode,
   message: `The upstream's stream contains data that is not ${event}.`,
+  isOurs: true,
 });
 
 /** What it says of a body that is no reply. @param reply What a reply is, with its article. */
 export const invalidReplyOf = (reply: string): ReplyFailure => ({
   code: "upstream_bad_reply",
   message: `The upstream's answer is not ${reply}.`,
+  isOurs: true,
 });
 
 /** The error for an upstream's error without a message. */
 export const gaveUp = {
   code: "upstream_error",
   message: "The upstream ended its reply with an error that has no message.",
+  isOurs: true,
 } as const;
 
 /** An upstream's error in the form that all vendors share; what it does not say is {@link gaveUp}'s. */
 export function failureIn(error: JsonObject): ReplyFailure {
   const code = [error.code, error.type].find((word) => typeof word === "string" && word !== "");
-  return { code: textIn(code) || gaveUp.code, message: textIn(error.message) || gaveUp.message };
+  return withWords(textIn(code), textIn(error.message));
 }
+
+/** An upstream's error with its words; {@link gaveUp}'s where it has none. */
+export const withWords = (code: string, message: string): ReplyFailure =>
+  message === "" ? { ...gaveUp, code: code || gaveUp.code } : { code: code || gaveUp.code, message };
 
 /** The error of every decoder when the upstream closes without a terminal event. */
 export const cutReply = {
   code: "upstream_disconnected",
   message: "The upstream closed the connection before its reply was complete; nothing after this point is known.",
+  isOurs: true,
 } as const;

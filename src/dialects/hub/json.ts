@@ -1,5 +1,5 @@
 /** Readers for unknown JSON. Each returns the value or throws a ProxyError with its path, for example `messages[2].content`. */
-import { ProxyError } from "../../errors";
+import { ProxyError, type Words } from "../../errors";
 import { isEmpty, isObject, numberIn } from "../../json";
 import type { JsonObject } from "./conversation";
 
@@ -15,9 +15,9 @@ export function textAt(value: unknown, path: string): string {
   return typeof value === "string" ? value : refuseType(path, "a string", value);
 }
 
-/** Refuses the request for the field `param`. @param kept What is written down of a sentence that quotes the client. @throws ProxyError `invalid_request` */
-export function refuse(param: string, sentence: string, code?: string, kept?: string): never {
-  throw new ProxyError("invalid_request", sentence, { param, code, kept });
+/** Refuses the request for the field `param`. @throws ProxyError `invalid_request` */
+export function refuse(param: string, sentence: string | Words, code?: string): never {
+  throw new ProxyError("invalid_request", sentence, { param, code });
 }
 
 /** A non-empty array. */

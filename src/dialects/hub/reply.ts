@@ -40,6 +40,8 @@ export interface ReplyFailure {
   /** For programs, for example `upstream_disconnected` or the upstream's own code. */
   code: string;
   message: string;
+  /** The message is dragoman's own; any other is the upstream's, and is not written down. */
+  isOurs?: true;
 }
 
 export interface BlockEnd extends WithExtras {

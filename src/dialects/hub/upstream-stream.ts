@@ -166,7 +166,7 @@ export abstract class EventReader implements Sink<UpstreamEvent> {
 
   fail(error: ReplyFailure): void {
     if (!this.ended && error.code === invalidEventCode) this.unread = error;
-    this.writer.error(error.code, error.message);
+    this.writer.error(error);
   }
 }
 

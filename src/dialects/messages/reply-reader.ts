@@ -20,9 +20,9 @@ export function decodeReply(body: unknown): ReplyEvent[] {
   const events: ReplyEvent[] = [];
   const writer = new ReplyEmitter(collectInto(events));
   const failure = errorIn(body);
-  if (failure) writer.error(failure.code, failure.message);
+  if (failure) writer.error(failure);
   else if (isObject(body) && Array.isArray(body.content)) decodeMessage(body, body.content, writer);
-  else writer.error(invalidReply.code, invalidReply.message);
+  else writer.error(invalidReply);
   return events;
 }
 

@@ -123,12 +123,14 @@ const notMade = {
   type: "error",
   code: "compaction_not_made",
   message: "The upstream answered without a summary of the conversation; the next one is asked for in words.",
+  isOurs: true,
 } as const;
 
 const noSummary = {
   type: "error",
   code: "compaction_failed",
   message: "The model did not write a whole summary of the conversation; try again, or with another model.",
+  isOurs: true,
 } as const;
 
 // ── POST /v1/responses/compact ──

@@ -1,6 +1,6 @@
 /** Upstream errors of the responses dialect. */
 import { isObject } from "../../json";
-import { gaveUp, invalidEventOf, invalidReplyOf } from "../hub/block-lifecycle";
+import { invalidEventOf, invalidReplyOf, withWords } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { ReplyFailure } from "../hub/reply";
@@ -11,5 +11,5 @@ export const invalidReply = invalidReplyOf("a response");
 /** The upstream's error: flat, nested, or without a type. */
 export function errorIn(event: JsonObject): ReplyFailure | undefined {
   const error = isObject(event.error) ? event.error : event.type === "error" ? event : undefined;
-  return error && { code: textIn(error.code) || gaveUp.code, message: textIn(error.message) || gaveUp.message };
+  return error && withWords(textIn(error.code), textIn(error.message));
 }

@@ -3,6 +3,7 @@
  * this order to passed-through and to translated requests alike.
  */
 
+import { quoted, words } from "../../errors";
 import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { filled, omitUndefined, refuse, textIn, without } from "../hub/json";
@@ -117,8 +118,8 @@ function withoutTools(body: JsonObject, isUnwanted: (tool: JsonObject) => boolea
 
 /** Throws because a tool that must be called is not available. */
 export function refuseForced(tool: string): never {
-  const kept = "`tool_choice` asks for a tool that is not available here";
-  refuse("tool_choice", `${kept}: ${tool}.`, "unsupported_value", `${kept}.`);
+  const sentence = words`\`tool_choice\` asks for a tool that is not available here: ${quoted(tool)}.`;
+  refuse("tool_choice", sentence, "unsupported_value");
 }
 
 const isToolless = (body: JsonObject, changes: JsonObject): boolean => {

@@ -1,6 +1,6 @@
 /** Compressed bodies of requests (RFC 9110, section 8.4): decoded as a stream, so that reading can stop at a limit. */
 import type { Transform } from "node:stream";
-import { codeOf, ProxyError } from "../../errors";
+import { codeOf, ProxyError, quoted, words } from "../../errors";
 
 /** Loaded with the first compressed body, like Node's streams, so that the start does not wait for them. */
 type Zlib = typeof import("node:zlib");
@@ -31,12 +31,12 @@ export function encodingOf(header: string | null | undefined): string | undefine
   if (named.length === 0) return undefined;
   const [encoding = ""] = named;
   if (named.length === 1 && Object.hasOwn(decoders, encoding)) return encoding;
-  const refusal = (said: string) =>
-    `A request body with ${said} cannot be read: send it plain, or in one of ${supported}.`;
-  throw new ProxyError("unsupported_media", refusal(`the content-encoding ${named.join(", ").slice(0, 60)}`), {
-    kept: refusal("this content-encoding"),
-    headers: { "accept-encoding": supported },
-  });
+  const said = quoted(named.join(", "));
+  throw new ProxyError(
+    "unsupported_media",
+    words`A request body with the content-encoding ${said} cannot be read: send it plain, or in one of ${supported}.`,
+    { headers: { "accept-encoding": supported } },
+  );
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Reads the body of a request once: its bytes, decompressed where they are, and its JSON. */
 import { isUtf8 } from "node:buffer";
-import { ProxyError } from "../../errors";
+import { ProxyError, quoted, words } from "../../errors";
 import { isObject, parseJson, parseWithSource, SourceNumber } from "../../json";
 import { fillExcept, type MarkPlace, type Skeleton, skeletonOf } from "../json/json-skeleton";
 import type { SentBytes } from "../out/fetch";
@@ -73,9 +73,7 @@ function bodyObject(body: unknown): Record<string, unknown> {
 function refuseCharsets(headers: Headers): void {
   const charset = /charset\s*=\s*"?([\w-]+)/i.exec(headers.get("content-type") ?? "")?.[1]?.toLowerCase();
   if (charset !== undefined && charset !== "utf-8" && charset !== "utf8" && charset !== "us-ascii")
-    throw new ProxyError("unsupported_media", `The request body must be UTF-8, not ${charset}.`, {
-      kept: "The request body must be UTF-8.",
-    });
+    throw new ProxyError("unsupported_media", words`The request body must be UTF-8, not ${quoted(charset)}.`);
 }
 
 /**

@@ -26,12 +26,12 @@ const renewals: Partial<Record<Failure["remedy"], "refresh" | "renew" | "refresh
 export async function askAccount(
   account: Account,
   ask: (session: Session) => Promise<CallResponse>,
-  { maxBytes, now, hasPrompt = false }: { maxBytes: number; now(): number; hasPrompt?: boolean },
+  { maxBytes, now }: { maxBytes: number; now(): number },
 ): Promise<AccountAnswer> {
   const answer = async (response: CallResponse): Promise<AccountAnswer> => {
     const { status, ok, headers } = response;
     const text = await readText(response, maxBytes);
-    return { status, text, failure: ok ? undefined : readFailure(status, headers, text, now(), hasPrompt) };
+    return { status, text, failure: ok ? undefined : readFailure(status, headers, text, now()) };
   };
   const session = await account.session();
   const first = await answer(await ask(session));

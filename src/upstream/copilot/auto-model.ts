@@ -1,7 +1,7 @@
 /** `auto` as a model: what the lists show of it, and which accounts have nothing else. */
 import type { Account } from "../../accounts/account";
 import { dialects } from "../../dialects/hub/conversation";
-import { ProxyError } from "../../errors";
+import { ProxyError, quoted, type Words, words } from "../../errors";
 import type { Model } from "../models/model";
 
 /** The name to ask for. The upstream knows no such model. */
@@ -66,11 +66,14 @@ export function autoModel(listed: readonly Model[]): Model {
   };
 }
 
-/** Why a model that was named is refused where only Auto may be asked for. */
-export const autoOnlyError = (name: string): ProxyError =>
+/**
+ * Why a model that was named is refused where only Auto may be asked for.
+ * @param said How the upstream refused it, if it was asked.
+ */
+export const autoOnlyError = (name: string, said?: Words): ProxyError =>
   new ProxyError(
     "not_found",
-    `GitHub refuses \`${name.slice(0, 100)}\`: the plan of this account (Copilot Free or Student) offers Auto only, where GitHub Copilot chooses the model, so ask for the model \`${autoId}\`.`,
+    words`GitHub refuses \`${quoted(name)}\`: the plan of this account (Copilot Free or Student) offers Auto only, where GitHub Copilot chooses the model, so ask for the model \`${autoId}\`.${said === undefined ? "" : words` It says: ${said}`}`,
     { param: "model", code: autoOnlyCode },
   );
 

@@ -9,8 +9,8 @@ import type { Account } from "../../accounts/account";
 import { isSuspension } from "../../accounts/suspension";
 import { BoundedMap } from "../../bounded-map";
 import { countIn } from "../../dialects/hub/json";
-import { ProxyError, retryHeaders } from "../../errors";
-import { dayMs, hourMs } from "../../format";
+import { inBoth, ProxyError, retryHeaders, type Words, words } from "../../errors";
+import { dayMs, hourMs, withoutFullStop } from "../../format";
 import { isObject, parseJson } from "../../json";
 import type { Logger } from "../../logger";
 import { singleLimit } from "../../net/out/clock";
@@ -178,7 +178,7 @@ export class Auto {
           throw thrown;
         if (!(thrown instanceof ProxyError) || !mayOmitAfter(thrown)) throw thrown;
         failure = thrown;
-        this.options.logger.debug(`Auto's choice failed for ${account.id}. ${thrown.kept}`);
+        this.options.logger.debug(`Auto's choice failed for ${account.id}. ${thrown.written}`);
       }
     }
     if (failure) throw asUnavailable(failure);
@@ -263,7 +263,7 @@ export class Auto {
           controller: controller(),
           limits: singleLimit(left),
         }),
-      { maxBytes, now: this.options.now, hasPrompt: true },
+      { maxBytes, now: this.options.now },
     );
     if (!failure) {
       const json = parseJson(text);
@@ -274,7 +274,7 @@ export class Auto {
     if (failure.account) account.setState(failure.account);
     if (failure.account || isSuspension(failure.error) || status === 401) throw failure.error;
     if (status === 403) return "refused";
-    throw unavailable(`GitHub Copilot answered with status ${status}`);
+    throw unavailable(inBoth(failure.error.words, withoutFullStop));
   }
 }
 
@@ -331,17 +331,13 @@ const mayOmitAfter = ({ kind, details }: ProxyError): boolean =>
 
 const unavailableCode = "auto_unavailable";
 
-const unavailable = (why: string, kind: "no_account" | "permission" = "no_account", kept = why): ProxyError =>
-  new ProxyError(kind, notChosen(why), {
-    kept: notChosen(kept),
+/** @param why Without a full stop. */
+const unavailable = (why: string | Words, kind: "no_account" | "permission" = "no_account"): ProxyError =>
+  new ProxyError(kind, words`Auto could not choose a model now: ${why}. Try again in a moment, or name a model.`, {
     code: unavailableCode,
     headers: kind === "permission" ? {} : retryHeaders(10),
   });
 
-const notChosen = (why: string) => `Auto could not choose a model now: ${why}. Try again in a moment, or name a model.`;
-
 /** A call that timed out or broke. */
 const asUnavailable = (failure: ProxyError): ProxyError =>
-  failure.details.code === unavailableCode
-    ? failure
-    : unavailable(failure.message.replace(/\.$/, ""), "no_account", failure.kept.replace(/\.$/, ""));
+  failure.details.code === unavailableCode ? failure : unavailable(inBoth(failure.words, withoutFullStop));

@@ -1,7 +1,8 @@
 /** Finds the row of an error: by its code, else by its message, else by its status. */
 import { suspensionWords } from "../../accounts/suspension";
 import { badRequestCode, forbiddenCode } from "../../dialects/hub/error-codes";
-import type { FailureRow, UpstreamError } from "./failure-row";
+import type { UpstreamError } from "../upstream-error";
+import type { FailureRow } from "./failure-row";
 import { rows } from "./failure-rows";
 
 /** The row of an error: matched by its code and message, else by its code, else by its message, else by its status alone. */

@@ -1,17 +1,7 @@
-/** An error of GitHub Copilot, and what the table of failures says of it. */
+/** What the table of failures says of an error of GitHub Copilot. */
 import type { ErrorKind } from "../../errors";
 
-export interface UpstreamError {
-  code: string;
-  message: string;
-  param?: string;
-  /** The body is a page for a browser, as something on the way to GitHub answers it. Its words are not read. */
-  isPage?: boolean;
-}
-
 export interface FailureRow {
-  /** An answer that this row is for. */
-  example: readonly [status: number, code: string, message: string, param?: string];
   status: number[];
   /** Matches the error's code. GitHub appends `:plan` to some, so only the beginning is compared. */
   code?: RegExp;
@@ -48,6 +38,8 @@ export interface FailureRow {
   clientCode?: string;
   /** The reason, appended to the upstream's message; `{until}` becomes ` until <time>` if that is known. */
   sentence?: string;
+  /** What the error means, where there is no `sentence`: it is written down, and the client has the upstream's message. */
+  meaning?: string;
   /** What to do. */
   hint?: string;
 }

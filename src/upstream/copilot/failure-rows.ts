@@ -28,6 +28,7 @@ const quotaIsUsedUp = {
   hint: freeMayWork,
 };
 
+const limitedAccount = "GitHub limits this account's requests.";
 const slowDown = { state: "cooling", remedy: "next-account", kind: "rate_limit", clientStatus: 429 } as const;
 
 /** A rate limit whose scope the upstream does not state. */
@@ -38,10 +39,24 @@ const limited = {
   hint: "Other models may still work.",
 } as const satisfies Partial<FailureRow>;
 
-const replayed = { remedy: "repair", kind: "invalid_request", clientStatus: 400 } as const;
+const replayed = {
+  remedy: "repair",
+  kind: "invalid_request",
+  clientStatus: 400,
+  meaning: "The conversation has an item that this account or model did not make.",
+} as const;
 /** How OpenAI and Anthropic refuse the schema of a tool. */
-const refusedSchema = { remedy: "fit-tools", kind: "invalid_request" } as const;
-const tooLong = { kind: "invalid_request", clientStatus: 400, clientCode: "context_length_exceeded" } as const;
+const refusedSchema = {
+  remedy: "fit-tools",
+  kind: "invalid_request",
+  meaning: "The schema of a tool has something that the model's API does not support.",
+} as const;
+const tooLong = {
+  kind: "invalid_request",
+  clientStatus: 400,
+  clientCode: "context_length_exceeded",
+  meaning: "The prompt does not fit into the model's context window.",
+} as const;
 /** The account does not have the model, though its list names it. */
 const lacksModel = {
   denies: "model",
@@ -78,23 +93,21 @@ const suspended = {
 /** Codes of limits that hold for every account and model alike. */
 export const ofEveryModel = /^(?:integration_rate_limit|extension_blocked)/;
 
+/** `test/upstream/failure-examples.ts` has an answer for each row. */
 export const rows: readonly FailureRow[] = [
   // Items made by another account. A 401 here does not mean that this account's token is bad.
   {
-    example: [401, "", "input item ID does not belong to this connection"],
     status: [400, 401],
     words: /does not belong to this connection/i,
     ...replayed,
   },
   {
-    example: [400, "invalid_encrypted_content", "It is."],
     status: [400],
     code: /^invalid_encrypted_content/,
     stream: 400,
     ...replayed,
   },
   {
-    example: [400, "string_above_max_length", "It is.", "input[2].id"],
     status: [400],
     code: /^string_above_max_length/,
     stream: 400,
@@ -102,7 +115,6 @@ export const rows: readonly FailureRow[] = [
     ...replayed,
   },
   {
-    example: [400, "invalid_request_body", "Encrypted content item_id did not match the target item id."],
     status: [400],
     words:
       /item_id did not match|input\[\d+\]\.id'?: string too long|invalid `(?:signature|data)` in `(?:redacted_)?thinking`/i,
@@ -110,40 +122,35 @@ export const rows: readonly FailureRow[] = [
   },
   // The session token of Auto has ended, or belongs to another account. The status is not known (texts seen 2026-03).
   {
-    example: [400, "bad_request", "Invalid Copilot-Session-Token"],
     status: [400, 401, 403],
     words: /copilot-session-token/i,
     kind: "upstream",
     clientStatus: 502,
     clientCode: "auto_token_refused",
+    meaning: "GitHub does not accept the session token of Auto any more.",
   },
   {
-    example: [400, "invalid_function_parameters", "Invalid schema for function 'f': …"],
     status: [400],
     code: /^invalid_function_parameters/,
     ...refusedSchema,
   },
   {
-    example: [400, "invalid_request_body", "Invalid schema for function 'f': '\\p{L}' is not a 'regex'."],
     status: [400],
     words: /invalid schema for function|input_schema does not support|input_schema\.type: field required/i,
     ...refusedSchema,
   },
   {
-    example: [400, "context_length_exceeded", "It is."],
     status: [400],
     code: /^(?:model_max_prompt_tokens_exceeded|context_length_exceeded)/,
     stream: 400,
     ...tooLong,
   },
   {
-    example: [400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"],
     status: [400, 413],
     words: contextWords,
     ...tooLong,
   },
   {
-    example: [400, "model_not_supported", 'model "m" is not accessible via the /chat/completions endpoint'],
     // Seen with both codes in Copilot's CLI, 2026-08: the text is right.
     status: [400],
     code: /^(?:unsupported_api_for_model|model_not_supported)/,
@@ -154,75 +161,67 @@ export const rows: readonly FailureRow[] = [
     hint: "The list is read again within ten minutes; use another model until then.",
   },
   {
-    example: [400, "model_not_supported", "It is not."],
     status: [400],
     code: /^model_not_supported/,
     stream: 400,
     ...lacksModel,
     clientCode: "model_not_found",
+    meaning: "The account does not have this model, though its list names it.",
   },
   {
-    example: [400, "model_not_available_for_integrator", "It is not."],
     status: [400],
     code: /^model_not_available_for_integrator/,
     stream: 400,
     ...otherIntegrators,
   },
   {
-    example: [400, "", 'The requested model is not available for integrator "x". Available models: [a].'],
     status: [400],
     words: /not available for integrator/i,
     ...otherIntegrators,
   },
   {
-    example: [400, "no_available_model_endpoints", "It is not."],
     status: [400],
     code: /^no_available_model_endpoints/,
     stream: 400,
     ...noEndpoints,
   },
   {
-    example: [400, "", "no endpoints available for this model under your current plan and policies"],
     status: [400],
     words: /no endpoints available for this model/i,
     ...noEndpoints,
   },
   {
-    example: [403, "spammy_user", "Flagged."],
     status: suspensionStatuses,
     code: suspensionCodes,
     stream: 403,
     ...suspended,
   },
   {
-    example: [401, "", "Your account was suspended"],
     status: suspensionStatuses,
     words: suspensionWords,
     ...suspended,
   },
   {
-    example: [401, "", "unauthorized: Personal Access Token does not have Copilot Requests permission"],
     status: [401],
     words: /Personal Access Token does not have Copilot Requests permission/i,
     ...refusedToken,
     sentence: "Sign in again, on the page Accounts or with `dragoman auth`.",
   },
   {
-    example: [400, "", "Personal Access Tokens are not supported for this endpoint"],
     status: [400, 403],
     words: personalTokenWords,
     ...refusedToken,
     sentence: personalTokenReason,
   },
   {
-    example: [401, "", "unauthorized: token expired"],
     status: [401],
     remedy: "refresh-session",
     kind: "no_account",
     clientStatus: 503,
+    meaning:
+      "GitHub does not accept the account's sign-in any more: sign in again, on the page Accounts or with `dragoman auth`.",
   },
   {
-    example: [402, "free_quota_exceeded", "Used up."],
     status: [402, 403, 429],
     code: /^free_/,
     stream: 402,
@@ -230,7 +229,6 @@ export const rows: readonly FailureRow[] = [
     sentence: "The free plan's share is used up{until}.",
   },
   {
-    example: [402, "overage_limit_reached", "Used up."],
     status: [402, 403, 429],
     code: /^overage_limit/,
     stream: 402,
@@ -238,7 +236,6 @@ export const rows: readonly FailureRow[] = [
     sentence: "The budget for use beyond the plan is spent{until}; it is set at https://github.com/settings/billing.",
   },
   {
-    example: [402, "additional_spend_limit_reached", "Spent."],
     // VS Code's client, 2026-10: a person raises the budget on the page, a seat's admin does it for the seat.
     status: [402, 403, 429],
     code: /^additional_spend/,
@@ -251,26 +248,28 @@ export const rows: readonly FailureRow[] = [
     hint: freeMayWork,
   },
   {
-    example: [402, "billing_not_configured", "Used up."],
     status: [402, 403, 429],
     code: /^billing_not/,
     stream: 402,
     ...usedUp,
     sentence: "Use beyond the plan needs billing to be set up at https://github.com/settings/billing.",
   },
-  { example: [402, "quota_exceeded", "Used up."], status: [402], ...quotaIsUsedUp },
+  { status: [402], ...quotaIsUsedUp },
   {
-    example: [429, "quota_exceeded", "Used up."],
     status: [403, 429],
     code: /^(?:insufficient_)?quota/,
     stream: 402,
     ...quotaIsUsedUp,
   },
-  { example: [403, "", "You exceeded your quota."], status: [403, 429], words: quotaWords, ...quotaIsUsedUp },
-  { example: [403, "rate_limited", "Slow."], status: [403], code: /rate_limit/, ...slowDown },
-  { example: [403, "", "API rate limit exceeded for user ID 1"], status: [403], words: /rate limit/i, ...slowDown },
+  { status: [403, 429], words: quotaWords, ...quotaIsUsedUp },
+  { status: [403], code: /rate_limit/, ...slowDown, meaning: limitedAccount },
   {
-    example: [403, "", "access to this endpoint is forbidden"],
+    status: [403],
+    words: /rate limit/i,
+    ...slowDown,
+    meaning: limitedAccount,
+  },
+  {
     // Clients that an organization does not allow hear the same, or nothing at all (oh-my-pi, 2026-09).
     status: [403],
     words: /^$|not authorized to use this Copilot feature|access to this endpoint is forbidden/i,
@@ -279,29 +278,27 @@ export const rows: readonly FailureRow[] = [
     clientCode: "model_not_allowed",
     sentence: enableFirst,
   },
-  { example: [403, "new_code", "It is not allowed."], status: [403], ...noRight, sentence: enableFirst },
+  { status: [403], ...noRight, sentence: enableFirst },
   {
-    example: [413, "", "Request Entity Too Large"],
     status: [413],
     kind: "too_large",
     sentence: "Large images are the usual reason: send fewer or smaller ones.",
   },
   {
-    example: [421, "", "Misdirected Request"],
     status: [421],
     remedy: "relearn-host",
     kind: "upstream",
     clientStatus: 502,
+    meaning: "GitHub serves this account at another host.",
   },
   {
-    example: [422, "", "filtered"],
     status: [422],
     kind: "invalid_request",
     clientStatus: 400,
     clientCode: "content_filter",
+    meaning: "A content filter refused the request.",
   },
   {
-    example: [429, "user_global_rate_limited", "Slow."],
     status: [429],
     code: /^user_global/,
     stream: 429,
@@ -309,7 +306,6 @@ export const rows: readonly FailureRow[] = [
     sentence: "This limit holds for the whole account, whatever the model{until}.",
   },
   {
-    example: [429, "user_weekly_rate_limited", "Slow."],
     status: [429],
     code: /^user_weekly/,
     stream: 429,
@@ -318,7 +314,6 @@ export const rows: readonly FailureRow[] = [
     sentence: "This limit holds for the whole account, whatever the model{until}.",
   },
   {
-    example: [429, "user_model_rate_limited", "Slow."],
     status: [429],
     code: /^user_model/,
     stream: 429,
@@ -327,7 +322,6 @@ export const rows: readonly FailureRow[] = [
     sentence: "This limit holds for this model only{until}; another one may work at once.",
   },
   {
-    example: [429, "model_overloaded", "Slow."],
     status: [429],
     code: /^model_overloaded/,
     stream: 429,
@@ -335,7 +329,6 @@ export const rows: readonly FailureRow[] = [
     sentence: "Another account would not help; another model may.",
   },
   {
-    example: [429, "extension_blocked", "Slow."],
     status: [429],
     code: ofEveryModel,
     stream: 429,
@@ -343,15 +336,13 @@ export const rows: readonly FailureRow[] = [
     sentence: "This limit holds for every account and model alike{until}: only waiting helps.",
   },
   {
-    example: [429, "rate_limited", "Slow."],
     status: [429],
     code: /^(?:rate_limit|agent_mode_limit|too_many_requests)/,
     stream: 429,
     ...limited,
   },
-  { example: [429, "", "Slow."], status: [429], ...limited },
+  { status: [429], ...limited },
   {
-    example: [466, "", "too old"],
     status: [466],
     kind: "upstream",
     clientStatus: 502,
@@ -359,5 +350,10 @@ export const rows: readonly FailureRow[] = [
     sentence:
       'dragoman is too old for this upstream: update it, or set "upstreamHeaders": {"x-github-api-version": "<newer>"} in config.json.',
   },
-  { example: [499, "", "closed"], status: [499], kind: "upstream", clientStatus: 502 },
+  {
+    status: [499],
+    kind: "upstream",
+    clientStatus: 502,
+    meaning: "GitHub ended the request as if the client had hung up.",
+  },
 ];

@@ -1,15 +1,15 @@
 /** What an error answer of the upstream means: which account it concerns, what to try, and the error for the client. */
 
 import type { NewTrouble } from "../../accounts/account-state";
-import { beginningOf } from "../../beginning";
-import { type ErrorKind, ProxyError, retryHeaders } from "../../errors";
-import { zonedTime } from "../../format";
+import type { ReplyFailure } from "../../dialects/hub/reply";
+import { type ErrorKind, inBoth, ProxyError, retryHeaders, type Words } from "../../errors";
+import { withFullStop, zonedTime } from "../../format";
 import { isObject, parseJson } from "../../json";
 import { readRetryAfter } from "../../net/out/retry-after";
+import { readErrorBody, type UpstreamError, writtenOf } from "../upstream-error";
 import { isKnownCode, rowOf, statusOf } from "./failure-match";
-import type { FailureRow, UpstreamError } from "./failure-row";
+import type { FailureRow } from "./failure-row";
 import { daySeconds } from "./failure-rows";
-import { keptWords } from "./known-sentences";
 import { patternOf, refusedParam } from "./unsupported-params";
 
 export interface Failure {
@@ -17,8 +17,10 @@ export interface Failure {
   remedy: NonNullable<FailureRow["remedy"]> | "drop-param" | "none";
   /** With `drop-param`: the pattern of the refused parameter. */
   param?: string;
-  /** The new state of the account that was used, with what is kept of the message as reason; undefined if it keeps its state. */
+  /** The new state of the account that was used; undefined if it keeps its state. */
   account?: NewTrouble;
+  /** Why the account has that state, without until when: the state has the written form and the time. */
+  reason?: Words;
   /** The upstream's code, if it is not known here. */
   newCode?: string;
   /** What the state applies to; the whole account when missing. */
@@ -34,14 +36,15 @@ export interface Failure {
 /**
  * @param body The beginning of the answer's body: JSON in any of its forms, plain text, HTML or nothing.
  * @param now Milliseconds.
- * @param hasPrompt Whether the request had one, which the answer may repeat.
  */
-export function readFailure(status: number, headers: Headers, body: string, now: number, hasPrompt = true): Failure {
+export function readFailure(status: number, headers: Headers, body: string, now: number): Failure {
   const error = readErrorBody(body);
   // Plain text has no code; the header names the limit then.
   if (status === 429 && error.code === "") error.code = limitIn(headers);
-  return judge(status, headers, error, now, hasPrompt);
+  return judge(status, headers, error, now, writtenOf(error, { who, status }));
 }
+
+const who = "GitHub Copilot";
 
 function limitIn(headers: Headers): string {
   const name = headers.get("x-ratelimit-exceeded") ?? "";
@@ -49,20 +52,28 @@ function limitIn(headers: Headers): string {
 }
 
 /** An error in the body of a 200, before anything was sent to the client: handled like an error answer. */
-export function readBrokenReply(error: { code: string; message: string }, headers: Headers, now: number): Failure {
-  return judge(statusOf(error.code), headers, error, now, true);
+export function readBrokenReply(error: ReplyFailure, headers: Headers, now: number): Failure {
+  return judge(statusOf(error.code), headers, error, now, error.isOurs ? error.message : writtenOf(error, { who }));
+}
+
+/** What may be written down of an error within a reply. @param provider Whose reply it is, if not GitHub Copilot's. */
+export function writtenOfReply(error: ReplyFailure, provider?: string): string {
+  if (error.isOurs) return error.message;
+  if (provider !== undefined) return writtenOf(error, { who: provider });
+  return sentencesOf(rowOf(statusOf(error.code), error), writtenOf(error, { who })).written;
 }
 
 /**
  * The error in the body of a 200 that should have been a stream; undefined if there is none.
  * @param body As {@link readFailure}.
  */
-export function upstreamErrorIn(body: string): { code: string; message: string } | undefined {
+export function upstreamErrorIn(body: string): UpstreamError | undefined {
   const json = parseJson(body);
   return isObject(json) && (json.error || json.type === "error") ? readErrorBody(body) : undefined;
 }
 
-function judge(status: number, headers: Headers, upstream: UpstreamError, now: number, hasPrompt: boolean): Failure {
+/** @param written What may be written down of the error by itself. */
+function judge(status: number, headers: Headers, upstream: UpstreamError, now: number, written: string): Failure {
   const row = rowOf(status, upstream);
   const refused = row || status !== 400 ? undefined : refusedParam(upstream);
   const param = refused === undefined ? undefined : patternOf(refused);
@@ -70,31 +81,36 @@ function judge(status: number, headers: Headers, upstream: UpstreamError, now: n
   const maxWait = row?.maxWait ?? daySeconds;
   const wait = retryAfter === undefined ? undefined : Math.min(retryAfter, maxWait);
   const until = wait === undefined ? undefined : now + wait * 1000;
-  const message = upstream.message || `GitHub Copilot answered with status ${status}.`;
-  const { param: field } = upstream;
-  const isWithheld = hasPrompt && upstream.message !== "";
-  const kept = isWithheld ? keptWords(message, { who: "GitHub Copilot", status, param: field }) : message;
-  const reason = (end: string) => row?.sentence?.replace("{until}", end);
-  const told = (words: string) =>
-    joinSentences(words, reason(until === undefined ? "" : ` until ${zonedTime(until, now)}`), row?.hint);
-  const error = new ProxyError(row?.kind ?? kindOf(status), told(message), {
-    kept: told(kept),
-    status: row?.clientStatus ?? status,
-    code: row?.clientCode ?? (upstream.code || undefined),
-    param: field,
-    headers: wait === undefined ? {} : retryHeaders(Math.min(wait, daySeconds)),
-  });
+  const told = upstream.message || written;
+  const reason = sentencesOf(row, written, told);
+  const sentence = sentencesOf(row, written, told, until === undefined ? "" : ` until ${zonedTime(until, now)}`);
+  const error = new ProxyError(
+    row?.kind ?? kindOf(status),
+    inBoth(sentence, (words) => joinSentences(words, row?.hint)),
+    {
+      status: row?.clientStatus ?? status,
+      code: row?.clientCode ?? (upstream.code || undefined),
+      param: upstream.param,
+      headers: wait === undefined ? {} : retryHeaders(Math.min(wait, daySeconds)),
+    },
+  );
   return {
     remedy: row?.remedy ?? (param === undefined ? "none" : "drop-param"),
     param,
-    // Without the time in its reason: the state has it.
-    account: row && troubleOf(row, until, joinSentences(kept, reason("")), (retryAfter ?? 0) > maxWait),
+    account: row && troubleOf(row, until, reason.written, (retryAfter ?? 0) > maxWait),
+    reason,
     newCode: upstream.code === "" || isKnownCode(upstream.code) ? undefined : upstream.code,
     scope: row?.scope,
     denies: row?.denies,
     offered: row?.denies === "model" ? offeredIn(upstream.message) : undefined,
     error,
   };
+}
+
+/** An error with what its row says of it. @param end Until when it lasts. */
+function sentencesOf(row: FailureRow | undefined, written: string, told = written, end = ""): Words {
+  const sentence = row?.sentence?.replace("{until}", end);
+  return { told: joinSentences(told, sentence), written: joinSentences(written, sentence ?? row?.meaning) };
 }
 
 /** @param isLate Whether the upstream stated a later end than is plausible. */
@@ -113,7 +129,7 @@ function troubleOf(
 function joinSentences(message: string, ...ours: (string | undefined)[]): string {
   const sentences = ours.filter((sentence) => sentence !== undefined && sentence !== "");
   if (sentences.length === 0) return message;
-  return [/[.!?…:]["'”’)\]]?$/.test(message) ? message : `${message}.`, ...sentences].join(" ");
+  return [withFullStop(message), ...sentences].join(" ");
 }
 
 /** The kind of error for a status, without regard to the body. */
@@ -127,22 +143,6 @@ const kindsByStatus: Record<number, ErrorKind> = {
   429: "rate_limit",
   504: "timeout",
 };
-
-/** Message, code and param of an error body in any form, whatever its content type. */
-function readErrorBody(body: string): UpstreamError {
-  const json = parseJson(body);
-  if (isObject(json)) {
-    const error = isObject(json.error) ? json.error : json;
-    const text = (value: unknown) => (typeof value === "string" ? value : "");
-    return {
-      message: (text(error.message) || text(json.error)).trim(),
-      code: text(error.code) || (text(error.type) === "error" ? "" : text(error.type)),
-      param: text(error.param) || undefined,
-    };
-  }
-  const isPage = /^\s*</.test(body);
-  return { message: isPage ? "" : beginningOf(body.trim(), 500), code: "", isPage };
-}
 
 /** Statuses whose message may say when to try again. */
 const waitStatuses: ReadonlySet<number> = new Set([402, 403, 429, 503]);

@@ -44,7 +44,7 @@ function markRefused(account: Account, { account: state, remedy, error }: Failur
   if (state?.name === "failed") account.setState(state);
   // A fresh session was refused as well.
   else if (remedy === "refresh-session" && error.status === 503)
-    account.setState({ name: "failed", reason: error.message });
+    account.setState({ name: "failed", reason: error.written });
   return error;
 }
 

@@ -1,7 +1,6 @@
 /** Resolves a client's name of a model to a listed model, and never to a different one. */
-import { beginningOf } from "../../beginning";
 import { editDistance } from "../../edit-distance";
-import { ProxyError } from "../../errors";
+import { ProxyError, quoted, words } from "../../errors";
 import { matchesPattern } from "../../keys/client-keys";
 
 interface Named {
@@ -17,20 +16,20 @@ interface Named {
 export function findModel<M extends Named>(name: string, models: readonly M[], ...aliases: readonly Aliases[]): M {
   const found = name.length > longestModelName ? undefined : lookUpOrAlias(name, models, aliases);
   if (found) return found;
-  const shown = beginningOf(name, 100);
+  const shown = quoted(name);
   if (name.includes("[")) {
     const bare = name.slice(0, Math.min(name.indexOf("["), longestModelName));
     const meant = findListed(`${bare}-1m`, models) ?? findListed(bare, models);
     throw new ProxyError(
       "invalid_request",
-      `The model id \`${shown}\` carries a bracketed suffix, which asks for a context window beyond the upstream's limit. ${meant ? `Use \`${meant.id}\`.` : "Use the id without it."}`,
+      words`The model id \`${shown}\` carries a bracketed suffix, which asks for a context window beyond the upstream's limit. ${meant ? `Use \`${meant.id}\`.` : "Use the id without it."}`,
       { param: "model", code: "model_suffix_not_supported" },
     );
   }
   const near = nearest(name, models);
   throw new ProxyError(
     "not_found",
-    `There is no model \`${shown}\` for your accounts.${near.length > 0 ? ` The nearest are ${near.map((id) => `\`${id}\``).join(", ")}.` : ""} GET /v1/models lists them all.`,
+    words`There is no model \`${shown}\` for your accounts.${near.length > 0 ? ` The nearest are ${near.map((id) => `\`${id}\``).join(", ")}.` : ""} GET /v1/models lists them all.`,
     { param: "model", code: "model_not_found" },
   );
 }

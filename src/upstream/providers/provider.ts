@@ -4,7 +4,7 @@ import { embeddingsPaths, upstreamPaths } from "../../api-paths";
 import type { ProviderConfig } from "../../config/provider-schema";
 import type { Config } from "../../config/schema";
 import type { Dialect } from "../../dialects/hub/conversation";
-import { ProxyError } from "../../errors";
+import { ProxyError, quoted, words } from "../../errors";
 import type { CallResponse } from "../../net/out/body";
 import { type CallOptions, callOut } from "../../net/out/fetch";
 
@@ -88,7 +88,7 @@ export function openProviders(
     find(name) {
       const provider = known(name);
       if (!provider)
-        throw new ProxyError("not_found", `There is no provider ${name.slice(0, 63)} in the config.`, {
+        throw new ProxyError("not_found", words`There is no provider ${quoted(name)} in the config.`, {
           code: "provider_not_found",
         });
       return provider;

@@ -11,8 +11,8 @@ import { skeletonOf } from "../../../src/net/json/json-skeleton";
 import { citationsIn } from "../../../src/server-tools/citations";
 import { isAllowedPage } from "../../../src/server-tools/web-search";
 import { imageTokens } from "../../../src/tokens/image-size";
-import { keptWords } from "../../../src/upstream/copilot/known-sentences";
 import { refusedParam } from "../../../src/upstream/copilot/unsupported-params";
+import { writtenOf } from "../../../src/upstream/upstream-error";
 import { hostileTexts, mostHeldMs, workOf } from "../../support/held";
 
 const mebibyte = 1024 * 1024;
@@ -22,8 +22,8 @@ const texts = Object.entries(hostileTexts).map(([name, make]) => [name, make(meb
 const places: Record<string, (text: string) => unknown> = {
   "a line of the log": (text) => quiet.info(text),
   "an error without secrets": (text) => quiet.withoutSecrets(text),
-  "what is kept of an error": (text) =>
-    keptWords(`Invalid schema for function '${text}`, { who: "It", param: text }) + keptWords(text, { who: "It" }),
+  "what is written down of an error": (text) =>
+    writtenOf({ code: text, errorType: text, message: text, param: text }, { who: "It" }),
   "the parameter that an error names": (text) => refusedParam({ code: text, message: text, param: text }),
   "a citation of pages": (text) => citationsIn(text, [{ url: "http://x", title: "X" }]),
   "a limit of sites": (text) => isAllowedPage(text, { allowedDomains: [text], blockedDomains: ["x/*a*b"] }),

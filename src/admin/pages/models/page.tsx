@@ -57,7 +57,7 @@ export function modelsPage({ app, frame, member, url }: PageContext): StreamedPa
 
 const NoList = ({ error }: { error: unknown }) => (
   <Empty title="The model list is unavailable" link={["/admin/accounts", "View accounts"]}>
-    <Sentence of={asProxyError(error).message} />
+    <Sentence of={asProxyError(error).written} />
   </Empty>
 );
 

@@ -1,12 +1,15 @@
-/** What history, log and admin API keep of an error: never what the request said, however the upstream repeats it. */
+/**
+ * What is told and what is written down of an error: the client gets the upstream's words whole, and no file, log, metric, page
+ * or API has a word of them or of the request.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
-import { cutReply, gaveUp, invalidEventOf, invalidReplyOf } from "../../src/dialects/hub/block-lifecycle";
-import { keptWords } from "../../src/upstream/copilot/known-sentences";
+import { rows } from "../../src/upstream/copilot/failure-rows";
 import { offerOnly } from "../support/catalogue";
 import { eventStream } from "../support/event-stream";
+import { examples } from "../upstream/failure-examples";
 import { type TimedProxy, timed } from "./bench";
 
 /** A string that no sentence of ours or an upstream's holds; the number tells the fields apart. */
@@ -106,6 +109,16 @@ const messagesBody = (model: string, stream: boolean) => ({
   ],
 });
 
+const googleBody = () => ({
+  systemInstruction: { parts: [{ text: plant() }] },
+  contents: [
+    { role: "user", parts: [{ text: plant() }] },
+    { role: "model", parts: [{ functionCall: { name: "look", args: { a: plant() } } }] },
+    { role: "user", parts: [{ functionResponse: { name: "look", response: { a: plant() } } }, { text: plant() }] },
+  ],
+  tools: [{ functionDeclarations: [{ name: "look", description: plant(), parameters: { type: "OBJECT" } }] }],
+});
+
 const clients = [
   ["/v1/chat/completions", chatBody],
   ["/v1/responses", responsesBody],
@@ -148,6 +161,19 @@ const failures: Record<string, (said: string, path: string) => Response> = {
   "200, no event": (said) => eventStream(`data: {"${said.replace(/\W/g, " ")}\n\n`),
 };
 
+/** Those whose words are in no message. */
+const wordless: ReadonlySet<string> = new Set(["400 with the words as its code", "200, no event"]);
+const isEvents = (name: string) => /event|middle/.test(name);
+
+/** Recorded errors without a row. */
+const others: typeof examples = [
+  [401, "", "unauthorized: unauthorized: AuthenticateToken authentication failed"],
+  [400, "", "Bad Request"],
+  [404, "", "404 page not found"],
+  [408, "user_request_timeout", "Timed out reading request body. Try again, or use a smaller request size."],
+  [503, "", "upstream provider rate limit"],
+];
+
 const opening: Record<string, string> = {
   "/chat/completions": `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"g","choices":[{"index":0,"delta":{"role":"assistant","content":"Hi"},"finish_reason":null}]}\n\n`,
   "/responses": `event: response.created\ndata: {"type":"response.created","sequence_number":0,"response":{"id":"r","object":"response","status":"in_progress","model":"g","output":[]}}\n\n`,
@@ -168,144 +194,176 @@ function* replaced(value: unknown, put: () => unknown): Generator<unknown> {
         : { ...value, [key]: other };
 }
 
-describe("what is kept of an upstream's words", () => {
-  const withheld = "Its words are withheld, because they may repeat the prompt.";
-  const rest = "The rest is withheld, because it may repeat the prompt.";
-  test.each([
-    // Known sentences, one or several, with the numbers, fields and models of the request.
-    ["prompt is too long: 210000 tokens > 200000 maximum"],
-    ["You have no quota"],
-    ["Sorry, you've exceeded your 5 hour session limits. Please retry after 2733 seconds."],
-    [
-      "Rate limit reached for gpt-5 in organization org-x on tokens per min (TPM): Limit 3, Used 2, Requested 9.",
-    ].concat("Rate limit reached for …: Limit 3, Used 2, Requested 9."),
-    ["messages.0.content.0.text.x: Extra inputs are not permitted"],
-    ["Unknown parameter: 'input[0].phase'."],
-    ['model "gpt-5.6-luna" is not accessible via the /chat/completions endpoint'],
-    [
-      "Invalid 'input[2].id': string too long. Expected a string with maximum length 64, but got a string with length 416 instead.",
+/** A request of each dialect. */
+const asks = [
+  ...clients,
+  [
+    (model: string, stream: boolean) =>
+      `/v1beta/models/${model}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+    googleBody,
+  ],
+] as const;
+
+/** A text as it stands within JSON. */
+const inJson = (text: string) => JSON.stringify(text).slice(1, -1);
+
+/** Everything that is written down or shown, by its place. */
+async function written(proxy: TimedProxy): Promise<[string, string][]> {
+  proxy.app.history.flush();
+  const pages = [
+    ...[
+      "accounts",
+      "requests?limit=200",
+      "models",
+      "statistics",
+      "export?format=csv",
+      "export?format=json",
+      "drift",
+    ].map((page) => `/api/admin/${page}`),
+    ...[
+      "/admin",
+      "/admin/requests",
+      "/admin/accounts",
+      "/admin/models",
+      "/admin/health",
+      "/metrics",
+      "/health",
+      "/usage",
     ],
-    // What they repeat of the request.
-    ["Invalid schema for function 'get_diagnosis': melanoma is not a type.", "Invalid schema for function '…': …"],
-    ["tools.0.input_schema.properties.melanoma: Field required", "tools.0.input_schema.properties.…: Field required"],
-    ["Tool reference 'tell_mortimer' not found in available tools", "Tool reference '…' not found in available tools"],
-    // What is not known, or only its beginning.
-    ["Please tell Dr. Mortimer.", `GitHub Copilot answered with status 400. ${withheld}`],
-    ["You have no quota. Please tell Dr. Mortimer.", `You have no quota. ${rest}`],
-    ["Overloaded by melanoma", `GitHub Copilot answered with status 400. ${withheld}`],
-    ["The requested model is not supported: Mortimer", `GitHub Copilot answered with status 400. ${withheld}`],
-    ["  ", `GitHub Copilot answered with status 400. ${withheld}`],
-  ])("%s", (said, kept = said) => {
-    expect(keptWords(said, { who: "GitHub Copilot", status: 400 })).toBe(kept);
+  ];
+  return [
+    ...readdirSync(proxy.home, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name, parentPath }): [string, string] => [name, readFileSync(join(parentPath, name)).toString("latin1")]),
+    ["the log", proxy.lines.join("")],
+    ...(await Promise.all(
+      pages.map(async (page): Promise<[string, string]> => [page, await (await fetch(proxy.url + page)).text()]),
+    )),
+  ];
+}
+
+async function expectNothing(proxy: TimedProxy): Promise<void> {
+  for (const [place, text] of await written(proxy)) {
+    const at = text.search(/planted\d+word|secret\d+thing/i);
+    expect([place, at < 0 ? "" : text.slice(Math.max(0, at - 80), at + 60)]).toEqual([place, ""]);
+  }
+  expect(proxy.rows(1)).toHaveLength(1);
+}
+
+/** A proxy with so many accounts, whose upstream and whose provider `own` answer as they are told. */
+async function planting(count: number) {
+  let answer: (body: string) => Response = () => json({}, 500);
+  const provider = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: async (request) => answer(await request.text()),
+  });
+  const [first, ...further] = demoAccounts();
+  const accounts = [first!, ...further.filter(({ host }) => host === first!.host)].slice(0, count);
+  expect(accounts).toHaveLength(count);
+  const proxy = await timed({
+    demo: { accounts: accounts.map((account) => ({ ...account, quota: quotas.unlimited() })) },
+    config: {
+      logLevel: "debug",
+      toolSearch: "off",
+      providers: {
+        own: { type: "anthropic", baseUrl: `http://127.0.0.1:${provider.port}`, apiKey: "sk-own-key-of-a-test" },
+      },
+    },
+  });
+  offerOnly(proxy.demo, Object.fromEntries(models.map(([model, path]) => [model, [path]])));
+  for (const [, path] of models)
+    proxy.demo.intercept(path, ({ bytes }) => answer(Buffer.from(bytes).toString()), Number.POSITIVE_INFINITY);
+  return {
+    proxy,
+    answers(next: (body: string) => Response) {
+      answer = next;
+    },
+    /** Limits and failures end with time. */
+    wake() {
+      const isAwake = proxy.app.accounts.every(
+        ({ state, limitedModels }) => state.name === "ready" && limitedModels.length === 0,
+      );
+      if (!isAwake) proxy.pass(32 * 86_400_000);
+    },
+    async [Symbol.asyncDispose]() {
+      await proxy[Symbol.asyncDispose]();
+      await provider.stop(true);
+    },
+  };
+}
+
+describe.each([1, 2])("the words of an upstream reach the client alone, with %i accounts", (count) => {
+  let at: Awaited<ReturnType<typeof planting>>;
+  beforeAll(async () => {
+    at = await planting(count);
+  });
+  afterAll(() => at[Symbol.asyncDispose]());
+
+  /** Asks in each dialect for each model, streamed and whole, and looks for what the client must get. */
+  async function ask(
+    fail: (said: string, endpoint: string) => Response,
+    { wanted = inJson, modes = [true, false], turns = [0, 1, 2] } = {},
+  ): Promise<void> {
+    for (const [place, [path, bodyOf]] of asks.entries())
+      for (const turn of turns)
+        for (const stream of modes) {
+          const [model, endpoint] = models[(place + turn) % models.length]!;
+          const told: string[] = [];
+          at.answers((sent) => {
+            // A different piece each time: whole, cut, and a single value; and a word of the upstream's own.
+            const values = sent.match(/planted\d+word secret\d+thing/g)!;
+            const said = `${plant()}: ${values.slice(0, 3).join(", ")} in ${sent.slice(0, 700).trim()}`;
+            told.push(said);
+            return fail(said, endpoint);
+          });
+          at.wake();
+          const response = await at.proxy.post(
+            typeof path === "string" ? path : path(model, stream),
+            bodyOf(model, stream),
+          );
+          const text = await response.text();
+          expect(told.length).toBeGreaterThan(0);
+          const isTold = text.includes(wanted(told.at(-1)!));
+          expect([path, model, stream, isTold ? "" : text]).toEqual([path, model, stream, ""]);
+        }
+  }
+
+  test.each(Object.entries(failures))("%s", async (name, fail) => {
+    await ask(fail, { wanted: wordless.has(name) ? () => "" : inJson, modes: isEvents(name) ? [true] : [true, false] });
+    for (const stream of [true, false]) {
+      at.answers((sent) => fail(sent.slice(0, 900), "/v1/messages"));
+      await (await at.proxy.post("/own/v1/messages", messagesBody("m", stream))).text();
+    }
+    await expectNothing(at.proxy);
   });
 
-  test("names the field that an error names, as far as the wire format has it, and nothing that is no field", () => {
-    const of = (param: string) => keptWords("Melanoma.", { who: "The provider own", param });
-    expect(of("tools[0].function.parameters.properties.melanoma")).toBe(
-      `The provider own reported an error. The field is \`tools[0].function.parameters.properties.…\`. ${withheld}`,
-    );
-    expect(of("tell Dr. Mortimer")).toBe(`The provider own reported an error. ${withheld}`);
-  });
-
-  test("is all of dragoman's own sentences about a reply that cannot be read", () => {
-    const events = ["JSON", "a chat completion chunk", "a response event", "a Messages event"].map(invalidEventOf);
-    const replies = ["a chat completion", "a response", "a Messages reply"].map(invalidReplyOf);
-    for (const { message } of [cutReply, gaveUp, ...events, ...replies])
-      expect(keptWords(message, { who: "It" })).toBe(message);
-  });
+  test("each recorded error", async () => {
+    const recorded = [...examples.filter((_, row) => !rows[row]!.suspended), ...others];
+    for (const [turn, [status, code, message, param]] of recorded.entries())
+      await ask(
+        (said) =>
+          code === ""
+            ? new Response(`${message} ${said}`, { status })
+            : json({ error: { code, message: `${message} ${said}`, param } }, status),
+        { turns: [turn] },
+      );
+    await expectNothing(at.proxy);
+  }, 60_000);
 });
 
-describe("nothing that was planted in a request is kept of its failure", () => {
+describe("nothing that was planted in a request is written down of its failure", () => {
   let proxy: TimedProxy;
-  let provider: ReturnType<typeof Bun.serve>;
-  let answer: (body: string) => Response = () => json({}, 500);
+  let at: Awaited<ReturnType<typeof planting>>;
   beforeAll(async () => {
-    provider = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: async (request) => answer(await request.text()) });
-    const [account] = demoAccounts();
-    proxy = await timed({
-      demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] },
-      config: {
-        logLevel: "debug",
-        toolSearch: "off",
-        providers: {
-          own: { type: "anthropic", baseUrl: `http://127.0.0.1:${provider.port}`, apiKey: "sk-own-key-of-a-test" },
-        },
-      },
-    });
-    offerOnly(proxy.demo, Object.fromEntries(models.map(([model, path]) => [model, [path]])));
-    for (const [, path] of models)
-      proxy.demo.intercept(path, ({ bytes }) => answer(Buffer.from(bytes).toString()), Number.POSITIVE_INFINITY);
+    at = await planting(1);
+    proxy = at.proxy;
   });
-  afterAll(async () => {
-    await proxy[Symbol.asyncDispose]();
-    await provider.stop(true);
-  });
-
-  /** Everything that is kept or shown, by its place. */
-  async function kept(): Promise<[string, string][]> {
-    proxy.app.history.flush();
-    const files = readdirSync(proxy.home).filter((name) => name.startsWith("admin.sqlite"));
-    const pages = [
-      ...[
-        "accounts",
-        "requests?limit=200",
-        "models",
-        "statistics",
-        "export?format=csv",
-        "export?format=json",
-        "drift",
-      ].map((page) => `/api/admin/${page}`),
-      ...["/admin", "/admin/requests", "/admin/accounts", "/admin/health", "/metrics", "/health", "/usage"],
-    ];
-    return [
-      ...files.map((name): [string, string] => [name, readFileSync(join(proxy.home, name)).toString("latin1")]),
-      ["the log", proxy.lines.join("")],
-      ...(await Promise.all(
-        pages.map(async (page): Promise<[string, string]> => [page, await (await fetch(proxy.url + page)).text()]),
-      )),
-    ];
-  }
-  async function expectNothing(): Promise<void> {
-    for (const [place, text] of await kept()) {
-      const at = text.search(/planted\d+word|secret\d+thing/i);
-      expect([place, at < 0 ? "" : text.slice(Math.max(0, at - 80), at + 60)]).toEqual([place, ""]);
-    }
-    expect(proxy.rows(1)).toHaveLength(1);
-  }
-  /** Limits and failures end with time. */
-  const wake = () => {
-    const [account] = proxy.app.accounts;
-    if (account!.state.name !== "ready" || account!.limitedModels.length > 0) proxy.pass(32 * 86_400_000);
-  };
-
-  describe.each(Object.entries(failures))("%s", (name, fail) => {
-    test("of an upstream or a provider, in each dialect", async () => {
-      for (const [path, bodyOf] of clients)
-        for (const [model, endpoint] of models)
-          for (const stream of [true, false]) {
-            let told = "";
-            answer = (sent) => {
-              // A different piece each time: whole, cut, and a single value.
-              const values = sent.match(/planted\d+word secret\d+thing/g)!;
-              told = values[0]!;
-              return fail(`${values.slice(0, 3).join(", ")} in ${sent.slice(0, 700)}`, endpoint);
-            };
-            wake();
-            const response = await proxy.post(path, bodyOf(model, stream));
-            const text = await response.text();
-            expect([path, model, told]).not.toContain("");
-            // The client is told everything.
-            if (name.startsWith("400 in ")) expect(text).toContain(told);
-          }
-      answer = (sent) => fail(sent.slice(0, 900), "/v1/messages");
-      for (const stream of [true, false])
-        await (await proxy.post("/own/v1/messages", messagesBody("m", stream))).text();
-      await expectNothing();
-    });
-  });
+  afterAll(() => at[Symbol.asyncDispose]());
+  const wake = () => at.wake();
 
   test("our own sentences about a value that is not what it must be", async () => {
-    answer = () => json({ error: { message: "No." } }, 500);
+    at.answers(() => json({ error: { message: "No." } }, 500));
     let refused = 0;
     for (const [path, bodyOf] of clients)
       for (const [model] of models)
@@ -316,11 +374,11 @@ describe("nothing that was planted in a request is kept of its failure", () => {
           wake();
         }
     expect(refused).toBeGreaterThan(50);
-    await expectNothing();
+    await expectNothing(proxy);
   });
 
   test("our own sentences that quote the client: tools, files, items and roles", async () => {
-    answer = () => json({ error: { message: "No." } }, 500);
+    at.answers(() => json({ error: { message: "No." } }, 500));
     const tool = () => ({ type: "function", function: { name: plant().replace(" ", "_"), parameters: {} } });
     const pdf = {
       type: "document",
@@ -349,7 +407,7 @@ describe("nothing that was planted in a request is kept of its failure", () => {
       expect(await response.text()).toContain("planted");
     }
     expect(statuses).toEqual([400, 400, 400, 400, 400]);
-    await expectNothing();
+    await expectNothing(proxy);
   });
 
   test("our own sentences that quote a header", async () => {
@@ -365,11 +423,11 @@ describe("nothing that was planted in a request is kept of its failure", () => {
         expect(await response.text()).toContain("planted");
       }
     expect(statuses).toEqual(statuses.map(() => 415));
-    await expectNothing();
+    await expectNothing(proxy);
   });
 
   test("the names of fields that nobody knows, which are named where they are dropped", async () => {
-    answer = () => json({ error: { message: "No." } }, 500);
+    at.answers(() => json({ error: { message: "No." } }, 500));
     /** Each object within, by a copy of the whole that has one member more. */
     function* extended(value: unknown): Generator<unknown> {
       if (typeof value !== "object" || value === null) return;
@@ -406,18 +464,18 @@ describe("nothing that was planted in a request is kept of its failure", () => {
       await (await proxy.post(path, body)).text();
       wake();
     }
-    await expectNothing();
+    await expectNothing(proxy);
   });
 
   test("the headers of an upstream's answer", async () => {
     for (const [model] of models)
       for (const status of [200, 400, 403, 429, 500])
         for (const name of ["content-type", "retry-after", "x-ratelimit-exceeded", "x-quota-snapshot-chat", "date"]) {
-          answer = () => new Response("{}", { status, headers: { [name]: plant(), "x-request-id": plant() } });
+          at.answers(() => new Response("{}", { status, headers: { [name]: plant(), "x-request-id": plant() } }));
           wake();
           await (await proxy.post("/v1/chat/completions", chatBody(model, true))).text();
         }
-    await expectNothing();
+    await expectNothing(proxy);
   });
 
   test("embeddings and counted tokens", async () => {
@@ -431,6 +489,6 @@ describe("nothing that was planted in a request is kept of its failure", () => {
         system: { a: plant() },
       })
     ).text();
-    await expectNothing();
+    await expectNothing(proxy);
   });
 });
