@@ -156,7 +156,7 @@ export class RequestRecord {
         this.#isOver = true;
         this.#state.error ??= {
           code: event.code,
-          words: { told: event.message, written: this.writtenOf(event) },
+          words: { told: event.message, written: writtenOfReply(event, this.#state.target?.provider?.who) },
           isOurs: event.isOurs,
         };
         break;
@@ -255,11 +255,6 @@ export class RequestRecord {
     this.#isOver = false;
     this.#with.progress.changed();
     return recorded;
-  }
-
-  /** What may be written down of an error within a reply. */
-  writtenOf(error: ReplyFailure): string {
-    return writtenOfReply(error, this.#state.target?.provider?.who);
   }
 
   markFirstByte(): void {

@@ -16,6 +16,7 @@ import { pathOfUrl } from "../net/in/params";
 import type { ExchangeTrace } from "../observe/tracing";
 import type { Lesson } from "../tokens/token-counts";
 import { isSuspensionEvent } from "../upstream/copilot/failure-match";
+import { writtenOf } from "../upstream/upstream-error";
 import { clientClosed, errorForClient } from "./client-error";
 import { hintsIn } from "./hints";
 import { rememberMaker } from "./references";
@@ -178,7 +179,11 @@ export class RunningRequest implements InFlightHandle, Progress {
     const { account } = this;
     if (!account) return;
     if (event.type === "error" && isSuspensionEvent(event.code, event.message))
-      account.setState({ name: "failed", reason: suspensionReason(this.record.writtenOf(event)), suspended: true });
+      account.setState({
+        name: "failed",
+        reason: suspensionReason(writtenOf(event, { who: "GitHub Copilot" })),
+        suspended: true,
+      });
     if (event.type === "block-end" && event.signature) rememberMaker(this.#parts.affinity, event.signature, account);
   }
 

@@ -314,7 +314,10 @@ describe("what fails at a provider", () => {
     strict.next(() => problem(529, "overloaded_error", "Overloaded"));
     const overloaded = await send("/strict/v1/messages");
     expect([overloaded.status, await overloaded.json()]).toMatchObject([529, { error: { type: "overloaded_error" } }]);
-    expect(proxy.rows()[0]).toMatchObject({ http_status: 529, error_message: "Overloaded" });
+    expect(proxy.rows()[0]).toMatchObject({
+      http_status: 529,
+      error_message: "The provider strict answered with status 529 (overloaded_error).",
+    });
     strict.next(() => new Response("<h1>Bad gateway</h1>", { status: 500, headers: { "content-type": "text/html" } }));
     const broken = await send("/strict/v1/messages");
     expect([broken.status, await broken.json()]).toMatchObject([

@@ -47,7 +47,9 @@ describe("the quota ends", () => {
     for (let turn = 0; turn < 3; turn++) await post(proxy, "Hello", free);
     expect(asked(proxy).slice(-3).toSorted()).toEqual(["octo", "plus", "work"]);
     expect(states(proxy)).toEqual(["exhausted", "ready", "ready"]);
-    expect(proxy.lines.join("")).toMatch(/octo-demo is exhausted until \S+-01T00:00:\d\d\S*: You have no quota/);
+    expect(proxy.lines.join("")).toMatch(
+      /octo-demo is exhausted until \S+-01T00:00:\d\d\S*: GitHub Copilot answered with status 402 \(quota_exceeded\)\. This account's quota is used up\./,
+    );
   });
 
   test("the answer that uses up the last of it says so, and the next request goes elsewhere at once", async () => {
@@ -63,16 +65,22 @@ describe("the quota ends", () => {
     proxy.demo.intercept(chat, () =>
       refuse(402, "overage_limit_reached", "You have reached your overage limit.", { "retry-after": "3600" }),
     );
-    for (let turn = 0; turn < 2; turn++) {
+    const saids = [
+      ["You have no quota.", "You have reached your overage limit."],
+      [
+        "GitHub Copilot answered with status 402 (quota_exceeded).",
+        "GitHub Copilot answered with status 402 (overage_limit_reached).",
+      ],
+    ] as const;
+    // The accounts have the upstream's words of no other request.
+    for (const [octo, plus] of saids) {
       const { status, headers, error } = await post(proxy);
       expect([status, error.code, error.type]).toEqual([429, "quota_exceeded", "insufficient_quota"]);
       expect(Number(headers.get("retry-after"))).toBeWithin(3590, 3601);
       expect(headers.get("x-should-retry")).toBe("false");
-      expect(error.message).toContain("octo-demo: You have no quota. This account's quota is used up (until ");
+      expect(error.message).toContain(`octo-demo: ${octo} This account's quota is used up (until `);
       expect(error.message.split("Models that cost no quota may still work.")).toHaveLength(2);
-      expect(error.message).toContain(
-        "plus-demo: You have reached your overage limit. The budget for use beyond the plan is spent; it is set at",
-      );
+      expect(error.message).toContain(`plus-demo: ${plus} The budget for use beyond the plan is spent; it is set at`);
       expect(error.message.match(/\(until [^)]+\)/g)!.length).toBe(2);
     }
     expect(asked(proxy)).toEqual(["octo", "plus"]);
@@ -114,6 +122,24 @@ describe("a limit is hit", () => {
     expect(asked(proxy).at(-1)).toBe("octo");
   });
 
+  test("the last failure is the last one in time, though its account failed before another one", async () => {
+    await using proxy = await startProxy({ accounts: ["octo-demo", "plus-demo"] });
+    const answers = [
+      () => refuse(429, "user_global_rate_limited", "Slow down, octo.", { "retry-after": "1" }),
+      () => refuse(429, "user_weekly_rate_limited", "Slow down, plus.", { "retry-after": "2" }),
+      async () => {
+        // Meanwhile plus has rested.
+        await Bun.sleep(1500);
+        return refuse(402, "quota_exceeded", "You have no quota, octo.", { "retry-after": "3600" });
+      },
+    ];
+    for (const answer of answers) proxy.demo.intercept(chat, answer);
+    const { status, error } = await post(proxy);
+    expect(asked(proxy)).toEqual(["octo", "plus", "octo"]);
+    expect([status, error.code]).toEqual([429, "quota_exceeded"]);
+    expect(error.message).toStartWith("You have no quota, octo.");
+  });
+
   test("a limit without a hint lasts a minute, and the client is told so", async () => {
     await using proxy = await timed({ accounts: ["octo-demo"] });
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down."));
@@ -132,7 +158,7 @@ describe("a limit is hit", () => {
     for (const code of ["rate_limited", "agent_mode_limit_exceeded:pro", "never_heard_of"]) {
       proxy.demo.intercept(chat, () => refuse(429, code, "Slow down."));
       const { status, error } = await post(proxy);
-      expect([status, error.code]).toEqual([429, "rate_limited"]);
+      expect([status, error.code]).toEqual([429, code]);
       expect(error.message.split("Models that cost no quota may still work.")).toHaveLength(2);
       expect(states(proxy)).toEqual(["cooling"]);
       expect((await post(proxy)).status).toBe(429);
@@ -227,7 +253,7 @@ describe("a limit is hit", () => {
     proxy.demo.intercept(chat, limited);
     const { status, error } = await post(proxy);
     expect(status).toBe(429);
-    expect(error.message).toContain("octo-demo: Too many requests. This limit holds for this model only; another one");
+    expect(error.message).toContain("plus-demo: Too many requests. This limit holds for this model only; another one");
     proxy.pass(61_000);
     await post(proxy);
     expect(asked(proxy).at(-1)).toBe("octo");
@@ -351,7 +377,9 @@ describe("a sign-in or a right is missing", () => {
     for (const model of [premium, free]) {
       const { status, error } = await post(proxy, "Hello", model);
       expect([status, error.code]).toEqual([403, "account_suspended"]);
-      expect(error.message).toContain(`dragoman has stopped sending requests. octo-demo: ${words}`);
+      expect(error.message).toContain(
+        `dragoman has stopped sending requests. octo-demo: GitHub Copilot answered with status 403 (${code}).`,
+      );
       expect(error.message).toContain("`dragoman auth rm octo-demo`");
     }
     expect(asked(proxy)).toEqual(["octo"]);

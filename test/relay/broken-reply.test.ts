@@ -97,7 +97,10 @@ describe.each(pairs)("a client of %s and an upstream of %s", (client, upstream) 
     const response = await ask(proxy, client, upstream, true);
     expect(response.status).toBe(529);
     expect(await response.json()).toMatchObject({ error: { message: "Overloaded." } });
-    expect(proxy.rows()[0]).toMatchObject({ error_type: "overloaded_error", error_message: "Overloaded." });
+    expect(proxy.rows()[0]).toMatchObject({
+      error_type: "overloaded_error",
+      error_message: "GitHub Copilot reported an error (overloaded_error).",
+    });
   });
 
   test("JSON or a page that is no error is a portal's", async () => {

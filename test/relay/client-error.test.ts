@@ -160,7 +160,7 @@ describe("a rest", () => {
       for (const sleeper of [codex, opencode, qwenCode]) {
         const told = await ask(proxy, path, claude, sleeper);
         expect(told).toMatchObject({ status: atOnce[path], retry: "false", after: null });
-        expect(told.message).toContain("You have no quota.");
+        expect(told.message).toContain("This account's quota is used up");
         // opencode repeats whatever speaks of these, with any status.
         expect(told.type).not.toMatch(/rate_limit|server_error/);
         expect(proxy.rows()[0]!.http_status).toBe(told.status);

@@ -133,8 +133,8 @@ test("claude → gpt → provider: each is asked once, and Claude Code gets its 
   const [row] = proxy.rows();
   expect(row).toMatchObject({ upstream_model: local, upstream_dialect: "chat", input_tokens: 40, account_id: null });
   expect(passedOver(row!)).toEqual([
-    { model: claude, status: 529, why: "Overloaded" },
-    { model: gpt, status: 429, why: expect.stringContaining("Slow down.") },
+    { model: claude, status: 529, why: "GitHub Copilot answered with status 529 (overloaded_error)." },
+    { model: gpt, status: 429, why: expect.stringContaining("This limit holds for this model only") },
   ]);
   expect(JSON.parse(row!.attempts)).toEqual([
     { account: "octo-demo", model: claude, status: 529, ms: expect.any(Number) },
@@ -145,7 +145,7 @@ test("claude → gpt → provider: each is asked once, and Claude Code gets its 
   expect(JSON.parse(row!.fixups)).not.toContain("cache-key");
   const page = await (await fetch(`${proxy.url}/admin/requests/${row!.request_id}`)).text();
   expect(page).toContain("In place of");
-  expect(page).toContain("Overloaded");
+  expect(page).toContain("overloaded_error");
   const { items } = (await (await fetch(`${proxy.url}/api/admin/requests`)).json()) as {
     items: { fallbacks: object[] }[];
   };
@@ -298,7 +298,8 @@ describe("no other model is asked", () => {
       const response = await proxy.post("/v1/messages", hello(claude, more));
       expect([name, response.status, await response.text()]).toEqual([name, 529, expect.stringContaining(why)]);
       expect([name, callsTo(proxy, gptPath), mock.calls().length]).toEqual([name, 0, 0]);
-      expect(passedOver(proxy.rows()[0]!)[1]).toMatchObject({ status: null, why: expect.stringContaining(why) });
+      const written = why.replace("`nope`", "`…`");
+      expect(passedOver(proxy.rows()[0]!)[1]).toMatchObject({ status: null, why: expect.stringContaining(written) });
     }
     await proxy.app.config.change({ fallbacks: { [claude]: ["ollama/plain", "ollama/rich"] } });
     proxy.demo.intercept(claudePath, faults["529"]!);

@@ -258,7 +258,11 @@ describe("what fails at a provider", () => {
     mock.failNext(429, "Slow down.");
     const limited = await send(path, body("mock/gpt-small"));
     expect([limited.status, await limited.text()]).toEqual([429, expect.stringContaining("Slow down.")]);
-    expect(near.rows()[0]).toMatchObject({ http_status: 429, account_id: null, error_message: "Slow down." });
+    expect(near.rows()[0]).toMatchObject({
+      http_status: 429,
+      account_id: null,
+      error_message: "The provider mock answered with status 429 (server_error).",
+    });
   });
 
   test("is a provider that leads back here", async () => {

@@ -29,7 +29,8 @@ function block({ demo }: RunningProxy, path: string, status: number, body?: obje
   );
 }
 
-async function expectStopped(proxy: TimedProxy): Promise<void> {
+/** @param said What later requests and the log have of GitHub's answer. */
+async function expectStopped(proxy: TimedProxy, said = words): Promise<void> {
   proxy.pass(3600_000);
   const before = served(proxy);
   for (const model of ["claude-sonnet-4.6", "gpt-5-mini"]) {
@@ -41,14 +42,14 @@ async function expectStopped(proxy: TimedProxy): Promise<void> {
       "false",
     ]);
     expect(error.message).toContain("octo-demo");
-    expect(error.message).toContain(words);
+    expect(error.message).toContain(said);
   }
   expect(served(proxy)).toBe(before);
   const usage = (await (await fetch(`${proxy.url}/usage`)).json()) as { accounts: Record<string, unknown>[] };
   expect(usage.accounts[0]).toMatchObject({ id: "octo-demo", state: "failed", failed: true });
   expect(proxy.lines.filter((line) => line.includes("EVERYTHING HAS STOPPED"))).toHaveLength(1);
   // Beside the lines of the requests.
-  expect(proxy.lines.filter((line) => line.includes(words) && !line.includes("POST"))).toHaveLength(1);
+  expect(proxy.lines.filter((line) => line.includes(said) && !line.includes("POST"))).toHaveLength(1);
 }
 
 describe("told at", () => {
@@ -70,7 +71,7 @@ describe("told at", () => {
     // It was not asked for once more.
     const lists = proxy.demo.journal.filter(({ path, account }) => path === "/models" && account === "octo-demo");
     expect(lists).toHaveLength(1);
-    await expectStopped(proxy);
+    await expectStopped(proxy, "GitHub Copilot answered with status 403.");
   });
 
   test("a renewal of the model list beside a request: the next one is not served", async () => {
@@ -80,7 +81,7 @@ describe("told at", () => {
     proxy.pass(11 * 60_000);
     await ask(proxy);
     await until(() => proxy.app.pool.suspensionError() !== undefined, "the pool has stopped");
-    await expectStopped(proxy);
+    await expectStopped(proxy, "GitHub Copilot answered with status 403.");
   });
 
   test.each([401, 403, 451])("the exchange, as %d: no account serves", async (status) => {
@@ -120,8 +121,8 @@ describe("told in the middle of an answer", () => {
   ])("by %s: no account serves", async (code, message) => {
     await using proxy = await timed({ accounts: all });
     proxy.demo.intercept(chat, stream(code, message));
-    await (await streamed(proxy)).text();
-    await expectStopped(proxy);
+    expect(await (await streamed(proxy)).text()).toContain(message);
+    await expectStopped(proxy, `GitHub Copilot reported an error (${code}).`);
   });
 
   test("a fault that only quotes such a word stops nobody", async () => {
