@@ -8,10 +8,21 @@ export function citationsIn(text: string, pages: readonly WebPage[]): Citation[]
     for (let at = text.indexOf(url); at !== -1; at = text.indexOf(url, at + url.length)) {
       // One address may be the beginning of another.
       if (/^(?:[\w/%=&#~-]|[.?]\w)/.test(text.slice(at + url.length, at + url.length + 2))) continue;
-      const link = /\[[^\]\n]*\]\($/.exec(text.slice(Math.max(0, at - 300), at))?.[0] ?? "";
-      const start = at - link.length;
-      const end = at + url.length + (link !== "" && text[at + url.length] === ")" ? 1 : 0);
+      const start = startOfLink(text, at) ?? at;
+      const end = at + url.length + (start < at && text[at + url.length] === ")" ? 1 : 0);
       if (!found.has(start)) found.set(start, { url, title, start, end, quote });
     }
   return [...found.values()].sort((one, other) => one.start - other.start);
+}
+
+/** Characters of a link's words, at most. */
+const longestWords = 300;
+
+/** Where the Markdown link begins whose address begins at `at`; undefined if it is in none. */
+function startOfLink(text: string, at: number): number | undefined {
+  const before = text.slice(Math.max(0, at - longestWords), at);
+  if (!before.endsWith("](")) return undefined;
+  const words = before.slice(0, -2);
+  const start = words.indexOf("[", Math.max(words.lastIndexOf("]"), words.lastIndexOf("\n")) + 1);
+  return start === -1 ? undefined : at - before.length + start;
 }

@@ -1,7 +1,7 @@
 /** Collects a streamed message into the body that a full reply would have. */
 import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { omit, textIn } from "../hub/json";
+import { omit, setField, textIn } from "../hub/json";
 import { inputObject } from "../hub/tool-input";
 import type { WireEvent } from "../hub/upstream-stream";
 
@@ -11,12 +11,15 @@ import type { WireEvent } from "../hub/upstream-stream";
  */
 export class CollectedMessage {
   #message: JsonObject = {};
+  /** The message's own, once an event corrects it. */
+  #usage: JsonObject | undefined;
   readonly #blocks = new Map<number, Growing>();
 
   read({ type, json: event }: WireEvent): void {
     switch (type) {
       case "message_start":
-        this.#message = isObject(event.message) ? event.message : {};
+        this.#message = isObject(event.message) ? { ...event.message } : {};
+        this.#usage = undefined;
         return;
       case "content_block_start":
         if (isObject(event.content_block))
@@ -31,11 +34,20 @@ export class CollectedMessage {
         return;
       }
       case "message_delta": {
-        const usage = merged(this.#message.usage, event.usage);
         const ending = isObject(event.delta) ? event.delta : {};
-        this.#message = { ...this.#message, ...omit(event, deltaOnly), ...ending, ...(usage ? { usage } : {}) };
+        for (const members of [omit(event, deltaOnly) ?? {}, ending])
+          for (const [key, value] of Object.entries(members)) setField(this.#message, key, value);
+        if (isObject(event.usage)) this.#addUsage(event.usage);
       }
     }
+  }
+
+  /** Later numbers replace earlier ones; null does not. */
+  #addUsage(numbers: JsonObject): void {
+    this.#usage ??= isObject(this.#message.usage) ? { ...this.#message.usage } : {};
+    for (const [key, value] of Object.entries(numbers))
+      if (value != null || !Object.hasOwn(this.#usage, key)) setField(this.#usage, key, value);
+    this.#message.usage = this.#usage;
   }
 
   body(): JsonObject {
@@ -73,11 +85,3 @@ function grow(growing: Growing, delta: JsonObject): void {
 
 const whole = ({ block, input }: Growing): JsonObject =>
   input.trim() === "" ? block : { ...block, input: inputObject({ input }) };
-
-/** Later numbers replace earlier ones; null does not. */
-function merged(before: unknown, after: unknown): JsonObject | undefined {
-  if (!isObject(after)) return undefined;
-  const usage: JsonObject = isObject(before) ? { ...before } : {};
-  for (const [key, value] of Object.entries(after)) if (value != null || !(key in usage)) usage[key] = value;
-  return usage;
-}

@@ -145,10 +145,10 @@ export class StreamReader extends EventReader {
 
   /** `message_delta` repeats and corrects the usage of `message_start`. */
   private addUsage(eventUsage: unknown, extras: JsonObject) {
-    const usage = { ...this.usage };
+    this.usage ??= {};
+    const { usage } = this;
     if (isObject(eventUsage))
-      for (const key of Object.keys(eventUsage)) if (eventUsage[key] != null) usage[key] = eventUsage[key];
-    this.usage = usage;
+      for (const key of Object.keys(eventUsage)) if (eventUsage[key] != null) setField(usage, key, eventUsage[key]);
     const numbers = decodeUsage(usage, extras);
     if (Object.keys(numbers).length > 0) this.writer.usage(numbers);
   }

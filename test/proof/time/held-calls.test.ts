@@ -26,6 +26,8 @@ const places: Record<string, (text: string) => unknown> = {
     writtenOf({ code: text, errorType: text, message: text, param: text }, { who: "It" }),
   "the parameter that an error names": (text) => refusedParam({ code: text, message: text, param: text }),
   "a citation of pages": (text) => citationsIn(text, [{ url: "http://x", title: "X" }]),
+  "a citation of a page again and again": (text) =>
+    citationsIn(`${text.slice(0, 298)}http://y `.repeat(3_400), [{ url: "http://y", title: "Y" }]),
   "a limit of sites": (text) => isAllowedPage(text, { allowedDomains: [text], blockedDomains: ["x/*a*b"] }),
   "a pattern of model names": (text) => matchesPattern("*a*-*://*", text),
   "the size of an image": (text) => imageTokens(text),

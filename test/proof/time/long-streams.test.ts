@@ -51,6 +51,15 @@ const streams: [what: string, dialect: Dialect, frames: object[]][] = [
     message({ type: "picture" }, (at) => ({ type: "picture_delta", [`member${at}`]: at })),
   ],
   [
+    "an end that comes again with other numbers",
+    "messages",
+    [
+      { type: "message_start", message: { id: "msg_1", model: "c", usage: { input_tokens: 9 } } },
+      ...many((at) => ({ type: "message_delta", delta: { [`member${at}`]: at }, usage: { [`number${at}`]: at } })),
+      { type: "message_stop" },
+    ],
+  ],
+  [
     "a text with the probabilities of many words",
     "chat",
     [...many((at) => chunk({ content: "a" }, { logprobs: { content: [{ token: "a", logprob: -at }] } })), finished],
