@@ -2,7 +2,7 @@
  * Where requests wait for a limit to end: in the order in which they came, and let out few at a time, so that they do not run
  * into the next limit together. Bounded in number and in the bytes of their bodies.
  */
-import { ProxyError } from "../errors";
+import type { ProxyError } from "../errors";
 
 /** A request that waits. */
 export interface Waiter {
@@ -67,8 +67,6 @@ const defaultLimits: WaitingLimits = { all: 1_000, ofMember: 200, bytes: 256 * 1
 const lookEvery = 250;
 /** Milliseconds between two reports of who still waits here. */
 const keepEvery = 5_000;
-/** Callers that only wait to hear when a limit ends. */
-const maxLooking = 500;
 /** Requests of a line that are let out at a time, at most. */
 const maxWindow = 32;
 
@@ -101,7 +99,6 @@ export class WaitingRoom {
   #bytes = 0;
   #timer: Timer | undefined;
   #keptAt = 0;
-  #looking = 0;
   #stopped: (() => ProxyError) | undefined;
 
   constructor(options: WaitingRoomOptions) {
@@ -150,25 +147,6 @@ export class WaitingRoom {
       throw thrown;
     } finally {
       waiter.signal.removeEventListener("abort", abort);
-    }
-  }
-
-  /**
-   * Looks at a limit until it has ended, without a place in a line.
-   * @returns Milliseconds that are left of it then: 0 if it has ended; undefined if a person must act.
-   * @throws ProxyError `rate_limit` if too many look; the reason of the signal.
-   */
-  async look(untilReady: () => number | undefined, forMs: number, signal: AbortSignal): Promise<number | undefined> {
-    if (this.#looking >= maxLooking) throw tooManyLook();
-    this.#looking += 1;
-    try {
-      for (const deadline = performance.now() + forMs; ; await Bun.sleep(lookEvery)) {
-        signal.throwIfAborted();
-        const left = untilReady();
-        if (!left || this.#stopped || performance.now() >= deadline) return left;
-      }
-    } finally {
-      this.#looking -= 1;
     }
   }
 
@@ -299,10 +277,5 @@ const keptOf = ({ waiter, isOut, cameAt }: Entry): KeptWaiter => ({
   ...{ id: waiter.id, line: waiter.line, waitedMs: performance.now() - cameAt },
   readyInMs: isOut ? 0 : (waiter.untilReady() ?? 0),
 });
-
-const tooManyLook = () =>
-  new ProxyError("rate_limit", `${maxLooking} callers wait already to hear when they are served; try again later.`, {
-    headers: { "retry-after": "10" },
-  });
 
 const untold = "Other servers could not be told which requests wait here.";

@@ -54,14 +54,11 @@ import {
   usageLineQuery,
   usageListSchema,
   usageParams,
-  waitQuery,
-  waitSchema,
 } from "./schemas";
 import { sessionLine } from "./session-line";
 import { frontPage, health, live, metricsResponse, ready, toPages, wantsPage } from "./status";
 import { accountUsage, accountUsageItem, token } from "./usage";
 import { defaultLineFormat, usageLine } from "./usage-line";
-import { waitUntilServed } from "./wait";
 
 /** What a handler of a client path gets. */
 interface ClientContext {
@@ -223,9 +220,6 @@ export const routes: ClientRoute[] = [
   endpoint({ method: "GET", path: "/usage/:accountIndex", access: usage, dialect: "chat", about: "One account, counted from 0, with GitHub's own `quota_snapshots`.",
     params: usageParams, response: usageDetailSchema, errors: ["not_found"],
     handle: ({ app, params }) => accountUsage(app, params.accountIndex) }),
-  endpoint({ method: "GET", path: "/wait", access: usage, dialect: "chat", about: "Answers when a model can be served again, or after `seconds`: a long poll for scripts and `dragoman wait`.",
-    query: waitQuery, response: waitSchema, errors: ["not_found", ...upstreamErrors],
-    handle: ({ app, request, caller, query }) => { caller.connection.keepOpen(); return waitUntilServed(app, request, caller.key, query); } }),
   endpoint({ method: "GET", path: "/token", access: upstreamToken, dialect: "chat", about: "The current upstream token and its expiry (seconds since 1970); `?account=<index>` for another account. A GitHub token that is used directly is never shown: 409.",
     query: tokenQuery, response: tokenSchema, errors: ["not_found", "conflict", ...upstreamErrors],
     handle: ({ app, query }) => token(app, query.account) }),

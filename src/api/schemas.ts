@@ -63,20 +63,6 @@ export const usageLineQuery = lazy(() =>
   }),
 );
 
-export const waitQuery = lazy(() =>
-  z.object({
-    model: z.string().max(500).optional().describe("The model; any that costs quota, if it is missing."),
-    seconds: z.coerce.number().min(0).max(60).default(30).describe("How long to wait at most."),
-  }),
-);
-export const waitSchema = lazy(() =>
-  z.object({
-    model: z.string().nullable(),
-    ready: z.boolean(),
-    ready_at: z.iso.datetime().nullable().describe("When it is ready, as far as is known; null if it is."),
-  }),
-);
-
 export const tokenQuery = lazy(() => z.object({ account: accountIndex().optional() }));
 export const tokenSchema = lazy(() =>
   z.object({

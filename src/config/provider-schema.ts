@@ -23,7 +23,6 @@ export const ownSegments: ReadonlySet<string> = new Set([
   "metrics",
   "assets",
   "v1beta",
-  "wait",
   "oauth",
   "managed",
   ".well-known",

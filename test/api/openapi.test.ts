@@ -134,7 +134,6 @@ const calls: [endpoint: string, status: number, address?: string, body?: object]
   ["GET /token", 200],
   ["GET /token", 400, "/token?account=x"],
   ["GET /token", 404, "/token?account=9"],
-  ["GET /wait", 200, "/wait?seconds=0"],
   // Nobody signs in where there are no members.
   ["GET /.well-known/oauth-authorization-server", 404],
   ["POST /oauth/device_authorization", 404],

@@ -235,21 +235,6 @@ test("a request over its budget is refused at once", async () => {
   expect(sent(proxy)).toEqual(["one"]);
 });
 
-test("GET /wait answers when the model can be served again, or says when after its time", async () => {
-  await using proxy = await startProxy();
-  const ask = async (query: string) => (await fetch(`${proxy.url}/wait?${query}`)).json();
-  expect(await ask("model=gpt-4.1")).toEqual({ model: "gpt-4.1", ready: true, ready_at: null });
-  limitFor(proxy, 60_000);
-  expect(await ask("model=gpt-4.1&seconds=0")).toMatchObject({ ready: false, ready_at: expect.any(String) });
-  const answer = ask("seconds=30");
-  await Bun.sleep(100);
-  free(proxy);
-  expect(await answer).toEqual({ model: null, ready: true, ready_at: null });
-  expect(await fetch(`${proxy.url}/wait?model=no-such-model`)).toMatchObject({ status: 404 });
-  proxy.app.accounts[0]!.setState({ name: "failed", reason: "Revoked." });
-  expect(await (await fetch(`${proxy.url}/wait`)).text()).toContain("Revoked.");
-});
-
 test("a request that was sent before its owner wanted waiting is refused by its limit, and not by an error of ours", async () => {
   await using proxy = await startProxy();
   const arrived = Promise.withResolvers<void>();

@@ -88,7 +88,6 @@ const routes: Record<string, ((text: string) => Call)[]> = {
   "GET /usage/line": [() => ({ path: "/usage/line" })],
   "GET /usage/:accountIndex": [() => ({ path: "/usage/1" })],
   "GET /token": [() => ({ path: "/token" })],
-  "GET /wait": [() => ({ path: `/wait?model=${model}&seconds=0` })],
   "POST /v1/logs": [],
   "POST /v1/metrics": [],
   "POST /v1/traces": [],

@@ -6,7 +6,6 @@ import type { StartOptions } from "../start/start";
 import { UsageError } from "../usage-error";
 import { json, numberFrom, portFrom, signInOptions, signInWith, yes } from "./options";
 
-const longest = numberFrom("--longest", [1, 10_080], "a number of minutes");
 const drain = numberFrom("--drain", [0, 86_400], "a whole number of seconds");
 
 /** The options of `start` that a service may have too. */
@@ -117,18 +116,6 @@ const shown = [
     options: { json: json() },
     brief: "What runs, and what is left",
     run: async (given) => (await import("../status")).status(given),
-  }),
-  command({
-    name: "wait",
-    about: "Wait until a model can be served again, and end with 0",
-    brief: "Until a limit ends",
-    options: {
-      model: text("<id>", "The model; any that costs quota by default"),
-      longest: parsed("<minutes>", "End with 1 after so many minutes", (given) =>
-        given === undefined ? undefined : longest(given),
-      ),
-    },
-    run: async (given) => (await import("../wait")).waitFor(given),
   }),
   command({
     name: "open",
