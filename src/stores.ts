@@ -4,7 +4,6 @@ import type { AccountStore } from "./accounts/account-store";
 import type { AccountSync } from "./accounts/account-sync";
 import type { Affinity } from "./accounts/affinity";
 import type { SignInStore } from "./accounts/sign-in-store";
-import type { SharedLines } from "./accounts/waiting-room";
 import type { Ledger, LedgerOptions } from "./budgets/ledger";
 import type { ConfigStore } from "./config/store";
 import type { ProxyError } from "./errors";
@@ -49,8 +48,6 @@ export interface Stores {
   readonly accounts: AccountStore;
   readonly affinity: Affinity;
   readonly signIns: SignInStore;
-  /** Of waiting requests, on all servers. Missing where this is the only one. */
-  readonly lines?: SharedLines | undefined;
   // These need the clock of the server, or what runs there. Who opened one closes it.
   /** Never throws: what cannot be kept is reported by `warn`. */
   openHistory(options: HistoryOptions): History;

@@ -25,32 +25,9 @@ export interface Waiter {
   signal: AbortSignal;
 }
 
-/** One that still waits; its line is told anew where and until when, since a message may have been lost. */
-interface KeptWaiter extends Pick<Waiter, "id" | "line"> {
-  /** How long its limit lasts. */
-  readyInMs: number;
-  /** How long ago it came. */
-  waitedMs: number;
-}
-
-/** The lines of all servers of a team. */
-export interface SharedLines {
-  join(waiter: KeptWaiter): Promise<void>;
-  /** Its limit has ended, or lasts longer than was thought. */
-  move(id: string, readyInMs: number): Promise<void>;
-  leave(id: string): Promise<void>;
-  /** To be called every few seconds with all that wait here. What a server has not kept for a while is gone with it. */
-  keep(waiters: readonly KeptWaiter[]): Promise<void>;
-  /** The ids of the `count` oldest requests of a line whose limits have ended, on all servers that are alive. */
-  first(line: string, count: number): Promise<ReadonlySet<string>>;
-}
-
 export interface WaitingRoomOptions {
-  /** Missing where this is the only server. */
-  shared?: SharedLines;
   /** Wall clock, ms. */
   now(): number;
-  warn(sentence: string, cause: unknown): void;
   limits?: Partial<WaitingLimits>;
 }
 
@@ -65,8 +42,6 @@ interface WaitingLimits {
 const defaultLimits: WaitingLimits = { all: 1_000, ofMember: 200, bytes: 256 * 1024 * 1024 };
 /** Milliseconds between two looks at the lines. */
 const lookEvery = 250;
-/** Milliseconds between two reports of who still waits here. */
-const keepEvery = 5_000;
 /** Requests of a line that are let out at a time, at most. */
 const maxWindow = 32;
 
@@ -77,8 +52,6 @@ interface Entry {
   isReady: boolean;
   /** When it came, by the monotonic clock, ms. */
   cameAt: number;
-  /** What others are told of it, one after the other. */
-  telling: Promise<void>;
   letOut(): void;
   refuse(error: unknown): void;
 }
@@ -88,7 +61,6 @@ interface Line {
   entries: Entry[];
   /** How many of the oldest may be out: one more with each that was served, one again after the next limit. */
   window: number;
-  isAsking: boolean;
 }
 
 export class WaitingRoom {
@@ -98,7 +70,6 @@ export class WaitingRoom {
   readonly #entries = new Map<string, Entry>();
   #bytes = 0;
   #timer: Timer | undefined;
-  #keptAt = 0;
   #stopped: (() => ProxyError) | undefined;
 
   constructor(options: WaitingRoomOptions) {
@@ -131,7 +102,6 @@ export class WaitingRoom {
       isOut: false,
       isReady: false,
       cameAt: known?.cameAt ?? performance.now() - (this.#options.now() - waiter.since),
-      telling: known?.telling ?? Promise.resolve(),
       letOut: resolve,
       refuse: reject,
     };
@@ -164,7 +134,6 @@ export class WaitingRoom {
       clearInterval(this.#timer);
       this.#timer = undefined;
     }
-    this.#tell(entry, (shared) => shared.leave(id));
     this.#look();
   }
 
@@ -183,13 +152,12 @@ export class WaitingRoom {
 
   #join(entry: Entry): void {
     const { waiter } = entry;
-    const line = this.#lines.get(waiter.line) ?? { entries: [], window: 1, isAsking: false };
+    const line = this.#lines.get(waiter.line) ?? { entries: [], window: 1 };
     this.#lines.set(waiter.line, line);
     // Those that came before it may still have been trying, and join later.
     line.entries.splice(line.entries.findLastIndex(({ cameAt }) => cameAt <= entry.cameAt) + 1, 0, entry);
     this.#entries.set(waiter.id, entry);
     this.#bytes += waiter.bytes;
-    this.#tell(entry, (shared) => shared.join(keptOf(entry)));
   }
 
   /** It keeps its place. */
@@ -198,71 +166,28 @@ export class WaitingRoom {
     line.window = 1;
     line.entries[line.entries.indexOf(before)] = entry;
     this.#entries.set(entry.waiter.id, entry);
-    this.#tell(entry, (shared) => shared.move(entry.waiter.id, entry.waiter.untilReady() ?? 0));
   }
 
   #look(): void {
     const now = this.#options.now();
-    for (const [name, line] of [...this.#lines]) {
-      for (const entry of [...line.entries]) {
+    for (const line of this.#lines.values()) {
+      for (const entry of line.entries) {
         if (entry.isOut) continue;
-        this.#lookAt(entry);
+        // Whoever needs a person's help learns that from the next try.
+        entry.isReady = !entry.waiter.untilReady();
         if (isLate(entry, now)) entry.refuse(entry.waiter.error);
       }
-      void this.#letOut(name, line);
-    }
-    if (performance.now() - this.#keptAt < keepEvery) return;
-    this.#keptAt = performance.now();
-    const { shared, warn } = this.#options;
-    if (!shared) return;
-    const kept = [...this.#entries.values()].map(keptOf);
-    // One that left meanwhile may have been put back.
-    const takeBack = () =>
-      Promise.all(kept.filter(({ id }) => !this.#entries.has(id)).map(({ id }) => shared.leave(id)));
-    void shared
-      .keep(kept)
-      .then(takeBack)
-      .catch((thrown) => warn(untold, thrown));
-  }
-
-  #lookAt(entry: Entry): void {
-    // Whoever needs a person's help learns that from the next try.
-    const ms = entry.waiter.untilReady() ?? 0;
-    if (entry.isReady === (ms === 0)) return;
-    entry.isReady = ms === 0;
-    this.#tell(entry, (shared) => shared.move(entry.waiter.id, ms));
-  }
-
-  /** Lets those out that are among the oldest of all servers. */
-  async #letOut(name: string, line: Line): Promise<void> {
-    const ready = line.entries.filter((entry) => entry.isReady || entry.isOut);
-    if (line.isAsking || ready.every(({ isOut }) => isOut)) return;
-    line.isAsking = true;
-    const first = await this.#first(name, line, ready);
-    line.isAsking = false;
-    for (const entry of ready)
-      if (!entry.isOut && first.has(entry.waiter.id) && this.#entries.get(entry.waiter.id) === entry) {
-        entry.isOut = true;
-        entry.letOut();
-      }
-  }
-
-  async #first(name: string, { window }: Line, ready: Entry[]): Promise<ReadonlySet<string>> {
-    const { shared, warn } = this.#options;
-    const here = () => new Set(ready.slice(0, window).map(({ waiter }) => waiter.id));
-    if (!shared) return here();
-    try {
-      return await shared.first(name, window);
-    } catch (thrown) {
-      // Without the database each server keeps its own order.
-      warn("The order of waiting requests of all servers is not known; this server keeps its own.", thrown);
-      return here();
+      this.#letOut(line);
     }
   }
 
-  #tell(entry: Entry, work: (shared: SharedLines) => Promise<void>): void {
-    const { shared, warn } = this.#options;
-    if (shared) entry.telling = entry.telling.then(() => work(shared)).catch((thrown) => warn(untold, thrown));
+  #letOut({ entries, window }: Line): void {
+    const ready = entries.filter((entry) => entry.isReady || entry.isOut);
+    for (const entry of ready.slice(0, window)) {
+      if (entry.isOut) continue;
+      entry.isOut = true;
+      entry.letOut();
+    }
   }
 }
 
@@ -272,10 +197,3 @@ export class WaitingRoom {
  */
 const isLate = ({ waiter: { since, deadline }, isReady, cameAt }: Entry, now: number): boolean =>
   performance.now() - cameAt >= deadline - since || (now >= deadline && !isReady);
-
-const keptOf = ({ waiter, isOut, cameAt }: Entry): KeptWaiter => ({
-  ...{ id: waiter.id, line: waiter.line, waitedMs: performance.now() - cameAt },
-  readyInMs: isOut ? 0 : (waiter.untilReady() ?? 0),
-});
-
-const untold = "Other servers could not be told which requests wait here.";

@@ -139,7 +139,6 @@ async function removeOld(postgres: Postgres): Promise<void> {
     "DELETE FROM dragoman.device_logins WHERE expires_at < now() - interval '10 minutes'",
     // A revoked key stays for the history of names; its refresh token is of no use.
     "DELETE FROM dragoman.logins USING dragoman.keys WHERE keys.sha256 = logins.key AND revoked_at_ms IS NOT NULL",
-    "DELETE FROM dragoman.waiting WHERE seen_at < now() - interval '1 minute'",
     // They stay as long as the ledger, because settlements of a lost server are known by its row.
     "DELETE FROM dragoman.servers WHERE heartbeat_at < now() - interval '400 days'",
     `DELETE FROM dragoman.notices WHERE sent_at < now() - make_interval(secs => ${rememberSentSeconds})`,

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { version } from "../../package.json";
 import type { AccountStore } from "../accounts/account-store";
 import { openMemorySignIns, type SignInStore } from "../accounts/sign-in-store";
-import type { SharedLines } from "../accounts/waiting-room";
 import type { LedgerOptions } from "../budgets/ledger";
 import type { Environment } from "../config/environment";
 import type { ConfigStore } from "../config/store";
@@ -42,7 +41,6 @@ import { agreeOnKey } from "./seal-key";
 import { postgresSentNotices } from "./sent-notices";
 import { OwnServer } from "./server";
 import { TeamSignIns } from "./sign-ins";
-import { postgresLines } from "./waiting";
 
 /** Milliseconds that a server which starts waits for the database. */
 const startTimeoutMs = 30_000;
@@ -141,7 +139,6 @@ export class PostgresStores implements Stores {
   readonly logins: Logins | undefined;
   readonly signIns: SignInStore;
   readonly affinity: TeamAffinity;
-  readonly lines: SharedLines | undefined;
   readonly accountSync: TeamAccountSync | undefined;
   readonly team: Team;
   readonly #environment: Environment;
@@ -168,7 +165,6 @@ export class PostgresStores implements Stores {
     this.logins = joined?.logins;
     this.signIns = joined?.signIns ?? openMemorySignIns();
     this.affinity = new TeamAffinity(parts.postgres, this.#warn);
-    this.lines = joined && postgresLines(parts.postgres, joined.server.id);
     this.accountSync = joined?.accountSync;
     const sizeOf = (name: "request" | "settlement") => this.#queues?.queue(name).size ?? 0;
     this.team = {

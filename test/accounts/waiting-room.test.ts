@@ -1,6 +1,6 @@
 /** The order in which requests that wait are let out, and how many may wait. */
 import { expect, test } from "bun:test";
-import { type SharedLines, type Waiter, WaitingRoom, type WaitingRoomOptions } from "../../src/accounts/waiting-room";
+import { type Waiter, WaitingRoom, type WaitingRoomOptions } from "../../src/accounts/waiting-room";
 import { ProxyError } from "../../src/errors";
 import { until } from "../support/until";
 
@@ -9,7 +9,7 @@ const limited = new ProxyError("rate_limit", "Limited.");
 /** Requests that wait for one limit, and the order in which they were let out. */
 function start(options: Partial<WaitingRoomOptions> = {}) {
   const state = { ms: 60_000 as number | undefined, now: 0 };
-  const room = new WaitingRoom({ now: () => state.now, warn() {}, ...options });
+  const room = new WaitingRoom({ now: () => state.now, ...options });
   const out: string[] = [];
   const waiterOf = (id: string, more: Partial<Waiter> = {}): Waiter => ({
     ...{ id, line: "a", member: null, bytes: 1, since: state.now, deadline: 1_000, error: limited },
@@ -135,30 +135,4 @@ test("after a stop everybody gets its error, who comes later too", async () => {
   room.stop(() => stopped);
   expect(await waiting).toBe(stopped);
   expect(await wait("b")).toBe(stopped);
-});
-
-test("where lines are shared, those of another server go first if they are older; without the others, each keeps its own order", async () => {
-  let answer: () => Promise<ReadonlySet<string>> = async () => new Set(["elsewhere"]);
-  const told: string[] = [];
-  const shared: SharedLines = {
-    join: async ({ id }) => void told.push(`join ${id}`),
-    move: async (id, ms) => void told.push(`move ${id} ${ms}`),
-    leave: async (id) => void told.push(`leave ${id}`),
-    keep: async () => {},
-    first: () => answer(),
-  };
-  const { state, room, out, wait } = start({ shared });
-  void wait("a");
-  state.ms = 0;
-  await until(() => told.includes("move a 0"), "the others know");
-  await Bun.sleep(300);
-  expect(out).toEqual([]);
-  answer = async () => new Set(["a"]);
-  await shows(out, ["a"]);
-  room.leave("a");
-  await until(() => told.includes("leave a"), "the others know");
-  expect(told).toEqual(["join a", "move a 0", "leave a"]);
-  answer = async () => Promise.reject(new Error("away"));
-  void wait("b");
-  await shows(out, ["a", "b"]);
 });

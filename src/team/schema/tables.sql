@@ -186,15 +186,3 @@ CREATE TABLE dragoman.servers (
   started_at timestamptz NOT NULL DEFAULT now(),
   heartbeat_at timestamptz NOT NULL DEFAULT now()
 );
-
--- The requests that wait for a limit to end, so that the oldest goes first whichever server holds it. A server that was
--- killed no longer writes `seen_at`, and its requests no longer count.
-CREATE UNLOGGED TABLE dragoman.waiting (
-  request_id text PRIMARY KEY,
-  server uuid NOT NULL,
-  line text NOT NULL,
-  joined_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  ready_at timestamptz NOT NULL,
-  seen_at timestamptz NOT NULL DEFAULT now()
-);
-CREATE INDEX waiting_line ON dragoman.waiting (line, joined_at);
