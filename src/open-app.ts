@@ -197,7 +197,7 @@ class RunningApp extends Foundation implements App {
   });
   readonly ownAccounts = this.#ownAccountsOf(null);
   readonly inFlight = new InFlight();
-  readonly waitingRoom = new WaitingRoom({ now: this.now });
+  readonly waitingRoom = new WaitingRoom();
   readonly live = new LiveRequests(this.inFlight, this.stores.team);
   readonly running = this.live.of();
   readonly pageState = this.stores.openPageState(this.now);

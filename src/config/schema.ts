@@ -91,7 +91,7 @@ const defaults = {
   neverOverage: false,
   autoWhenOnly: false,
   whenLimited: "refuse" as "refuse" | "wait",
-  longestWaitMinutes: 60,
+  longestWaitMinutes: 2,
   modelAliases: {},
   fallbacks: {},
   tokenEstimateMultiplier: 1.15,

@@ -151,11 +151,6 @@ export class Exchange {
     this.#isKept = true;
   }
 
-  /** Its prompt is still here. */
-  get canServeAgain(): boolean {
-    return this.#asked !== undefined;
-  }
-
   /** It was sent: what is kept of it from now on is what the call needs to be repeated. */
   sent(): void {
     if (!this.#isKept) this.#asked = undefined;

@@ -15,69 +15,59 @@ import { streamHeaders } from "./respond";
 /** Milliseconds: Node's fetch gives up after five minutes without headers, and a full answer has none before its end. */
 const longestWithoutStream = 240_000;
 
+type Serve = (parts: Scope, exchange: Exchange) => Promise<Response>;
+
+type Limit = Pick<Waiter, "error" | "untilReady">;
+
+/** A request's place in its line, and until when it may wait. */
+type Place = Pick<Waiter, "line" | "since" | "deadline">;
+
 /**
  * The answer of `serve`, which is asked again after each limit that the request may wait for.
  * @throws ProxyError What `serve` threw last; that of a server that stops.
  */
 export async function orWait(parts: Scope, exchange: Exchange, serve: Serve): Promise<Response> {
-  const since = parts.now();
-  const isHeld = canWait(parts);
-  if (isHeld) exchange.keep();
-  const last = isHeld ? parts.waitingRoom.lastOf(lineOf(exchange)) : undefined;
+  if (parts.config.current.whenLimited !== "wait") return serve(parts, exchange);
+  exchange.keep();
+  const place = placeOf(parts, exchange);
   // Requests that wait already go first.
-  if (last) return hold(parts, exchange, holdingFor(exchange, last, since, serve));
+  const last = parts.waitingRoom.lastOf(place.line);
+  if (last) return hold(parts, exchange, place, last, serve);
   try {
     return await serve(parts, exchange);
   } catch (thrown) {
-    const limit = limitOf(parts, exchange, since, thrown);
+    const limit = limitOf(exchange, place, thrown);
     if (!limit) throw thrown;
-    return hold(parts, exchange, holdingFor(exchange, limit, since, serve));
+    return hold(parts, exchange, place, limit, serve);
   }
 }
 
-const lineOf = ({ running, incoming }: Exchange): string => `${running.member ?? ""} ${incoming.model}`;
-
-const canWait = ({ config }: Scope): boolean => config.current.whenLimited === "wait";
-
-type Serve = (parts: Scope, exchange: Exchange) => Promise<Response>;
-
-type Limit = Pick<Waiter, "error" | "untilReady">;
-
-/** The limit that the request waits for; undefined if it may not, or would wait in vain. */
-function limitOf(parts: Scope, exchange: Exchange, since: number, thrown: unknown): Limit | undefined {
-  if (exchange.running.isStopped || exchange.record.hasBegun || !(thrown instanceof ProxyError)) return undefined;
-  // Where waiting was switched on while the request was on its way, it is refused as before.
-  if (!exchange.canServeAgain) return undefined;
-  const { untilReady } = thrown.details;
-  if (!untilReady || !canWait(parts)) return undefined;
-  const ms = untilReady();
-  if (ms === undefined || parts.now() + ms > deadlineOf(parts, exchange, since)) return undefined;
-  return { error: thrown, untilReady };
+function placeOf({ config }: Scope, exchange: Exchange): Place {
+  const { incoming, running } = exchange;
+  const since = performance.now();
+  const longest = config.current.longestWaitMinutes * 60_000;
+  return {
+    line: `${running.member ?? ""} ${incoming.model}`,
+    since,
+    deadline: since + (isKeptAwake(exchange) ? longest : Math.min(longest, longestWithoutStream)),
+  };
 }
 
-function deadlineOf({ config }: Scope, exchange: Exchange, since: number): number {
-  const longest = config.current.longestWaitMinutes * 60_000;
-  return since + (isKeptAwake(exchange) ? longest : Math.min(longest, longestWithoutStream));
+/** The limit that the request waits for; undefined if it may not, or would wait in vain. */
+function limitOf({ running, record }: Exchange, { deadline }: Place, thrown: unknown): Limit | undefined {
+  if (running.isStopped || record.hasBegun || !(thrown instanceof ProxyError)) return undefined;
+  const { untilReady } = thrown.details;
+  const ms = untilReady?.();
+  if (!untilReady || ms === undefined || performance.now() + ms > deadline) return undefined;
+  return { error: thrown, untilReady };
 }
 
 /** Google's packages take nothing before the first event. */
 const isKeptAwake = ({ incoming, dialect }: Exchange): boolean => incoming.stream && dialect !== "gemini";
 
-interface Holding extends Limit {
-  line: string;
-  /** Timestamp, ms: when the request came. */
-  since: number;
-  serve: Serve;
-}
-
-const holdingFor = (exchange: Exchange, { error, untilReady }: Limit, since: number, serve: Serve): Holding => ({
-  ...{ error, untilReady, since, serve },
-  line: lineOf(exchange),
-});
-
 /** The answer when it is there; a stream begins with keep-alives before that. */
-async function hold(parts: Scope, exchange: Exchange, holding: Holding): Promise<Response> {
-  const answer = served(parts, exchange, holding);
+async function hold(parts: Scope, exchange: Exchange, place: Place, limit: Limit, serve: Serve): Promise<Response> {
+  const answer = served(parts, exchange, place, limit, serve);
   if (!isKeptAwake(exchange)) return answer;
   // An error that comes soon has a status of its own.
   if (await isSettledWithin(answer, parts.limits.keepAlive)) return answer;
@@ -85,36 +75,27 @@ async function hold(parts: Scope, exchange: Exchange, holding: Holding): Promise
 }
 
 /** Waits, tries, and waits again as long as that may help. */
-async function served(parts: Scope, exchange: Exchange, first: Holding): Promise<Response> {
-  const { waitingRoom } = parts;
-  const { record, running, incoming } = exchange;
-  const { line, since, serve } = first;
-  const deadline = deadlineOf(parts, exchange, since);
-  let limit: Limit = first;
-  let wasServed = false;
-  try {
-    for (;;) {
-      await running.budget.release();
-      record.beginWait(limit.error.written, parts.now() + (limit.untilReady() ?? 0));
-      await waitingRoom.wait({
-        ...{ id: running.requestId, line, member: running.member, bytes: incoming.bytes.length },
-        ...{ ...limit, since, deadline, signal: running.controller.signal },
-      });
-      record.endWait();
-      if (exchange.key) requireUnexpired(exchange.key, parts.now());
-      try {
-        const answer = await serve(parts, exchange);
-        wasServed = true;
-        return answer;
-      } catch (thrown) {
-        const next = limitOf(parts, exchange, since, thrown);
-        if (!next) throw thrown;
-        limit = next;
-      }
+async function served(parts: Scope, exchange: Exchange, place: Place, first: Limit, serve: Serve): Promise<Response> {
+  const { key, record, running } = exchange;
+  for (let limit = first; ; ) {
+    await running.budget.release();
+    record.beginWait(limit.error.written, parts.now() + (limit.untilReady() ?? 0));
+    const done = await parts.waitingRoom
+      .wait({ ...place, ...limit, signal: running.controller.signal })
+      .finally(() => record.endWait());
+    let wasServed = false;
+    try {
+      if (key) requireUnexpired(key, parts.now());
+      const answer = await serve(parts, exchange);
+      wasServed = true;
+      return answer;
+    } catch (thrown) {
+      const next = limitOf(exchange, place, thrown);
+      if (!next) throw thrown;
+      limit = next;
+    } finally {
+      done(wasServed);
     }
-  } finally {
-    record.endWait();
-    waitingRoom.leave(running.requestId, wasServed);
   }
 }
 

@@ -28,7 +28,7 @@ test("an empty config means these defaults", () => {
     accountAffinity: false,
     autoWhenOnly: false,
     whenLimited: "refuse",
-    longestWaitMinutes: 60,
+    longestWaitMinutes: 2,
     modelAliases: {},
     fallbacks: {},
     freeModelRouting: "round-robin",
@@ -201,6 +201,6 @@ test("two budgets do not share an amount by their name, wherever they stand, and
   refused({ budgets: [{ name: "ci/day", ...rules }], auth: { apiKeys: [key("ci", [rules])] } });
   refused({ auth: { apiKeys: [key("ci", [rules, rules])] } });
   refused({ auth: { apiKeys: [key("ci", [{ name: "x", ...rules }]), key("cd", [{ name: "x ", ...rules }])] } });
-  const { auth } = parseConfig({ auth: { apiKeys: [key("ci ", [rules, { ...rules, per: "week" }])] } });
+  const { auth } = parseConfig({ auth: { apiKeys: [key("ci ", [rules, { ...rules, per: "month" }])] } });
   expect(auth.apiKeys).toMatchObject([{ name: "ci" }]);
 });
