@@ -20,11 +20,6 @@ export const unnoticed: readonly Unnoticed[] = [
   ),
   ...notice(
     "src/budgets/ledger.ts",
-    "Nothing was used in the first millisecond of 1970.",
-    'kind === "session" ? now - sessionListedFor : 0, → kind === "session" ? now - sessionListedFor : 1,',
-  ),
-  ...notice(
-    "src/budgets/ledger.ts",
     chosen,
     "const keptFor = 400 * dayMs; → const keptFor = 401 * dayMs;",
     "export const reservationLifetime = 65 * 60_000; → export const reservationLifetime = 66 * 60_000;",
