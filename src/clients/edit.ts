@@ -1,4 +1,5 @@
 /** A change of a client's settings, as a path and a value, whatever the format. */
+import { ProxyError } from "../errors";
 import { isObject } from "../json";
 
 /** Names of members, and `{ name }` for the item of a list with that name. */
@@ -20,6 +21,13 @@ export class SettingsFault extends Error {
     readonly line?: number,
   ) {
     super(message);
+  }
+}
+
+/** The text cannot be edited without changing other settings. */
+export class NotEditable extends ProxyError {
+  constructor() {
+    super("conflict", "it is written in a way that dragoman cannot edit without touching other settings");
   }
 }
 

@@ -3,7 +3,7 @@
 import { ProxyError } from "../errors";
 import { isObject } from "../json";
 import { editDotenv, parseDotenv } from "./dotenv-text";
-import { type Edit, isNamed, type Path, SettingsFault, settingAt } from "./edit";
+import { type Edit, isNamed, NotEditable, type Path, SettingsFault, settingAt } from "./edit";
 import { editJson, parseJsonc } from "./json-text";
 import { editToml, parseToml } from "./toml-text";
 
@@ -52,8 +52,7 @@ export function readSettings(format: SettingsFormat, text: string): Record<strin
 
 /**
  * The edited text. Everything else keeps its bytes: comments, order, indentation, line endings.
- * @throws SettingsFault if the text cannot be parsed; ProxyError `conflict` if it cannot be edited without changing other
- * settings.
+ * @throws SettingsFault if the text cannot be parsed; NotEditable
  */
 export function editSettings(format: SettingsFormat, text: string, edits: readonly Edit[]): string {
   const before = readSettings(format, text);
@@ -63,11 +62,7 @@ export function editSettings(format: SettingsFormat, text: string, edits: readon
   const [mark, body] = text.startsWith(byteOrderMark) ? [byteOrderMark, text.slice(1)] : ["", text];
   const changed = due.filter(({ path, value }) => !Bun.deepEquals(settingAt(before, path), value));
   const after = mark + edited(format, body, changed, wanted);
-  if (!saysSame(format, after, wanted))
-    throw new ProxyError(
-      "conflict",
-      "it is written in a way that dragoman cannot edit without touching other settings; add the printed settings yourself",
-    );
+  if (!saysSame(format, after, wanted)) throw new NotEditable();
   return after;
 }
 

@@ -58,6 +58,8 @@ function putKey(text: string, path: string[], value: unknown): string {
   const statements = read(text);
   const found = keyOf(statements, path);
   if (found) return withValue(text, found, value);
+  const inline = putInline(text, path, value);
+  if (inline !== undefined) return inline;
   const parent = path.slice(0, -1);
   const isParent = ({ path: own }: { path: string[] }) => isSame(own.slice(0, parent.length), parent);
   if (
@@ -95,13 +97,18 @@ function putInTable(text: string, statements: Statement[], path: string[], value
 const keyOf = (statements: Statement[], path: string[]) =>
   statements.find((statement) => statement.kind === "key" && isSame(statement.path, path));
 
-const withValue = (text: string, { valueStart, valueEnd }: Statement, value: unknown) =>
-  applyEdits(text, [{ start: valueStart, end: valueEnd, text: print(value) }]);
+const withValue = (
+  text: string,
+  { valueStart, valueEnd }: Pick<Statement, "valueStart" | "valueEnd">,
+  value: unknown,
+) => applyEdits(text, [{ start: valueStart, end: valueEnd, text: print(value) }]);
 
 /** Replaces the whole table, including the tables below it. */
 function putTable(text: string, path: string[], value: Record<string, unknown>): string {
-  const inline = keyOf(read(text), path);
-  if (inline) return withValue(text, inline, value);
+  const found = keyOf(read(text), path);
+  if (found) return withValue(text, found, value);
+  const inline = putInline(text, path, value);
+  if (inline !== undefined) return inline;
   const old = tablesIn(text).filter(({ path: own }) => isSame(own.slice(0, path.length), path));
   if (old.length === 0) return withTable(text, path, value);
   const [first, ...others] = old;
@@ -111,6 +118,40 @@ function putTable(text: string, path: string[], value: Record<string, unknown>):
   ];
   return applyEdits(text, changes);
 }
+
+/** The value put into the innermost inline table that the path leads into; undefined if there is none. */
+function putInline(text: string, path: string[], value: unknown): string | undefined {
+  const holder = inlineTables(text).findLast(({ path: own }) => own.length < path.length && leadsInto(path, own));
+  if (!holder) return undefined;
+  const found = holder.entries.find(({ path: own }) => isSame(own, path));
+  if (found) return withValue(text, found, value);
+  // Keys with dots: `dragoman.name = "x"`.
+  const without = takeInline(text, path);
+  if (without !== text) return putInline(without, path, value);
+  const added = `${path.slice(holder.path.length).map(key).join(".")} = ${print(value)}`;
+  const last = holder.entries.at(-1);
+  if (last) return applyEdits(text, [{ start: last.valueEnd, end: last.valueEnd, text: `, ${added}` }]);
+  return applyEdits(text, [{ start: holder.start, end: holder.end, text: `{ ${added} }` }]);
+}
+
+/** Removes what is at a path, or below it, from the inline tables. */
+function takeInline(text: string, path: string[]): string {
+  for (const { path: own, start, end, entries } of inlineTables(text)) {
+    const at = entries.findIndex((entry) => own.length < path.length && leadsInto(entry.path, path));
+    if (at < 0) continue;
+    const [before, next] = [entries[at - 1], entries[at + 1]];
+    const edit = before
+      ? { start: before.valueEnd, end: entries[at]!.valueEnd, text: "" }
+      : next
+        ? { start: entries[at]!.start, end: next.start, text: "" }
+        : { start, end, text: "{}" };
+    return takeInline(applyEdits(text, [edit]), path);
+  }
+  return text;
+}
+
+/** Whether a path begins with another one. */
+const leadsInto = (path: readonly string[], outer: readonly string[]) => isSame(path.slice(0, outer.length), outer);
 
 /** The text with a further table at its end. */
 const withTable = (text: string, path: string[], value: Record<string, unknown>): string =>
@@ -127,10 +168,11 @@ function takeOut(text: string, path: string[]): string {
   const tables = tablesIn(text).filter(isBelow);
   const keys = read(text).filter((statement) => statement.kind === "key" && isBelow(statement));
   const apart = keys.filter(({ start }) => !tables.some((table) => table.start <= start && start < table.end));
-  return applyEdits(text, [
+  const rest = applyEdits(text, [
     ...tables.map(({ start, end }) => ({ start: withBlankLine(text, start), end, text: "" })),
     ...apart.map(({ start, end }) => ({ start, end, text: "" })),
   ]);
+  return takeInline(rest, path);
 }
 
 /** The start of the blank line before a table. */
@@ -180,6 +222,35 @@ function read(text: string): Statement[] {
     const header = statement(text, "table", path, [node.range[0], node.key.range[1]]);
     return [header, ...node.body.map((inner) => keyStatement(text, path, inner))];
   });
+}
+
+interface InlineTable {
+  /** From the root. */
+  path: string[];
+  /** From its opening brace to the position after its closing one. */
+  start: number;
+  end: number;
+  entries: Pick<Statement, "path" | "start" | "valueStart" | "valueEnd">[];
+}
+
+/** The inline tables `{ … }`, each before those in it. Those in lists have no path. */
+const inlineTables = (text: string): InlineTable[] =>
+  programOf(text).body[0].body.flatMap((node) => {
+    if (node.type === "TOMLKeyValue") return inlineIn([], node);
+    return node.kind === "array" ? [] : node.body.flatMap((inner) => inlineIn(namesOf(node.key), inner));
+  });
+
+function inlineIn(above: string[], node: AST.TOMLKeyValue): InlineTable[] {
+  if (node.value.type !== "TOMLInlineTable") return [];
+  const path = [...above, ...namesOf(node.key)];
+  const entries = node.value.body.map((entry) => ({
+    path: [...path, ...namesOf(entry.key)],
+    start: entry.range[0],
+    valueStart: entry.value.range[0],
+    valueEnd: entry.value.range[1],
+  }));
+  const [start, end] = node.value.range;
+  return [{ path, start, end, entries }, ...node.value.body.flatMap((entry) => inlineIn(path, entry))];
 }
 
 const keyStatement = (text: string, table: string[], { key, value }: AST.TOMLKeyValue) =>

@@ -319,6 +319,29 @@ describe("what is refused", () => {
     expect(own.backups(id)).toEqual([]);
   });
 
+  test("a file that cannot be edited without touching theirs, and what to add by hand is printed", async () => {
+    using own = person();
+    const given = 'model_providers.dragoman.name = "by hand"\n';
+    const path = own.settle("codex", given);
+    const { code, stdout, stderr } = await own.connect("codex", "--write");
+    expect([code, text(path), own.backups("codex")]).toEqual([1, given, []]);
+    expect(stderr).toContain("Add yourself what `dragoman connect codex` prints.");
+    expect(stdout).toContain("[model_providers.dragoman]\n");
+    expect(stdout).toBe((await own.connect("codex")).stdout);
+  });
+
+  test("not an inline table: ours is added to it, and taken away again", async () => {
+    using own = person();
+    const given = 'features = { multi_agent = true } # mine\nmodel_providers = { other = { name = "x" } }\n';
+    const path = own.settle("codex", given);
+    expect((await own.connect("codex", "--write")).code).toBe(0);
+    expect(own.status("codex")).toBe("here");
+    expect(text(path)).toContain("features = { multi_agent = true, api_key_model_discovery = true } # mine\n");
+    writeFileSync(path, `${text(path)}\n[tui]\na = 1\n`);
+    expect((await own.connect("codex", "--undo")).code).toBe(0);
+    expect(text(path)).toBe(`${given}\n[tui]\na = 1\n`);
+  });
+
   test("a read-only file, which is then unchanged", async () => {
     using own = person();
     const path = own.settle("pi", settings.pi!, 0o444);

@@ -1,7 +1,7 @@
 /** A person's settings keep everything of theirs when ours are put in: bytes, comments, order, line endings. */
 
 import { describe, expect, test } from "bun:test";
-import { SettingsFault } from "../../src/clients/edit";
+import { NotEditable, SettingsFault } from "../../src/clients/edit";
 import { editSettings, readSettings } from "../../src/clients/formats";
 import { clientOf } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
@@ -264,6 +264,9 @@ describe("TOML", () => {
     fc
       .tuple(comment, behind, fc.boolean())
       .map(([above, after, there]) => (there ? `${above}${name} = ${it}${after}\n` : ""));
+  const inline = fc
+    .constantFrom("{ a = true, b = { c = 1 } }", "{}", "{ api_key_model_discovery.x = 1, a = 2 }")
+    .chain((it) => own("features", it));
   const table = (header: string) =>
     fc
       .tuple(comment, key("k"), key('"q.r"'), behind)
@@ -271,7 +274,7 @@ describe("TOML", () => {
   const text = fc
     .tuple(
       fc
-        .tuple(key("a"), own("model", '"old"'), key("b.c"), own("model_provider", '"openai"'))
+        .tuple(key("a"), own("model", '"old"'), key("b.c"), own("model_provider", '"openai"'), inline)
         .map((all) => all.join("")),
       fc
         .subarray(["[t]", "[[l]]", "[model_providers.other]", "[model_providers.dragoman]", "[ z . 'y' ]"])
@@ -310,6 +313,19 @@ describe("TOML", () => {
     ["no feature yet", "[features]\n# remark 1\n[tui]\nb = 1\n"],
     ["a feature with settings", "[features.other]\na = true # remark 1\n"],
     ["features by their whole names", "features.a = true # remark 1\n[tui]\nb = 1\n"],
+    ["features in an inline table", "# remark 1\nfeatures = { multi_agent = true } # remark 2\n[tui]\nb = 1\n"],
+    ["features in an empty inline table", "features = {}\r\nb = 1\r\n"],
+    ["the feature in an inline table", 'features = { api_key_model_discovery = false, "a.b" = [1, 2] }\n'],
+    [
+      "providers in an inline table",
+      'model_providers = { other = { name = "x", http_headers = { a = "b" } } } # remark 1\n',
+    ],
+    [
+      "a dragoman in an inline table",
+      'model_providers = { dragoman.name = "y", other = { name = "x" }, dragoman.env_key = "Z" }\n',
+    ],
+    ["an inline table in lines", "features = {\n  a = true, # remark 1\n  b = false, # remark 2\n}\n"],
+    ["an inline table in a table", "[features]\nother = { a = true } # remark 1\n"],
     ["the feature, turned off", "[features]\napi_key_model_discovery = false # remark 1\na = true\n"],
   ])("a TOML file keeps what a person wrote: %s", (_, text) => check("toml", text));
 
@@ -350,7 +366,7 @@ describe("TOML", () => {
   });
 
   test("what cannot be changed alone is refused", () => {
-    expect(() => put("toml", 'model_providers = { a = { name = "x" } }\n')).toThrow(/yourself/);
+    expect(() => put("toml", 'model_providers.dragoman.name = "x"\n')).toThrow(NotEditable);
   });
 
   test.each([

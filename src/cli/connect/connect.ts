@@ -3,7 +3,7 @@ import { type Client, type ClientSetup, type Switch, variablesBeside } from "../
 import { type ClientId, clientIds, clientOf, filesOf, freshFiles } from "../../clients/index";
 import { backupsIn } from "../../clients/settings-file/backup";
 import { unifiedDiff } from "../../clients/settings-file/diff";
-import { writeSettings } from "../../clients/settings-file/write";
+import { isByHand, writeSettings } from "../../clients/settings-file/write";
 import { isShell, type Shell, setVariables, shellNames, shells, usualShell } from "../../clients/shells";
 import { clientStatus } from "../../clients/status";
 import type { Environment } from "../../config/environment";
@@ -147,6 +147,10 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   await orRevoke(choice.created, store, async () => {
     if (kept && choice.key) keepKey(options.environment, options.client, choice.key);
     await write(options, { server, setup, choice });
+  }).catch(async (thrown: unknown) => {
+    if (isByHand(thrown))
+      printSetup(options, settingsFor(await keyToPrint(options.client, server, store, options.key)), server);
+    throw thrown;
   });
   const { environment } = options;
   if (kept)

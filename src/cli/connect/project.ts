@@ -6,7 +6,7 @@ import { editSettings } from "../../clients/formats";
 import { type ClientFile, type ClientId, clientOf } from "../../clients/index";
 import { backupPath, backupsIn, targetOf } from "../../clients/settings-file/backup";
 import { unifiedDiff } from "../../clients/settings-file/diff";
-import { type SettingsFile, writeSettings } from "../../clients/settings-file/write";
+import { isByHand, type SettingsFile, writeSettings } from "../../clients/settings-file/write";
 import type { Environment } from "../../config/environment";
 import { projectHeader } from "../../relay/hints";
 import { mayRemove, print, say, shortened } from "../terminal";
@@ -43,14 +43,18 @@ export async function connectProject(
   const again = `dragoman connect ${id} --project ${JSON.stringify(project)}`;
   const place = { ...placeOf(id, file, environment), undoneBy: `${again} --undo` };
   if (action === "undo") return undo(options, place);
-  if (action === "print")
+  const show = () =>
     print(
       `In ${shortened(path)} (\`${again} --write\` writes this there, \`--undo\` restores the file):`,
       "",
       editSettings(file.format, "", file.edits),
     );
+  if (action === "print") show();
   else {
-    const { before, after } = await writeSettings(place, { edits: file.edits });
+    const { before, after } = await writeSettings(place, { edits: file.edits }).catch((thrown: unknown) => {
+      if (isByHand(thrown)) show();
+      throw thrown;
+    });
     if (before === after) say(`${shortened(path)} already has these settings; nothing was changed.`);
     print(...unifiedDiff(before, after, shortened(path)));
     say(`\`${again} --undo\` ${before === "" ? "removes the file again" : "restores the file as it was before"}.`);

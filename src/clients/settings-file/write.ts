@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { replaceFile } from "../../config/files";
 import { codeOf, ProxyError } from "../../errors";
-import { type Edit, type Path, SettingsFault, settingAt } from "../edit";
+import { type Edit, NotEditable, type Path, SettingsFault, settingAt } from "../edit";
 import { editSettings, readSettings, withEdits } from "../formats";
 import type { ClientFile } from "../index";
 import { type Backup, backupFor, backupPath, inBackups, readBackup, targetOf, writeBackup } from "./backup";
@@ -131,7 +131,7 @@ const editedText = (place: SettingsFile, text: string, edits: readonly Edit[]): 
   asSettings(place, () => editSettings(place.format, text, edits));
 
 /** @throws ProxyError that names the file, if its text cannot be read or edited */
-function asSettings<T>({ path: file, format }: SettingsFile, work: () => T): T {
+function asSettings<T>({ path: file, format, undoneBy }: SettingsFile, work: () => T): T {
   try {
     return work();
   } catch (thrown) {
@@ -143,9 +143,15 @@ function asSettings<T>({ path: file, format }: SettingsFile, work: () => T): T {
       );
     }
     if (!(thrown instanceof ProxyError)) throw thrown;
-    throw new ProxyError(thrown.kind, `${file} was not changed: ${thrown.message}.`, { cause: thrown });
+    const prints = undoneBy.replace(/ --undo$/, "");
+    const todo = thrown instanceof NotEditable ? ` Add yourself what \`${prints}\` prints.` : "";
+    throw new ProxyError(thrown.kind, `${file} was not changed: ${thrown.message}.${todo}`, { cause: thrown });
   }
 }
+
+/** Whether `writeSettings` has thrown this because a person has to add the settings. */
+export const isByHand = (thrown: unknown): boolean =>
+  thrown instanceof ProxyError && thrown.cause instanceof NotEditable;
 
 /** The missing parent folders, the outermost first. */
 function missing(target: string): string[] {
