@@ -1233,7 +1233,7 @@ describe("a stream written", () => {
     const events = streamed([start, ...text("x"), error, ...text("y"), finish("stop")]);
     expect(events.at(-1)).toMatchObject({
       type: "response.failed",
-      response: { status: "failed", error: cutReply, id: responseOf(events.slice(0, 1)).id },
+      response: { status: "failed", error: told, id: responseOf(events.slice(0, 1)).id },
     });
     expect(events.at(-2)?.type).toBe("response.content_part.done");
   });
