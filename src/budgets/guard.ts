@@ -8,6 +8,7 @@ import type { Member, Members } from "../keys/members";
 import { type Budget, type BudgetedMember, binds, budgetsOf, type Subject } from "./budgets";
 import {
   type Amounts,
+  amountIn,
   type BudgetState,
   entriesOfMember,
   entryFor,
@@ -88,7 +89,7 @@ export class BudgetGuard {
   ): Awaitable<Reservation | ProxyError | undefined> {
     if (this.budgets.length === 0) return undefined;
     const result = orUnable(() => this.#ledger().reserve(this.budgets, subject, expected));
-    return whenKnown(result, (known) => this.#granted(known, subject, stop));
+    return whenKnown(result, (known) => this.#granted(known, subject, expected, stop));
   }
 
   /** Replaces a reservation by the real amounts, and learns from them what to expect of the model. */
@@ -232,18 +233,20 @@ export class BudgetGuard {
   #stopAll(entry: LedgerEntry, state: BudgetState): void {
     for (const [{ entries }, { subject, stop }] of this.#running)
       if (entries.some((each) => isSameAmount(each.key, entry.key)))
-        stop(exceededError(state, this.#options.now(), mayKnow(state, subject)));
+        stop(exceededError(state, this.#options.now(), { showsAmounts: mayKnow(state, subject) }));
   }
 
   /** @throws ProxyError `quota`, unless another account may have an amount left. */
   #granted(
     result: ReserveResult,
     subject: Subject,
+    amounts: Amounts,
     stop: ((why: ProxyError) => void) | undefined,
   ): Reservation | ProxyError | undefined {
     if ("exceeded" in result) {
       const { exceeded } = result;
-      const error = exceededError(exceeded, this.#options.now(), mayKnow(exceeded, subject));
+      const about = { showsAmounts: mayKnow(exceeded, subject), expected: amountIn(exceeded.budget, amounts) };
+      const error = exceededError(exceeded, this.#options.now(), about);
       if (exceeded.budget.scope.account === undefined && exceeded.holder?.kind !== "account") throw error;
       return error;
     }

@@ -36,20 +36,30 @@ export function ofHolder(holder: Pick<Holder, "kind" | "name"> | null): string {
 /** Numbers that look like a status: opencode repeats a request whose error has one. */
 const statusLike = /\b(?:429|5\d\d)\b/;
 
-/** @param showsAmounts Whether the client may know what was used: of a member, others must have used nothing of it. */
+interface Exceeded {
+  /** Whether the client may know what was used: of a member, others must have used nothing of it. */
+  showsAmounts: boolean;
+  /** What the request is expected to use, in the budget's unit; missing or null if that is not known. */
+  expected?: number | null;
+}
+
 export function exceededError(
   { budget, holder, used, reserved, resetsAt }: BudgetState,
   now: number,
-  showsAmounts: boolean,
+  { showsAmounts, expected }: Exceeded,
 ): ProxyError {
   const running = reserved > 0 ? ` and ${amountOf(reserved, budget)} reserved by running requests` : "";
   const seconds = Math.max(1, Math.ceil((resetsAt - now) / 1000));
-  const amounts = `: ${significant(used)} of ${amountOf(budget.limit, budget)} used${running}`;
+  const left = budget.limit - used - reserved;
+  const isTooDear = expected != null && left > 0;
+  const amounts = isTooDear
+    ? `: this request needs about ${amountOf(expected, budget)}, ${significant(left)} ${left === 1 ? "is" : "are"} left${running}`
+    : `: ${significant(used)} of ${amountOf(budget.limit, budget)} used${running}`;
   const whose = ofHolder(holder);
   const what = showsAmounts ? (statusLike.test(whose) ? "" : whose) : ", which you share with others,";
   return new ProxyError(
     "quota",
-    `The budget \`${budget.name}\`${what} is used up${!showsAmounts || statusLike.test(amounts) ? "" : amounts}, free again at ${zonedTime(resetsAt, now)}. The owner can raise it on the Budgets page or in the config.`,
+    `The budget \`${budget.name}\`${what} ${isTooDear ? "has too little left" : "is used up"}${!showsAmounts || statusLike.test(amounts) ? "" : amounts}, free again at ${zonedTime(resetsAt, now)}. The owner can raise it on the Budgets page or in the config.`,
     {
       code: "budget_exceeded",
       headers: { ...retryHeaders(seconds), "x-should-retry": "false" },

@@ -51,7 +51,13 @@ describe("at the limit", () => {
       const [row] = proxy.rows();
       expect(row).toMatchObject({ client_model: claude, upstream_model: local, http_status: 200, premium_units: null });
       expect(JSON.parse(row!.fallbacks!)).toMatchObject([
-        { model: claude, status: null, why: expect.stringContaining("The budget `All` is used up") },
+        {
+          model: claude,
+          status: null,
+          why: expect.stringContaining(
+            name === "credits" ? "The budget `All` has too little left" : "The budget `All` is used up",
+          ),
+        },
         { model: "claude-haiku-4.5", status: null },
       ]);
       expect(moved.headers.get("x-dragoman-budget-remaining")).toStartWith("All=");

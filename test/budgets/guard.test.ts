@@ -76,7 +76,9 @@ test("a request is told what is left, after what others have reserved and used",
   await guard.release(await reserved(guard, 4));
   expect(await guard.remaining(subject)).toBe("all=8.5 credits, premium=3 premium");
   const refusal = await refused(guard, 8.6);
-  expect(refusal.message).toContain("1.5 of 10 credits used, free again at ");
+  expect(refusal.message).toContain(
+    "has too little left: this request needs about 8.6 credits, 8.5 are left, free again at ",
+  );
   guard.close();
 });
 

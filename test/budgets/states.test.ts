@@ -281,8 +281,8 @@ test.each<[Budget["per"], string, string, string]>([
 );
 
 describe("what a client reads", () => {
-  const read = (given: Partial<BudgetState> = {}, budget: object = {}, showsAmounts = true) =>
-    exceededError(stateOf(given, budget), now, showsAmounts);
+  const read = (given: Partial<BudgetState> = {}, budget: object = {}, showsAmounts = true, expected?: number | null) =>
+    exceededError(stateOf(given, budget), now, { showsAmounts, expected });
 
   test("is the amount, what is reserved, and when it is free again", () => {
     expect(read({ used: 99, reserved: 1 }).message).toContain(
@@ -290,6 +290,20 @@ describe("what a client reads", () => {
     );
     expect(read({ used: 100 }).message).toContain("100 of 100 requests used, free again at ");
     expect(read({ used: 100 }).message).toEndWith(" The owner can raise it on the Budgets page or in the config.");
+  });
+
+  test("says what the request needs and what is left, where something is", () => {
+    expect(read({ used: 90 }, {}, true, 11.5).message).toStartWith(
+      "The budget `all` has too little left: this request needs about 11.5 requests, 10 are left, free again at ",
+    );
+    expect(read({ used: 90, reserved: 9 }, {}, true, 2).message).toContain(
+      "needs about 2 requests, 1 is left and 9 requests reserved by running requests, free again at ",
+    );
+    expect(read({ used: 100 }, {}, true, 2).message).toContain("is used up: 100 of 100 requests used, free");
+    expect(read({ used: 101 }, {}, true, null).message).toContain("is used up: 101 of 100 requests used, free");
+    expect(read({ used: 90 }, {}, false, 11).message).toStartWith(
+      "The budget `all`, which you share with others, has too little left, free again at ",
+    );
   });
 
   test("has no amount that looks like a status, and none that others share", () => {
