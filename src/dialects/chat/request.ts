@@ -200,7 +200,7 @@ function encodeTurn(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonOb
 
 function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonObject[] {
   const refusals: LongText[] = [];
-  let thoughts: string[] = [];
+  const thoughts: string[] = [];
   const calls: JsonObject[] = [];
   const spoken: Part[] = [];
   let opaque: string | undefined;
@@ -212,7 +212,8 @@ function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): J
     else if (opaque === undefined || part.signature) {
       // A message has one signature, for its own thinking; only the thinking of the last signature is kept.
       if (opaque !== undefined) dropped.add("thinking");
-      thoughts = opaque === undefined ? [...thoughts, part.text] : [part.text];
+      if (opaque !== undefined) thoughts.length = 0;
+      thoughts.push(part.text);
       opaque = part.signature?.value;
     } else dropped.add("thinking");
   }

@@ -5,33 +5,52 @@ interface OpenCall {
   name: string;
   /** The client sent no id. */
   isOurs: boolean;
+  isAnswered: boolean;
 }
 
 /** The ids that are made here depend on the conversation's beginning only, so that an upstream's cache finds it again. */
 export class CallIds {
-  #open: OpenCall[] = [];
+  /** The calls of this turn in their order, by what may find them: all of them, their name, their id. */
+  readonly #queues = new Map<string, { calls: OpenCall[]; next: number }>();
   #made = 0;
 
   /** The id of a call of the model. */
   call(id: string | undefined, name: string): string {
-    const known: OpenCall = { id: id ?? this.#make(), name, isOurs: id === undefined };
-    this.#open.push(known);
-    return known.id;
+    const call: OpenCall = { id: id ?? this.#make(), name, isOurs: id === undefined, isAnswered: false };
+    for (const key of ["any", `name ${name}`, `id ${call.id}`]) this.#add(key, call);
+    if (call.isOurs) for (const key of ["ours", `ours ${name}`]) this.#add(key, call);
+    return call.id;
   }
 
   /** The id of the call that a result answers. */
   answer(id: string | undefined, name: string): string {
     // An id that no call has: some clients give ids to their results only.
-    const candidates = id === undefined ? this.#open : this.#open.filter(({ isOurs }) => isOurs);
-    const found =
-      this.#open.find((call) => call.id === id) ?? candidates.find((call) => call.name === name) ?? candidates[0];
-    this.#open = this.#open.filter((call) => call !== found);
-    return found?.id ?? id ?? this.#make();
+    const keys = id === undefined ? [`name ${name}`, "any"] : [`id ${id}`, `ours ${name}`, "ours"];
+    for (const key of keys) {
+      const call = this.#first(key);
+      if (!call) continue;
+      call.isAnswered = true;
+      return call.id;
+    }
+    return id ?? this.#make();
   }
 
   /** A new turn of the model begins: earlier calls stay unanswered. */
   nextTurn(): void {
-    this.#open = [];
+    this.#queues.clear();
+  }
+
+  #add(key: string, call: OpenCall): void {
+    const queue = this.#queues.get(key);
+    if (queue) queue.calls.push(call);
+    else this.#queues.set(key, { calls: [call], next: 0 });
+  }
+
+  /** The first call of a queue that has no result yet. */
+  #first(key: string): OpenCall | undefined {
+    const queue = this.#queues.get(key);
+    while (queue?.calls[queue.next]?.isAnswered) queue.next++;
+    return queue?.calls[queue.next];
   }
 
   #make(): string {

@@ -9,10 +9,11 @@
  * - no `type` at the root: "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'".
  */
 
-import { isObject, isSameJson } from "../../json";
+import { isObject } from "../../json";
 import type { Changes } from "./changes";
 import type { JsonObject } from "./conversation";
-import { omit, setField, without } from "./json";
+import { without } from "./json";
+import { mergeRootUnion } from "./root-union";
 
 /** Each returns the same object if nothing has to change. */
 const fixups: Record<SchemaFixup, (schema: JsonObject) => JsonObject> = {
@@ -90,73 +91,6 @@ const sameOr = (before: unknown[], after: unknown[]): unknown[] =>
   after.every((item, at) => item === before[at]) ? before : after;
 
 // ── Root ──
-
-const unions = ["allOf", "anyOf", "oneOf"] as const;
-const notAtRoot = new Set<string>([...unions, "enum", "not"]);
-
-/** Merges the properties of all branches. Required are those that every branch requires (for `allOf`: any branch). */
-function mergeRootUnion(schema: JsonObject): JsonObject {
-  if (!Object.keys(schema).some((key) => notAtRoot.has(key))) return schema;
-  const properties: JsonObject = {};
-  const required = new Set<string>();
-  const add = (branch: JsonObject) => {
-    for (const [name, item] of Object.entries(isObject(branch.properties) ? branch.properties : {}))
-      setField(properties, name, either(Object.hasOwn(properties, name) ? properties[name] : undefined, item));
-  };
-  add(schema);
-  for (const name of namesIn(schema.required)) required.add(name);
-  for (const key of unions) {
-    const list: unknown[] = Array.isArray(schema[key]) ? schema[key] : [];
-    const branches = list.map((branch) => resolved(branch, schema, branchDepth)).filter(isInput);
-    for (const branch of branches) add(branch);
-    const demands = branches.map((branch) => new Set(namesIn(branch.required)));
-    for (const name of new Set(demands.flatMap((names) => [...names])))
-      if (key === "allOf" || demands.every((names) => names.has(name))) required.add(name);
-  }
-  const { required: _, ...plain } = omit(schema, notAtRoot) ?? {};
-  return { ...plain, type: "object", properties, ...(required.size > 0 ? { required: [...required] } : {}) };
-}
-
-/** How many levels of nested unions and references are followed. */
-const branchDepth = 8;
-
-/** A branch with its reference followed and its own unions merged. */
-function resolved(branch: unknown, root: JsonObject, depth: number): unknown {
-  if (!isObject(branch) || depth === 0) return branch;
-  if (typeof branch.$ref === "string") return resolved(pointed(root, branch.$ref), root, depth - 1);
-  const nested = Object.fromEntries(
-    unions.flatMap((key) =>
-      Array.isArray(branch[key]) ? [[key, branch[key].map((item) => resolved(item, root, depth - 1))]] : [],
-    ),
-  );
-  return Object.keys(nested).length > 0 ? mergeRootUnion({ ...branch, ...nested }) : branch;
-}
-
-/** The schema that a reference like `#/$defs/Name` points to. */
-function pointed(root: JsonObject, reference: string): unknown {
-  if (!reference.startsWith("#/")) return undefined;
-  let at: unknown = root;
-  for (const step of reference.slice(2).split("/")) {
-    const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
-    at = isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined;
-  }
-  return at;
-}
-
-/** Whether a branch can be a tool's input; `{"type": "null"}` cannot. */
-const isInput = (branch: unknown): branch is JsonObject =>
-  isObject(branch) && (branch.type == null || branch.type === "object" || isObject(branch.properties));
-
-/** The schema of a property that occurs in two branches. */
-function either(one: unknown, other: unknown): unknown {
-  if (one === undefined || isSameJson(one, other)) return other;
-  const isOurs = isObject(one) && Array.isArray(one.anyOf) && Object.keys(one).length === 1;
-  const alternatives: unknown[] = isOurs && Array.isArray(one.anyOf) ? one.anyOf : [one];
-  return alternatives.some((item) => isSameJson(item, other)) ? one : { anyOf: [...alternatives, other] };
-}
-
-const namesIn = (required: unknown): string[] =>
-  Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
 
 /** A tool's input is always an object, even if its schema does not say so. */
 function withRootType(schema: JsonObject): JsonObject {

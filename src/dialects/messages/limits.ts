@@ -135,10 +135,12 @@ function toolChoiceWithThinking(body: JsonObject): JsonObject | undefined {
 export function thinkingInToolLoop(body: JsonObject): JsonObject | undefined {
   if (!isObject(body.thinking) || body.thinking.type !== "enabled") return undefined;
   const messages = objectsIn(body.messages);
-  const isAnswer = (index: number): boolean =>
-    messages[index]?.role === "user" &&
-    (blocksOf(messages[index].content).some((block) => block.type === "tool_result") || isAnswer(index - 1));
-  const start = messages.findLastIndex((message, index) => message.role === "user" && !isAnswer(index)) + 1;
+  let start = 0;
+  let isAnswer = false;
+  for (const [index, { role, content }] of messages.entries()) {
+    isAnswer = role === "user" && (isAnswer || blocksOf(content).some((block) => block.type === "tool_result"));
+    if (role === "user" && !isAnswer) start = index + 1;
+  }
   const begins = (index: number) => messages[index]?.role === "assistant" && messages[index - 1]?.role !== "assistant";
   const turn = messages.slice(start).filter((_, index) => begins(start + index));
   const begunByThinking = turn.some(({ content }) => isThinking(blocksOf(content)[0] ?? {}));

@@ -52,6 +52,7 @@ export const longestId = 64;
  */
 export function repeatedCallIds(input: unknown[]): unknown[] {
   const taken = new Set<unknown>();
+  const counts = new Map<string, number>();
   /** The new ids of the calls that wait for a result, by the id that the client wrote. */
   const waiting = new Map<string, string[]>();
   let isGroup = false;
@@ -64,9 +65,11 @@ export function repeatedCallIds(input: unknown[]): unknown[] {
     if (!isObject(item) || typeof item.call_id !== "string") return item;
     const { call_id } = item;
     if (isOne) {
-      const id = freeId(call_id, taken);
+      const id = freeId(call_id, taken, counts);
       taken.add(id);
-      waiting.set(call_id, [...(waiting.get(call_id) ?? []), id]);
+      const ids = waiting.get(call_id);
+      if (ids) ids.push(id);
+      else waiting.set(call_id, [id]);
       return renamed(item, id);
     }
     if (!typeOf(item).endsWith("_output")) return item;
@@ -74,10 +77,17 @@ export function repeatedCallIds(input: unknown[]): unknown[] {
   });
 }
 
-function freeId(id: string, taken: ReadonlySet<unknown>): string {
-  for (let count = 1; ; count++) {
-    const end = count === 1 ? "" : `_${count}`;
-    const candidate = end === "" ? id : id.slice(0, longestId - end.length) + end;
+/** Of ids that begin alike the numbers go on, so that each is found at once. */
+const stemLength = longestId - 8;
+
+/** @param counts How many ids were given out by the beginning of the wanted ones. */
+function freeId(id: string, taken: ReadonlySet<unknown>, counts: Map<string, number>): string {
+  if (!taken.has(id)) return id;
+  const stem = id.slice(0, stemLength);
+  for (let count = (counts.get(stem) ?? 1) + 1; ; count++) {
+    counts.set(stem, count);
+    const end = `_${count}`;
+    const candidate = id.slice(0, longestId - end.length) + end;
     if (!taken.has(candidate)) return candidate;
   }
 }

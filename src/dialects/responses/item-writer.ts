@@ -62,7 +62,8 @@ export function textPart(shown: ShownItem, refusal: boolean, wire: Wire): OpenIt
       wire.send(`${events}.annotation.added`, { ...at, annotation_index, annotation });
     wire.send(`${events}.done`, { ...at, ...(refusal ? { refusal: text } : { text }), ...more });
     const done = part(text, annotations);
-    item.content = [...content, done];
+    content.push(done);
+    item.content = content;
     wire.send("response.content_part.done", { ...at, part: done });
   });
 }

@@ -64,7 +64,7 @@ export const isWarmUp = (body: JsonObject): boolean => body.generate === false;
 export function decodeRequest(body: unknown): Conversation {
   const request = new Fields(asResponsesRequest(objectAt(body, "body")));
   refuseStored(request.object);
-  const scope: ToolNames = { tools: [], taken: new Set(), names: new Map(), wireTools: new Map() };
+  const scope: ToolNames = { tools: [], taken: new Map(), names: new Map(), wireTools: new Map() };
   const draft: Draft = { turns: [], scope, searches: [], spoke: false, closed: false };
   const instructions = request.optionalText("instructions");
   if (instructions !== undefined)

@@ -1,5 +1,5 @@
 /** Tools in the responses dialect: flat, in namespaces, or in `additional_tools` items of the input. */
-import { isObject, isSameJson } from "../../json";
+import { isObject } from "../../json";
 import type {
   Conversation,
   ForeignTool,
@@ -23,12 +23,12 @@ import { decodeServerTool } from "./server-tools";
 /** The tools that were read so far, and their names. */
 export interface ToolNames {
   tools: Tool[];
-  /** The names in use in the hub. */
-  taken: Set<string>;
+  /** The names in use in the hub, and how often each was wanted. */
+  taken: Map<string, number>;
   /** Hub names by namespace and local name. */
   names: Map<string, string>;
-  /** The tools' JSON, by namespace and local name. */
-  wireTools: Map<string, JsonObject[]>;
+  /** By namespace and local name: the tool, or the JSON of all of them where the name occurs again. */
+  wireTools: Map<string, JsonObject | Set<string>>;
 }
 
 /** Where a tool stands. */
@@ -50,9 +50,17 @@ export function decodeTools(list: unknown[], path: string, scope: ToolNames, pla
 
 /** Whether an identical tool was read before, as `additional_tools` items may repeat one. */
 function isRepeat(tool: JsonObject, key: string, scope: ToolNames): boolean {
-  const earlier = scope.wireTools.get(key) ?? [];
-  scope.wireTools.set(key, [...earlier, tool]);
-  return earlier.some((other) => isSameJson(other, tool));
+  const earlier = scope.wireTools.get(key);
+  if (!earlier) {
+    scope.wireTools.set(key, tool);
+    return false;
+  }
+  const known = earlier instanceof Set ? earlier : new Set([JSON.stringify(earlier)]);
+  scope.wireTools.set(key, known);
+  const json = JSON.stringify(tool);
+  if (known.has(json)) return true;
+  known.add(json);
+  return false;
 }
 
 function decodeTool(tool: Fields, scope: ToolNames, place: Place): Tool {
@@ -96,8 +104,10 @@ function decodeClientSearch(tool: Fields, scope: ToolNames): FunctionTool {
 function takeName(local: string, namespace: unknown, scope: ToolNames, isRepeated: boolean): string {
   const wanted = flatName(local, namespace);
   let name = wanted;
-  for (let count = 2; scope.taken.has(name); count++) name = `${wanted}_${count}`;
-  scope.taken.add(name);
+  let count = scope.taken.get(wanted) ?? 0;
+  while (scope.taken.has(name)) name = `${wanted}_${++count + 1}`;
+  scope.taken.set(name, 0);
+  if (name !== wanted) scope.taken.set(wanted, count);
   if (!isRepeated) scope.names.set(nameKey(local, namespace), name);
   return name;
 }

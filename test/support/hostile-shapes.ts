@@ -1,0 +1,260 @@
+/**
+ * Requests and replies of any size that repeat what a client or an upstream may repeat. They are made of the fixtures: each
+ * list of each one is filled with copies of its items, each frame of each stream comes again and again, so a new fixture
+ * brings its own shapes. {@link schemas} adds those that only references make.
+ */
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { type ClientDialect, clientDialects, type JsonObject } from "../../src/dialects/hub/conversation";
+import { isObject } from "../../src/json";
+import { readSse, type SseFrame } from "../../src/net/stream/sse";
+import { run } from "../../src/net/stream/stream";
+import { bytesAt, fixtures, jsonAt } from "./streams";
+
+/** A shape, and how it is made in about so many bytes. */
+interface Shape<T> {
+  name: string;
+  dialect: ClientDialect;
+  make(bytes: number): T;
+}
+
+/** The requests, or replies, of all fixtures in a dialect. */
+function samples(kind: "request" | "reply", dialect: ClientDialect): [folder: string, sample: JsonObject][] {
+  return readdirSync(fixtures).flatMap((folder) =>
+    [`${dialect}.${kind}.json`, ...(folder.startsWith(`${dialect}-`) ? [`${kind}.json`] : [])]
+      .filter((file) => existsSync(join(fixtures, folder, file)))
+      .map((file): [string, JsonObject] => [folder, jsonAt(folder, file)]),
+  );
+}
+
+type Path = (string | number)[];
+
+/** The places of all lists in a JSON. */
+function listsIn(value: unknown, path: Path = []): Path[] {
+  if (Array.isArray(value)) return [path, ...value.flatMap((item, at) => listsIn(item, [...path, at]))];
+  return isObject(value) ? Object.entries(value).flatMap(([key, item]) => listsIn(item, [...path, key])) : [];
+}
+
+/** A copy of the JSON with another list in this place. */
+function withList(value: unknown, [step, ...rest]: Path, change: (list: unknown[]) => unknown[]): unknown {
+  if (step === undefined) return change(value as unknown[]);
+  if (Array.isArray(value)) return value.map((item, at) => (at === step ? withList(item, rest, change) : item));
+  return { ...(value as JsonObject), [step]: withList((value as JsonObject)[step], rest, change) };
+}
+
+/** A copy of an item in which the texts of these members have a number. */
+function numbered(item: unknown, turn: number, members: RegExp): unknown {
+  if (Array.isArray(item)) return item.map((each) => numbered(each, turn, members));
+  if (!isObject(item)) return item;
+  return Object.fromEntries(
+    Object.entries(item).map(([key, value]) => [
+      key,
+      typeof value === "string" && members.test(key) ? `${value}${turn}` : numbered(value, turn, members),
+    ]),
+  );
+}
+
+/** How the copies of a list's items differ. */
+const copies: Record<string, (list: unknown[], turn: number) => unknown[]> = {
+  "the same": (list) => list,
+  "with ids and words of their own": (list, turn) =>
+    list.map((item) => numbered(item, turn, /(?:^|_)id$|^name$|^text$|^description$/)),
+};
+
+/** Each list of a JSON filled with copies of what stands in it. */
+function repeated(dialect: ClientDialect, kind: "request" | "reply"): Shape<JsonObject>[] {
+  const seen = new Set<string>();
+  return samples(kind, dialect).flatMap(([folder, sample]) =>
+    listsIn(sample).flatMap((path) => {
+      let filling: unknown[] = [];
+      withList(sample, path, (list) => {
+        filling = list;
+        return list;
+      });
+      if (filling.length === 0) return [];
+      const place = path.map((step) => (typeof step === "number" ? "*" : step)).join(".");
+      const kinds = [...new Set(filling.map((item) => (isObject(item) ? `${item.type ?? item.role ?? ""}` : "")))];
+      const key = `${place} ${kinds.join()}`;
+      if (seen.has(key)) return [];
+      seen.add(key);
+      return Object.entries(copies).map(([how, copy]) => ({
+        name: `${dialect} ${kind}, ${folder}: ${place} (${kinds.join(", ")}), ${how}`,
+        dialect,
+        make: (bytes: number) => {
+          const count = Math.max(1, Math.floor(bytes / JSON.stringify(filling).length));
+          const items = Array.from({ length: count }, (_, turn) => copy(filling, turn)).flat();
+          return withList(sample, path, (list) => [...list, ...items]) as JsonObject;
+        },
+      }));
+    }),
+  );
+}
+
+const tool: Record<ClientDialect, (parameters: JsonObject) => JsonObject> = {
+  chat: (parameters) => ({ tools: [{ type: "function", function: { name: "look", parameters } }] }),
+  responses: (parameters) => ({ tools: [{ type: "function", name: "look", parameters }] }),
+  messages: (input_schema) => ({ max_tokens: 100, tools: [{ name: "look", input_schema }] }),
+  gemini: (parametersJsonSchema) => ({ tools: [{ functionDeclarations: [{ name: "look", parametersJsonSchema }] }] }),
+};
+
+const ask: Record<ClientDialect, JsonObject> = {
+  chat: { messages: [{ role: "user", content: "Hello" }] },
+  responses: { input: "Hello" },
+  messages: { messages: [{ role: "user", content: "Hello" }] },
+  gemini: { contents: [{ role: "user", parts: [{ text: "Hello" }] }] },
+};
+
+const many = <T>(count: number, item: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => item(at));
+const named = <T>(count: number, item: (at: number) => T) =>
+  Object.fromEntries(many(count, (at) => [`A${at}`, item(at)]));
+const toA = (at: number | string = "") => ({ $ref: `#/$defs/A${at}` });
+
+/** Schemas of a tool that refer to themselves and to each other, by the number of their parts. */
+const schemas: Record<string, (n: number) => JsonObject> = {
+  "references of a definition to itself": (n) => ({ anyOf: [toA()], $defs: { A: { anyOf: many(n, () => toA()) } } }),
+  "references of definitions to all definitions": (n) => {
+    const side = Math.ceil(Math.sqrt(n));
+    const properties = (at: number) => ({ [`p${at}`]: { const: at } });
+    return {
+      anyOf: [toA(0)],
+      $defs: named(side, (at) => ({ properties: properties(at), required: ["x"], oneOf: many(side, (to) => toA(to)) })),
+    };
+  },
+  "references in a chain": (n) => ({ anyOf: [toA(0)], $defs: named(n, (at) => ({ anyOf: [toA(at + 1)] })) }),
+  "references that demand all": (n) => {
+    const side = Math.ceil(Math.sqrt(n));
+    const required = (at: number) => many(side, (name) => `n${at}_${name}`);
+    return {
+      allOf: [toA(0)],
+      $defs: named(side, (at) => ({ required: required(at), allOf: many(side, (to) => toA(to)) })),
+    };
+  },
+  "branches with one property": (n) => ({
+    anyOf: many(n, (at) => ({ type: "object", properties: { p: { const: at } } })),
+  }),
+  "branches with the same property": (n) => ({ oneOf: many(n, () => ({ properties: { p: { type: "string" } } })) }),
+  "branches that are nested": (n) =>
+    many(Math.min(n, 400), () => 0).reduce<JsonObject>((schema) => ({ anyOf: [schema, { required: ["a"] }] }), {}),
+  "demands that differ": (n) => ({ anyOf: many(n, (at) => ({ required: [`a${at}`, `a${at + 1}`] })) }),
+  "alternatives of a property": (n) => ({
+    anyOf: [{ properties: { p: { anyOf: many(n, (at) => ({ const: at })) } } }, {}],
+  }),
+  "empty properties": (n) => ({ type: "object", properties: named(n, () => ({})) }),
+  patterns: (n) => ({ type: "object", properties: named(n, () => ({ pattern: "\\p{L}(?!a)" })) }),
+  "lists of types": (n) => ({
+    type: "object",
+    properties: named(n, () => ({ type: ["string", "null"], enum: [1, null] })),
+  }),
+};
+
+/** Bytes of one part, roughly. */
+const partBytes = 30;
+
+const withSchemas = (dialect: ClientDialect): Shape<JsonObject>[] =>
+  Object.entries(schemas).map(([name, schema]) => ({
+    name: `${dialect} request: a tool with ${name}`,
+    dialect,
+    make: (bytes) => ({ ...ask[dialect], ...tool[dialect](schema(Math.floor(bytes / partBytes))) }),
+  }));
+
+const withMembers = (dialect: ClientDialect): Shape<JsonObject>[] => [
+  {
+    name: `${dialect} request: members that nobody knows`,
+    dialect,
+    make: (bytes) => ({ ...ask[dialect], ...named(Math.floor(bytes / partBytes), () => ({ type: "x" })) }),
+  },
+];
+
+/** Shapes of a dialect that no fixture repeats. */
+const ofDialect: Partial<Record<ClientDialect, Record<string, (n: number) => JsonObject>>> = {
+  responses: {
+    "calls of one id, and then their results": (n) => ({
+      input: [
+        ...many(n / 4, () => ({ type: "function_call", call_id: "a", name: "f", arguments: "{}" })),
+        ...many(n / 4, () => ({ type: "function_call_output", call_id: "a", output: "" })),
+      ],
+    }),
+    "calls whose ids begin alike, each twice": (n) => ({
+      input: many(n / 4, (at) => at >> 1).map((at) => ({
+        type: "function_call",
+        call_id: "a".repeat(58) + String(at).padStart(6, "0"),
+        name: "f",
+        arguments: "{}",
+      })),
+    }),
+    "tools of one name": (n) => ({
+      input: "Hello",
+      tools: many(n / 3, (at) => ({ type: "function", name: "f", description: String(at), parameters: {} })),
+    }),
+  },
+  messages: {
+    "words of a person in a row after a result": (n) => ({
+      max_tokens: 9000,
+      thinking: { type: "enabled", budget_tokens: 2000 },
+      messages: [
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "a", content: "" }] },
+        ...many(n, () => ({ role: "user", content: "hi" })),
+      ],
+    }),
+  },
+  gemini: {
+    "a turn of calls without ids, and their results": (n) => ({
+      contents: [
+        { role: "model", parts: many(n / 2, () => ({ functionCall: { name: "f", args: {} } })) },
+        { role: "user", parts: many(n / 2, () => ({ functionResponse: { name: "f", response: {} } })) },
+      ],
+    }),
+  },
+};
+
+const ofItsOwn = (dialect: ClientDialect): Shape<JsonObject>[] =>
+  Object.entries(ofDialect[dialect] ?? {}).map(([name, body]) => ({
+    name: `${dialect} request: ${name}`,
+    dialect,
+    make: (bytes) => body(Math.floor(bytes / partBytes)),
+  }));
+
+export const hostileRequests: readonly Shape<JsonObject>[] = clientDialects.flatMap((dialect) => [
+  ...withSchemas(dialect),
+  ...withMembers(dialect),
+  ...ofItsOwn(dialect),
+  ...repeated(dialect, "request"),
+]);
+
+export const hostileReplies: readonly Shape<JsonObject>[] = clientDialects.flatMap((dialect) =>
+  repeated(dialect, "reply"),
+);
+
+/** The streams of all fixtures, each frame of a form again and again in its place. */
+export const hostileStreams: readonly Shape<SseFrame[]>[] = clientDialects.flatMap((dialect) => {
+  const seen = new Set<string>();
+  return readdirSync(fixtures).flatMap((folder) =>
+    [`${dialect}.stream.txt`, ...(folder.startsWith(`${dialect}-`) ? ["stream.txt"] : [])]
+      .filter((file) => existsSync(join(fixtures, folder, file)))
+      .flatMap((file) => {
+        const frames = run(readSse, [bytesAt(folder, file)]);
+        return frames.flatMap((frame, at): Shape<SseFrame[]>[] => {
+          const form = `${frame.event ?? ""} ${frame.data?.replace(/"[^"\\]*"(?!:)|[\d.]+/g, "_")}`;
+          if (seen.has(form) || !frame.data) return [];
+          seen.add(form);
+          const size = frame.data.length + 10;
+          const make = (bytes: number, copy: (turn: number) => SseFrame) => [
+            ...frames.slice(0, at),
+            ...many(Math.floor(bytes / size), copy),
+            ...frames.slice(at),
+          ];
+          const withNumber = (turn: number): SseFrame => ({
+            event: frame.event,
+            data: frame.data!.replace(/"(id|index|output_index|item_id)":(?:"[^"\\]*"|\d+)/g, (_, name) =>
+              name === "id" || name === "item_id" ? `"${name}":"x${turn}"` : `"${name}":${turn}`,
+            ),
+          });
+          const name = `${dialect} stream, ${folder}: frame ${at} again and again`;
+          return [
+            { name, dialect, make: (bytes) => make(bytes, () => ({ ...frame, json: undefined })) },
+            { name: `${name}, numbered`, dialect, make: (bytes) => make(bytes, withNumber) },
+          ];
+        });
+      }),
+  );
+});
