@@ -46,15 +46,6 @@ export const planNames: Record<string, string> = {
   enterprise: "Copilot Enterprise",
 };
 
-/** What requests cost, in both units, which are never added: `4.21 AI credits, 2 premium requests`; undefined if it is not known. */
-export function costInWords(cost: { nano_credits: number | null; premium_units: number | null }): string | undefined {
-  const { nano_credits: nano, premium_units: units } = cost;
-  if (nano === null && units === null) return undefined;
-  const credits = nano ? [`${formatCredits(nano)} AI ${nano === 1e9 ? "credit" : "credits"}`] : [];
-  const premium = units ? [`${formatUnits(units)} premium ${units === 1 ? "request" : "requests"}`] : [];
-  return [...credits, ...premium].join(", ") || "nothing";
-}
-
 /** What a model costs, as it is listed. */
 export interface ListedPrice {
   premium: boolean;
@@ -78,11 +69,11 @@ export function priceInWords({ premium, units = null, tokens = null }: ListedPri
 }
 
 export const formatUnits = (value: number) => significant(value);
+/** A share, rounded: `71.9%` is `72%`, and below ten there is one decimal. Only exactly 1 is `100%`. */
 export const percent = (share: number) => {
   const value = share * 100;
-  // Only exactly 1 is shown as 100%.
-  if (value > 99.9 && value < 100) return "99.9%";
-  return `${value < 10 && value > 0 ? value.toFixed(1) : Math.floor(value)}%`;
+  if (value >= 99.5 && value < 100) return `${Math.min(99.9, Number(value.toFixed(1)))}%`;
+  return `${value > 0 && value < 9.95 ? value.toFixed(1) : Math.round(value)}%`;
 };
 
 /** Three significant digits: 0.0421 · 4.21 · 42.1 · 4,210. */

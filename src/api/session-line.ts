@@ -1,7 +1,7 @@
 /** What a session of a client cost, as one line of text for status bars: `GET /usage/line?session=`. */
 import type { Scope } from "../app";
-import { formatCredits, formatUnits } from "../format";
 import type { Row } from "../history/history";
+import { addedCost, costInBrief } from "../money";
 import { sessionHash } from "../relay/session-id";
 import { lifetimes } from "../upstream/cache-watch";
 
@@ -18,23 +18,14 @@ export async function sessionLine(app: Scope, session: string, left: string, now
   ]);
   const [last] = rows.items;
   if (!last) return "";
-  const sums = prompts.items[0]?.parts ?? [];
-  const sum = (name: "nano_credits" | "premium_units") =>
-    sums.reduce<number | null>((total, part) => (part[name] === null ? total : (total ?? 0) + part[name]), null);
-  const prompt = costOf({ nano_credits: sum("nano_credits"), premium_units: sum("premium_units") });
+  const prompt = costInBrief(addedCost(prompts.items[0]?.parts ?? []));
   const parts = [
     prompt === undefined ? "" : `${prompt} prompt`,
-    `${costOf(totals) ?? "?"} session`,
+    `${costInBrief(totals) ?? "?"} session`,
     left,
     cacheLeft(app, last, now),
   ];
   return parts.filter(Boolean).join(" · ");
-}
-
-/** Credits, or premium requests where nothing is charged in credits. */
-function costOf({ nano_credits, premium_units }: Pick<Row, "nano_credits" | "premium_units">): string | undefined {
-  if (nano_credits !== null) return `${formatCredits(nano_credits)} cr`;
-  return premium_units === null ? undefined : `${formatUnits(premium_units)} pr`;
 }
 
 /**

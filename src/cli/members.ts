@@ -1,8 +1,9 @@
 /** `dragoman member add`, `set`, `withdraw`, `ls` and `rm`: directly in the database, which all servers of the team follow. */
 import type { Environment } from "../config/environment";
-import { ago, costInWords, formatCount, plural, utcDay } from "../format";
+import { ago, formatCount, plural, utcDay } from "../format";
 import { type ChangedLimits, memberFields, memberLimitsSchema } from "../keys/member-fields";
 import { type MemberItem, memberList, memberTrouble } from "../keys/member-list";
+import { costInWords } from "../money";
 import { isLoopbackUrl } from "../net/address";
 import { openPostgresStores, type PostgresStores } from "../team/stores";
 import { table } from "./layout";

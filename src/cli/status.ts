@@ -2,7 +2,8 @@
 import type { z } from "zod";
 import { metaSchema, totalsSchema } from "../admin/api/schemas";
 import type { UsageItem } from "../api/usage";
-import { ago, costInWords, day, formatCount, plural } from "../format";
+import { ago, day, formatCount, plural } from "../format";
+import { costInWords } from "../money";
 import { connectedTools } from "./connect/tools";
 import { quotaBar, remainingInWords, stateOf } from "./format-usage";
 import { table } from "./layout";

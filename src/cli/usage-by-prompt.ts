@@ -2,7 +2,8 @@
 import type { z } from "zod";
 import { promptPageSchema } from "../admin/api/prompts";
 import { toolOf } from "../clients/index";
-import { formatCredits, formatUnits, moment, plural } from "../format";
+import { moment, plural } from "../format";
+import { type Cost, costInWords } from "../money";
 import { tableRows, wrapped } from "./layout";
 import { type ListOptions, listCommand } from "./list-command";
 
@@ -16,12 +17,7 @@ export const usageByPrompt = (options: ListOptions): Promise<number> =>
 
 type Page = z.output<typeof promptPageSchema>;
 
-const cost = (of: { nano_credits: number | null; premium_units: number | null }) =>
-  of.nano_credits === null
-    ? of.premium_units === null
-      ? "unknown"
-      : `${formatUnits(of.premium_units)} premium`
-    : `${formatCredits(of.nano_credits)} credits`;
+const cost = (of: Cost) => costInWords(of) ?? "unknown";
 
 /** As the pages call a client: `Claude Code 2.1.330`. */
 function nameOf(client: string | null): string {

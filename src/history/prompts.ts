@@ -1,4 +1,6 @@
 /** The requests that one prompt of a person caused, added up: see the columns `prompt` and `kind`. */
+
+import type { Cost } from "../money";
 import type { RequestKind } from "./entry";
 import type { Filters } from "./filters";
 import { firstOf, type Paged, pageOf } from "./page";
@@ -7,7 +9,7 @@ import { and, conditionsOf, Parameters, type Source } from "./sql";
 import { type Measure, measureNames, measures } from "./totals";
 
 /** Requests of a prompt that are alike. Sums are those of the known values; null when none is known. */
-export interface PromptPart extends Record<Measure, number | null> {
+export interface PromptPart extends Record<Measure, number | null>, Cost {
   kind: RequestKind | null;
   agent_type: string | null;
   upstream_model: string | null;
@@ -16,7 +18,8 @@ export interface PromptPart extends Record<Measure, number | null> {
   request_count: number;
   /** Calls beyond the first one of a request. */
   retry_count: number;
-  unknown: Record<Measure, number>;
+  /** Requests of which no cost is known, in either unit. */
+  unknown_cost_count: number;
   /** The longest, ms; see the column. */
   cache_idle_ms: number | null;
 }
@@ -115,13 +118,14 @@ async function promptsFrom(
 const partKeys = ["kind", "agent_type", "upstream_model", "cache_miss"] as const;
 const promptNames = ["client_name", "session", "project", "key_name", "member"] as const;
 type PromptName = (typeof promptNames)[number];
-const usedSums = sumColumns.filter(({ name }) =>
-  measureNames.some((measure) => name === `${measure}_sum` || name === `${measure}_count`),
+const usedSums = sumColumns.filter(
+  ({ name }) =>
+    name === "unknown_cost" || measureNames.some((measure) => name === `${measure}_sum` || name === `${measure}_count`),
 );
 
 type PartRow = Pick<PromptPart, (typeof partKeys)[number]> &
   Pick<PromptSums, PromptName | "prompt" | "started_at_ms" | "ended_at_ms"> &
-  Record<`${Measure}_${"sum" | "count"}` | "requests" | "failed" | "retries", number> & {
+  Record<`${Measure}_${"sum" | "count"}` | "requests" | "failed" | "retries" | "unknown_cost", number> & {
     cache_idle_ms: number | null;
   };
 
@@ -170,11 +174,8 @@ function sumsOfPrompt(prompt: string, rows: PartRow[]): PromptSums {
 
 function partOf(row: PartRow): PromptPart {
   const known = {} as Record<Measure, number | null>;
-  const unknown = {} as Record<Measure, number>;
-  for (const measure of measureNames) {
+  for (const measure of measureNames)
     known[measure] = row[`${measure}_count`] === 0 ? null : row[`${measure}_sum`] / measures[measure];
-    unknown[measure] = row.requests - row[`${measure}_count`];
-  }
   const { kind, agent_type, upstream_model, cache_miss, cache_idle_ms } = row;
   return {
     ...{ kind, agent_type, upstream_model, cache_miss, cache_idle_ms },
@@ -182,6 +183,6 @@ function partOf(row: PartRow): PromptPart {
     request_count: row.requests,
     retry_count: row.retries,
     ...known,
-    unknown,
+    unknown_cost_count: row.unknown_cost,
   };
 }

@@ -1,4 +1,5 @@
 /** Totals of many requests. An unknown number is null, and is counted. */
+import { type CacheableTokens, type Cost, cachedShareOf } from "../money";
 import { bucketCount, bucketValue, countMarks } from "./durations";
 
 /** The columns that are added up → how many parts of one are counted, so that sums are whole numbers and exact. */
@@ -19,7 +20,7 @@ export const durations = ["duration_ms", "first_byte_ms"] as const;
 type Duration = (typeof durations)[number];
 
 /** Sums of the known values; null when there are requests and no value is known. */
-export interface Totals extends Record<Measure, number | null> {
+export interface Totals extends Record<Measure, number | null>, Cost {
   request_count: number;
   /** Requests with an `error_type`, including those whose client disconnected. */
   error_count: number;
@@ -27,7 +28,11 @@ export interface Totals extends Record<Measure, number | null> {
   success_rate: number | null;
   /** The number of requests without a known value. */
   unknown: Record<Measure, number>;
-  /** The cached part of the input, 0 … 1, of the requests where both are known; null where there are none. */
+  /** The number of requests of which no cost is known, in either unit. */
+  unknown_cost_count: number;
+  /** Of the requests where both are known. */
+  cacheable: CacheableTokens;
+  /** The cached part of that input, 0 … 1; null where there is none. */
   cached_share: number | null;
   avg_duration_ms: number | null;
   /** The median. Percentiles are at most 5 % off. */
@@ -42,7 +47,7 @@ export interface Totals extends Record<Measure, number | null> {
 }
 
 /** What requests add up to in SQL; the names are columns of the rollup. */
-export type Sums = Record<"requests" | "errors" | "both_cached" | "both_input" | "first_at_ms" | "last_at_ms", number> &
+export type Sums = Record<(typeof counted)[number] | "first_at_ms" | "last_at_ms", number> &
   Record<`${Measure | Duration}_${"count" | "sum"}`, number> &
   Record<`${Duration}_marks`, string | null>;
 
@@ -61,7 +66,8 @@ export class Adder {
   }
 
   totals(): Totals {
-    const [requests, errors, cacheable] = [this.#sum("requests"), this.#sum("errors"), this.#sum("both_input")];
+    const [requests, errors] = [this.#sum("requests"), this.#sum("errors")];
+    const cacheable = { input_tokens: this.#sum("both_input"), cached_tokens: this.#sum("both_cached") };
     const known = {} as Record<Measure, number | null>;
     const unknown = {} as Record<Measure, number>;
     for (const name of measureNames) {
@@ -76,7 +82,9 @@ export class Adder {
       success_rate: requests > 0 ? (requests - errors) / requests : null,
       ...known,
       unknown,
-      cached_share: cacheable > 0 ? this.#sum("both_cached") / cacheable : null,
+      unknown_cost_count: this.#sum("unknown_cost"),
+      cacheable,
+      cached_share: cachedShareOf(cacheable),
       avg_duration_ms: duration.average,
       p50_duration_ms: duration.p50,
       p95_duration_ms: duration.p95,
@@ -106,11 +114,9 @@ export class Adder {
   }
 }
 
+const counted = ["requests", "errors", "unknown_cost", "both_cached", "both_input"] as const;
 const added = [
-  "requests",
-  "errors",
-  "both_cached",
-  "both_input",
+  ...counted,
   ...[...measureNames, ...durations].flatMap((name) => [`${name}_count`, `${name}_sum`] as const),
 ] as const;
 

@@ -94,7 +94,7 @@ describe("the page", () => {
 
   test("the cache page shows the same, and links to the requests", async () => {
     const html = await page();
-    expect(html).toContain("47%");
+    expect(html).toContain("48%");
     expect(html).toContain("The system prompt changed.");
     expect(html).toMatch(/href="\/admin\/requests\?from_ms=\d+&amp;cache_miss=system"/);
     expect(html).toMatch(/href="\/admin\/requests\?from_ms=\d+&amp;session=aaaaaaaaaaaa"/);

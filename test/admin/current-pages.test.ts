@@ -148,6 +148,7 @@ describe("without a script", () => {
       proxy.app.history.add(entry({ started_at_ms: Date.now() - daysAgo * day, nano_credits }));
     spent(1, 3_000_000_000);
     spent(9, 2_000_000_000);
+    spent(13.5, 0);
     proxy.history.flush();
     expect(textOf(await (await fetch(`${proxy.url}/admin`)).text())).toMatch(/The week before 2 now 50% more/);
     await proxy.app.config.change({ retentionDays: 10 });

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { Prompt } from "../../src/admin/api/prompts";
 import type { ShownEntry } from "../../src/admin/api/requests";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
+import { percent } from "../../src/format";
 import { inProcess } from "../support/in-process";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
@@ -123,8 +124,8 @@ test("a sentence names the largest reason", async () => {
   const [, , { why, parts }] = items as [Prompt, Prompt, Prompt];
   const [largest] = parts;
   expect([largest!.kind, largest!.agent_type]).toEqual(["subagent", "Explore"]);
-  const share = (100 * largest!.nano_credits!) / sum(parts.map(({ nano_credits }) => nano_credits));
-  expect(why).toStartWith(`${Math.floor(share)}% in Explore subagents (2 requests)`);
+  const share = largest!.nano_credits! / sum(parts.map(({ nano_credits }) => nano_credits));
+  expect(why).toStartWith(`${percent(share)} in Explore subagents (2 requests)`);
   expect(items[1]!.why).toBe("All of it in the conversation itself.");
 });
 

@@ -37,6 +37,8 @@ function plainTotals(rows: readonly Entry[]): Record<string, unknown> {
     error_count: rows.filter(({ error_type }) => error_type !== null).length,
     ...Object.fromEntries(measureNames.map((name) => [name, sum(name)])),
     unknown: Object.fromEntries(measureNames.map((name) => [name, rows.filter((row) => row[name] === null).length])),
+    unknown_cost_count: rows.filter((row) => row.nano_credits === null && row.premium_units === null).length,
+    cacheable: { input_tokens: input, cached_tokens: cached },
     cached_share: input > 0 ? cached / input : null,
     avg_duration_ms: average("duration_ms"),
     avg_first_byte_ms: average("first_byte_ms"),

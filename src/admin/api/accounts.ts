@@ -4,9 +4,9 @@ import type { Account } from "../../accounts/account";
 import { latestQuota, type QuotaReading, viewAccount } from "../../accounts/account-view";
 import type { Scope } from "../../app";
 import type { Totals } from "../../history/history";
+import { sum, sumKnown } from "../../money";
 import { withTimeLimit } from "../../net/time-limit";
 import type { accountSchema } from "./schemas";
-import { sum, sumKnown } from "./values";
 
 export type AccountItem = z.infer<typeof accountSchema>;
 

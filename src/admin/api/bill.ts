@@ -2,17 +2,21 @@
 import type { Scope } from "../../app";
 import { isoDay } from "../../format";
 import type { Filters } from "../../history/history";
+import { clientClosed } from "../../relay/client-error";
 
 const promptsAtOnce = 200;
 
 /**
  * CSV of the matching requests by day, by this machine's clock: prompts, requests, AI credits, their price in US dollars (GitHub:
  * 0.01 for a credit), premium requests, and requests of unknown cost. A prompt counts on the day on which it began.
+ * @param signal Of the asker: nothing more is read once it is aborted.
+ * @throws ProxyError if it is.
  */
-export async function billOf({ history }: Scope, filters: Filters): Promise<string> {
-  const { groups } = await history.statistics(filters, ["day"]);
+export async function billOf({ history }: Scope, filters: Filters, signal: AbortSignal): Promise<string> {
+  const { groups } = await history.statistics(filters, ["day"], signal);
   const prompts = new Map<string, number>();
   for (let cursor: number | undefined; ; ) {
+    if (signal.aborted) throw clientClosed;
     const page = await history.prompts(filters, promptsAtOnce, cursor);
     for (const { started_at_ms } of page.items) {
       const day = isoDay(started_at_ms);
@@ -23,10 +27,16 @@ export async function billOf({ history }: Scope, filters: Filters): Promise<stri
   }
   const lines = groups
     .toReversed()
-    .map(({ key: { day = "" }, request_count, nano_credits, premium_units, unknown }) => {
+    .map(({ key: { day = "" }, request_count, nano_credits, premium_units, unknown_cost_count }) => {
       const credits = nano_credits === null ? ["", ""] : [nano_credits / 1e9, (nano_credits / 1e11).toFixed(6)];
-      const unknownCount = Math.min(unknown.nano_credits, unknown.premium_units);
-      return [day, prompts.get(day ?? "") ?? 0, request_count, ...credits, premium_units ?? "", unknownCount].join(",");
+      return [
+        day,
+        prompts.get(day ?? "") ?? 0,
+        request_count,
+        ...credits,
+        premium_units ?? "",
+        unknown_cost_count,
+      ].join(",");
     });
   const head = "day,prompts,requests,ai_credits,us_dollars,premium_requests,requests_of_unknown_cost";
   return [head, ...lines, ""].join("\r\n");

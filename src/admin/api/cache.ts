@@ -3,11 +3,12 @@ import { z } from "zod";
 import type { Scope } from "../../app";
 import type { NameColumn } from "../../history/entry";
 import type { Filters, Group } from "../../history/history";
+import { addedCacheable, cachedShareOf, sum, sumKnown } from "../../money";
 import { type CacheMiss, cacheMisses } from "../../upstream/cache-watch";
 import { cacheSaving } from "../../upstream/models/price";
 import type { Price } from "../../upstream/models/price-list";
 import { listRequests } from "./requests";
-import { count, maybe, sum, sumKnown, text, time } from "./values";
+import { count, maybe, text, time } from "./values";
 
 const sums = {
   request_count: count,
@@ -112,9 +113,6 @@ export async function pricesOf({ billedPrices, catalogue }: Scope): Promise<Pric
 /** Only requests whose cached input is known count: errors and embeddings say nothing of it. */
 const isKnown = (group: Group) => group.cached_share !== null;
 
-const knownInput = ({ cached_share, cached_tokens, input_tokens }: Group): number =>
-  cached_share ? Math.round((cached_tokens ?? 0) / cached_share) : (input_tokens ?? 0);
-
 function groupsBy(column: NameColumn, groups: Group[], prices: Prices): CacheGroup[] {
   const byName = Map.groupBy(groups.filter(isKnown), ({ key }) => key[column] ?? null);
   return [...byName]
@@ -124,13 +122,11 @@ function groupsBy(column: NameColumn, groups: Group[], prices: Prices): CacheGro
 
 function sumOf(groups: Group[], prices: Prices): Sums {
   const known = groups.filter(isKnown);
-  const input = sum(known.map(knownInput));
-  const cached = sum(known.map((group) => group.cached_tokens));
+  const cacheable = addedCacheable(known.map((group) => group.cacheable));
   return {
     request_count: sum(known.map((group) => group.request_count - group.unknown.cached_tokens)),
-    input_tokens: input,
-    cached_tokens: cached,
-    cached_share: input === 0 ? null : cached / input,
+    ...cacheable,
+    cached_share: cachedShareOf(cacheable),
     saved_nano_credits: sumKnown(
       known.map((group) => savingOf(group, prices, group.cached_tokens ?? 0, group.cache_write_tokens ?? 0)),
     ),

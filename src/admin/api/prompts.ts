@@ -1,23 +1,20 @@
 /** What prompts came to in the admin API, and why: made of sums alone, because no content is kept. */
 import { z } from "zod";
 import type { Scope } from "../../app";
-import { formatCredits, formatUnits, percent, plural, span } from "../../format";
+import { percent, plural, span } from "../../format";
 import { requestKinds } from "../../history/entry";
 import type { Filters, PromptPart, PromptSums } from "../../history/history";
+import { addedCost, type Cost, costInWords, isUnknown, sum, sumKnown } from "../../money";
 import type { CacheMiss } from "../../upstream/cache-watch";
 import { type Prices, pricesOf, savingOf } from "./cache";
-import { count, maybe, sum, sumKnown, text, time } from "./values";
+import { cost, count, maybe, text, time, unknownCost } from "./values";
 
-const cost = {
-  request_count: count,
-  nano_credits: maybe.describe("Billionths of an AI credit; null if no cost is known."),
-  premium_units: maybe,
-};
+const requests = { request_count: count, ...cost };
 
 const partSchema = z.object({
   kind: z.enum(requestKinds).nullable(),
   agent_type: text.describe("The client's name for a kind of subagent."),
-  ...cost,
+  ...requests,
 });
 
 const promptSchema = z
@@ -31,8 +28,8 @@ const promptSchema = z
     key_name: text,
     member: text,
     models: z.array(z.string()),
-    ...cost,
-    unknown_cost_count: count.describe("Requests of which no cost is known."),
+    ...requests,
+    unknown_cost_count: unknownCost,
     input_tokens: maybe,
     output_tokens: maybe,
     cached_tokens: maybe,
@@ -44,7 +41,7 @@ const promptSchema = z
         lost_nano_credits: maybe.describe("At most: what reading all of that input from the cache would have saved."),
       })
       .describe("The turns that were not found in the cache."),
-    failed: z.object({ ...cost, retry_count: count.describe("Further calls for requests, failed or not.") }),
+    failed: z.object({ ...requests, retry_count: count.describe("Further calls for requests, failed or not.") }),
     why: z.string().describe("Its largest reasons, in a sentence."),
   })
   .meta({ id: "Prompt" });
@@ -55,7 +52,7 @@ export const promptPageSchema = z.object({
   next_cursor_id: count.nullable(),
   has_more: z.boolean(),
   without_prompt: z
-    .object(cost)
+    .object(requests)
     .describe("Matching requests whose client names no prompt: what they belong to is unknown."),
 });
 
@@ -96,7 +93,7 @@ function promptOf({ parts, started_at_ms, ended_at_ms, ...names }: PromptSums, p
     duration_ms: ended_at_ms - started_at_ms,
     models: [...new Set(parts.flatMap(({ upstream_model }) => upstream_model ?? []))].sort(),
     ...costOf(parts),
-    unknown_cost_count: sum(parts.map(({ unknown }) => Math.min(unknown.nano_credits, unknown.premium_units))),
+    unknown_cost_count: sum(parts.map(({ unknown_cost_count }) => unknown_cost_count)),
     input_tokens: added(parts, "input_tokens"),
     output_tokens: added(parts, "output_tokens"),
     cached_tokens: added(parts, "cached_tokens"),
@@ -113,18 +110,14 @@ function promptOf({ parts, started_at_ms, ended_at_ms, ...names }: PromptSums, p
 
 const costOf = (parts: PromptPart[]) => ({
   request_count: requestsIn(parts),
-  nano_credits: added(parts, "nano_credits"),
-  premium_units: rounded(added(parts, "premium_units")),
+  ...addedCost(parts),
 });
 const requestsIn = (parts: PromptPart[]) => sum(parts.map(({ request_count }) => request_count));
-const added = (parts: PromptPart[], name: "nano_credits" | "premium_units" | (`${string}_tokens` & keyof PromptPart)) =>
-  sumKnown(parts.map((part) => part[name] as number | null));
-/** Units are stored in millionths. */
-const rounded = (units: number | null) => units && Math.round(units * 1e6) / 1e6;
+const added = (parts: PromptPart[], name: `${string}_tokens` & keyof PromptPart) =>
+  sumKnown(parts.map((part) => part[name]));
 const largest = (one: number | null, other: number | null) =>
   one === null || other === null ? (one ?? other) : Math.max(one, other);
 
-type Cost = Pick<Prompt, "nano_credits" | "premium_units">;
 /** For shares: credits, or premium requests where nothing is charged in credits. */
 const amountOf = ({ nano_credits, premium_units }: Cost): number => nano_credits || (premium_units ?? 0);
 
@@ -140,10 +133,9 @@ const maxClauses = 3;
 function whyOf(prompt: Omit<Prompt, "why">, parts: PromptPart[], prices: Prices): string {
   const inCredits = Boolean(prompt.nano_credits);
   const total = amountOf(prompt);
-  if (prompt.nano_credits === null && prompt.premium_units === null) return "What it cost is not known.";
+  if (isUnknown(prompt)) return "What it cost is not known.";
   if (total === 0) return "It cost nothing.";
-  const amount = (cost: Cost) =>
-    inCredits ? `${formatCredits(cost.nano_credits ?? 0)} credits` : `${formatUnits(cost.premium_units ?? 0)} premium`;
+  const amount = (cost: Cost) => costInWords({ ...cost, [inCredits ? "premium_units" : "nano_credits"]: null });
   const shareOf = (cost: Cost) => (inCredits ? (cost.nano_credits ?? 0) : (cost.premium_units ?? 0)) / total;
   const reasons = prompt.parts.map((part) => {
     const share = shareOf(part);

@@ -6,7 +6,8 @@ import type { App } from "../../app";
 import { ProxyError } from "../../errors";
 import { dayMs } from "../../format";
 import type { Filters } from "../../history/history";
-import { count, sum } from "./values";
+import { isUnknown, sum } from "../../money";
+import { count } from "./values";
 
 export const reconcileSchema = z.strictObject({
   month: z
@@ -213,10 +214,10 @@ async function rowsOf({ history }: App, { account, day, items, nameOf, oldest, i
       own_nano_credits: counted,
       difference_nano_credits: github - counted,
       request_count: sum(ours.map(({ request_count }) => request_count)),
-      unknown_count: sum(ours.map(({ unknown }) => Math.min(unknown.nano_credits, unknown.premium_units))),
+      unknown_count: sum(ours.map(({ unknown_cost_count }) => unknown_cost_count)),
     };
     const unknown = await Promise.all(
-      ours.map(({ filters, unknown }) => (unknown.nano_credits > 0 ? unknownIn(history, filters) : [])),
+      ours.map(({ filters, unknown_cost_count }) => (unknown_cost_count > 0 ? unknownIn(history, filters) : [])),
     );
     return {
       day,
@@ -236,7 +237,7 @@ async function rowsOf({ history }: App, { account, day, items, nameOf, oldest, i
 async function unknownIn(history: App["history"], filters: Filters): Promise<string[]> {
   const { items } = await history.list(filters, 200);
   return items
-    .filter(({ nano_credits, premium_units }) => nano_credits === null && premium_units === null)
+    .filter(isUnknown)
     .map(({ request_id }) => request_id)
     .slice(0, shownUnknown);
 }

@@ -135,7 +135,7 @@ export const adminRoutes: AdminRoute[] = [
     handle: ({ app, query: { limit, cursor_id, ...filters } }) => listPrompts(app, filters, limit, cursor_id) }),
   endpoint({ method: "GET", path: "/api/admin/bill", role: "member", about: "What matching requests cost by day, as CSV: prompts, requests, AI credits, US dollars, premium requests. With `project`, the bill of a client's work.",
     query: queries.filters, response: () => ({ "text/csv": z.string() }),
-    handle: async ({ app, query }) => new Response(await billOf(app, query), { headers: { "cache-control": "no-store", "content-type": "text/csv; charset=utf-8", "content-disposition": 'attachment; filename="dragoman-bill.csv"' } }) }),
+    handle: async ({ app, query, request }) => new Response(await billOf(app, query, request.signal), { headers: { "cache-control": "no-store", "content-type": "text/csv; charset=utf-8", "content-disposition": 'attachment; filename="dragoman-bill.csv"' } }) }),
   ownerEndpoint({ method: "POST", path: "/api/admin/reconcile", role: "owner", about: "GitHub's own report of an account's AI credits in a month beside the sums of the history, by day and model, with likely causes of the differences. It needs a token that may read the plan; 502 says what GitHub refuses.",
     body: reconcileSchema, response: reconciliationSchema, errors: ["not_found", "upstream", "timeout"],
     handle: ({ app, body }) => reconcile(app, body) }),

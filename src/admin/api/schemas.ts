@@ -7,7 +7,7 @@ import type { Filters, Totals } from "../../history/history";
 import { type Measure, measureNames } from "../../history/totals";
 import { autoProtocols } from "../../upstream/copilot/auto";
 import { modelAbilitiesSchema } from "../../upstream/models/model-abilities";
-import { count, maybe, text, time } from "./values";
+import { cost, count, maybe, text, time, unknownCost } from "./values";
 
 export const metaSchema = z.object({
   dbPath: z.string().describe("The history's file, or the address of the team's database."),
@@ -235,8 +235,13 @@ export const totalsSchema = z
     error_count: count,
     success_rate: maybe.describe("0 to 1; null without requests."),
     ...measures,
+    ...cost,
+    unknown_cost_count: unknownCost,
     unknown: z.record(z.string(), count).describe("How many requests do not report the measure."),
-    cached_share: maybe.describe("The cached part of the input, 0 to 1."),
+    cacheable: z
+      .object({ input_tokens: count, cached_tokens: count })
+      .describe("Of the requests where both are known."),
+    cached_share: maybe.describe("The cached part of that input, 0 to 1."),
     avg_duration_ms: maybe,
     p50_duration_ms: percentile,
     p95_duration_ms: percentile,

@@ -1,4 +1,4 @@
-/** Values that the answers of the admin API have in common, and their sums. An unknown value is null, never 0. */
+/** Values that the answers of the admin API have in common,. An unknown value is null, never 0. */
 import { z } from "zod";
 
 export const count = z.number().int();
@@ -7,10 +7,9 @@ export const text = z.string().nullable();
 /** Unix time, ms. */
 export const time = count.describe("Unix time, ms.");
 
-/** Of the known values. */
-export const sum = (values: readonly (number | null)[]): number =>
-  values.reduce<number>((total, value) => total + (value ?? 0), 0);
-
-/** The same; null if no value is known. */
-export const sumKnown = (values: readonly (number | null)[]): number | null =>
-  values.some((value) => value !== null) ? sum(values) : null;
+/** The fields of a `Cost`. */
+export const cost = {
+  nano_credits: maybe.describe("Billionths of an AI credit; null if no cost is known in this unit."),
+  premium_units: maybe.describe("Premium requests; null if no cost is known in this unit."),
+};
+export const unknownCost = count.describe("Requests of which no cost is known, in either unit.");

@@ -1,4 +1,5 @@
 /** Days and hours in this machine's time zone, in milliseconds. */
+import { hourMs } from "../../format";
 
 /** @param back Number of days before this one. */
 export function startOfDay(now: number, back = 0): number {
@@ -6,5 +7,5 @@ export function startOfDay(now: number, back = 0): number {
   return new Date(date.getFullYear(), date.getMonth(), date.getDate() - back).getTime();
 }
 
-/** The start of the current hour. */
-export const startOfHour = (now: number) => new Date(now).setMinutes(0, 0, 0);
+/** The current hour and the 23 before it, as filters. */
+export const lastHours = (now: number) => ({ from_ms: new Date(now).setMinutes(0, 0, 0) - 23 * hourMs });

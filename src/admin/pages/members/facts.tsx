@@ -2,30 +2,16 @@
 /** What a member has and uses, as parts of tables. */
 import { accountStates } from "../../../accounts/account-state";
 import type { MemberItem } from "../../../keys/member-list";
-import { Credits, Premium, Unknown, Value } from "../../ui/format";
+import { costInWords } from "../../../money";
+import { Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { StateBadge } from "../accounts/card";
 
 /** AI credits, premium requests, or both: a member may have plans of both kinds. */
-export function MemberCost({ item: { request_count, nano_credits, premium_units } }: { item: MemberItem }): Markup {
-  if (request_count !== 0 && nano_credits === null && premium_units === null) return <Unknown />;
-  if (!nano_credits && !premium_units) return <span class="num">0</span>;
-  return (
-    <>
-      {!!nano_credits && (
-        <>
-          <Credits of={nano_credits} /> credits
-        </>
-      )}
-      {!!nano_credits && !!premium_units && ", "}
-      {!!premium_units && (
-        <>
-          <Premium of={premium_units} /> premium
-        </>
-      )}
-    </>
-  );
-}
+export const MemberCost = ({ item }: { item: MemberItem }): Markup => {
+  const words = item.request_count === 0 ? "nothing" : costInWords(item);
+  return words === undefined ? <Unknown /> : <span class="num">{words}</span>;
+};
 
 /** In place of what it names. */
 export const UsageUnknown = (): Markup => (

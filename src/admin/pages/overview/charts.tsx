@@ -6,7 +6,6 @@ import {
   clock,
   compact,
   day,
-  dayMs,
   formatCount,
   formatCredits,
   hourMs,
@@ -16,14 +15,13 @@ import {
   significant,
 } from "../../../format";
 import type { Group, Statistics, Totals } from "../../../history/history";
-import { sum, sumKnown } from "../../api/values";
+import { addedCacheable, cachedShareOf, sum, sumKnown, unitsOf } from "../../../money";
 import { type Column, StackedBars } from "../../ui/chart";
-import { startOfDay, startOfHour } from "../../ui/days";
+import { lastHours, startOfDay } from "../../ui/days";
 import { Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath } from "../../ui/links";
 import { Table } from "../../ui/lists";
-import { unitsOf } from "../../ui/units";
 
 /** A metric that the chart by day can show. */
 interface Measure {
@@ -129,11 +127,13 @@ export function ByDay({ statistics, measure, first, days, now }: ByDayProps): Ma
   );
 }
 
+/** The chart of `lastHours`. */
 export function ByHour({ statistics, now }: { statistics: Statistics; now: number }): Markup {
+  const first = lastHours(now).from_ms;
   const byHour = new Map(statistics.groups.map((group) => [group.filters.from_ms, group]));
   const { request_count: all, error_count: failed } = statistics.totals;
   const columns = Array.from({ length: 24 }, (_, at): Column => {
-    const from = startOfHour(now) - (23 - at) * hourMs;
+    const from = first + at * hourMs;
     const group = [...byHour].find(([start]) => start !== undefined && start >= from && start < from + hourMs)?.[1];
     const errors = group?.error_count ?? 0;
     const good = (group?.request_count ?? 0) - errors;
@@ -154,7 +154,7 @@ export function ByHour({ statistics, now }: { statistics: Statistics; now: numbe
           name: "Failed",
           text: formatCount(failed),
           tone: "bad",
-          href: requestsPath({ has_error: true, from_ms: now - dayMs }),
+          href: requestsPath({ has_error: true, ...lastHours(now) }),
         },
       ]}
       columns={columns}
@@ -236,14 +236,12 @@ function byTool(groups: Group[]): ToolGroup[] {
   );
   return [...tools]
     .map(([name, ofTool]): ToolGroup => {
-      const known = ofTool.filter(({ cached_share }) => cached_share !== null);
-      const input = sumOf(known, "input_tokens");
       return {
         name,
         filters: ofTool[0]!.filters,
-        request_count: sumOf(ofTool, "request_count"),
+        request_count: sum(ofTool.map(({ request_count }) => request_count)),
         nano_credits: sumKnown(ofTool.map(({ nano_credits }) => nano_credits)),
-        cached_share: input === 0 ? null : sumOf(known, "cached_tokens") / input,
+        cached_share: cachedShareOf(addedCacheable(ofTool.map(({ cacheable }) => cacheable))),
         versions: [
           // Two programs of a tool have its version: the one used more stands for it.
           ...new Map(
@@ -257,6 +255,3 @@ function byTool(groups: Group[]): ToolGroup[] {
     })
     .sort((one, other) => other.request_count - one.request_count);
 }
-
-const sumOf = (groups: Group[], name: "request_count" | "input_tokens" | "cached_tokens"): number =>
-  sum(groups.map((group) => group[name]));

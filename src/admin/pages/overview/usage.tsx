@@ -9,19 +9,18 @@ import {
   formatCount,
   formatCredits,
   formatUnits,
-  hourMs,
   percent,
   plural,
 } from "../../../format";
 import type { Filters, Group, Totals } from "../../../history/history";
+import { unitsOf } from "../../../money";
 import { withTimeLimit } from "../../../net/time-limit";
 import { savedByCache } from "../../api/cache";
-import { startOfDay, startOfHour } from "../../ui/days";
+import { lastHours, startOfDay } from "../../ui/days";
 import { Count, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath, withQuery } from "../../ui/links";
 import { Empty, Pair, Tabs } from "../../ui/lists";
-import { unitsOf } from "../../ui/units";
 import type { MemberNames } from "../member-names";
 import { ByDay, ByHour, chartMeasures, isShown, measureFor, Shares, type SharesProps } from "./charts";
 
@@ -38,10 +37,10 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
   const [ofToday, ofWeek, ofWeekBefore, ofMonth, byDay, byHour] = [
     await history.totals({ from_ms: today }),
     await history.totals({ from_ms: weekAgo }),
-    kept >= 14 ? await history.totals({ from_ms: weekAgo - 7 * dayMs, to_ms: weekAgo - 1 }) : undefined,
+    kept >= 14 ? await weekBefore(history, weekAgo) : undefined,
     await history.totals({ from_ms: now - 30 * dayMs }),
     await history.statistics({ from_ms: first }, ["day", "upstream_model"]),
-    await history.statistics({ from_ms: startOfHour(now) - 23 * hourMs }, ["hour"]),
+    await history.statistics(lastHours(now), ["hour"]),
   ];
   if (ofMonth.request_count === 0) return <NothingUsed />;
   // The numbers do not wait for a model list that is slow to come.
@@ -82,6 +81,13 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
       </div>
     </>
   );
+}
+
+/** The totals of the week that ended at a time; undefined unless the history reaches back to its first day. */
+async function weekBefore(history: Scope["history"], end: number): Promise<Totals | undefined> {
+  const from_ms = end - 7 * dayMs;
+  const reaches = (await history.lastOf({ to_ms: from_ms + dayMs })) !== undefined;
+  return reaches ? history.totals({ from_ms, to_ms: end - 1 }) : undefined;
 }
 
 const MeasureTabs = ({ totals, chosen }: { totals: Totals; chosen: string }) => (

@@ -1,7 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The rows of the requests page: running requests first, then those in the history. */
-import { formatCredits, formatUnits, percent, plural } from "../../../format";
+import { percent, plural } from "../../../format";
 import type { NameColumn } from "../../../history/entry";
+import { type Cost, costInBrief } from "../../../money";
 import type { ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
 import { Duration, Moment, Tokens, Unknown, Value } from "../../ui/format";
 import { ActionButton } from "../../ui/forms";
@@ -227,19 +228,12 @@ export function Status({ item }: { item: ShownEntry }): Markup {
 }
 
 /** AI credits and premium requests side by side: they are different units and never added. */
-export function CostOf({
-  of: { nano_credits, premium_units },
-}: {
-  of: Pick<ShownEntry, "nano_credits" | "premium_units">;
-}): Markup {
-  if (nano_credits === null && premium_units === null) return <span class="unknown">unknown</span>;
-  const amounts = [
-    nano_credits === null ? "" : `${formatCredits(nano_credits)} cr`,
-    premium_units === null || (premium_units === 0 && nano_credits !== null) ? "" : `${formatUnits(premium_units)} pr`,
-  ].filter(Boolean);
+export function CostOf({ of }: { of: Cost }): Markup {
+  const words = costInBrief(of);
+  if (words === undefined) return <Unknown />;
   return (
     <span class="num" title="cr: AI credits, pr: premium requests">
-      {amounts.join(" + ")}
+      {words}
     </span>
   );
 }

@@ -3,10 +3,10 @@
 
 import { duration, formatCount, percent, plural } from "../../../format";
 import type { Totals } from "../../../history/history";
+import { unitsOf } from "../../../money";
 import { Count, Credits, Duration, Premium, Tokens } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Pair } from "../../ui/lists";
-import { unitsOf } from "../../ui/units";
 
 export function TotalsLine({ totals }: { totals: Totals }): Markup {
   const failed = totals.error_count;
@@ -20,13 +20,13 @@ export function TotalsLine({ totals }: { totals: Totals }): Markup {
       {units.credits && (
         <Pair name="AI credits">
           <Credits of={totals.nano_credits} />
-          <UnknownCount of={totals.unknown.nano_credits} all={totals.request_count} />
+          <UnknownCount totals={totals} />
         </Pair>
       )}
       {units.premium && (
         <Pair name="Premium requests">
           <Premium of={totals.premium_units} />
-          <UnknownCount of={totals.unknown.premium_units} all={totals.request_count} />
+          {!units.credits && <UnknownCount totals={totals} />}
         </Pair>
       )}
       <Pair name="Tokens in">
@@ -45,6 +45,6 @@ export function TotalsLine({ totals }: { totals: Totals }): Markup {
   );
 }
 
-/** How many requests are missing from a sum because the upstream reported no value for them. */
-const UnknownCount = ({ of, all }: { of: number; all: number }): Markup | false =>
-  of > 0 && of < all && <small>unknown for {plural(of, "request")}</small>;
+/** How many requests are missing from the sums because nothing is known of their cost. */
+const UnknownCount = ({ totals: { unknown_cost_count: unknown, request_count } }: { totals: Totals }) =>
+  unknown > 0 && unknown < request_count && <small>unknown for {plural(unknown, "request")}</small>;

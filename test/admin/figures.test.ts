@@ -1,0 +1,413 @@
+/**
+ * Two ways to one number (a property against an oracle): random rows are written, every place that adds them up is asked over
+ * HTTP, and each figure of the same thing must be the one that the rows themselves come to.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { toolOf } from "../../src/clients/index";
+import { formatCount, formatCredits, formatUnits, isoDay, percent } from "../../src/format";
+import type { Entry } from "../../src/history/entry";
+import { sessionHash, shortHash } from "../../src/relay/session-id";
+import { passes } from "../support/history-oracle";
+import { entry } from "../support/history-rows";
+import { inProcess } from "../support/in-process";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { type Chance, openChance, triesOf } from "../support/random";
+
+const hour = 3_600_000;
+const day = 24 * hour;
+/** The proxy's clock stands still, in the middle of an hour. */
+const now = Math.floor(Date.now() / hour) * hour - 23 * 60_000;
+const month = Date.UTC(new Date(now).getUTCFullYear(), new Date(now).getUTCMonth());
+const sessions = ["one", "two", "three"];
+const clients = [
+  "claude-cli/2.0",
+  "claude-cli/2.1",
+  'a "quoted", <b>name</b>',
+  "=cmd|' /C calc'!A0",
+  "\u202egnp.exe",
+  null,
+];
+const models = ["claude-sonnet-4.6", "gpt-5.4", 'odd,"<model>'];
+
+/** What requests of one plan cost: in its unit, in none that is known, or nothing because they were refused here. */
+function costFrom({ pick, below }: Chance): Pick<Entry, "nano_credits" | "premium_units"> {
+  const nano = below(2_000_000_000);
+  return pick(
+    { nano_credits: nano, premium_units: null },
+    { nano_credits: nano, premium_units: null },
+    { nano_credits: null, premium_units: pick(0, 0.33, 1, 7.5) },
+    { nano_credits: nano, premium_units: pick(0, 0.33, 1) },
+    { nano_credits: null, premium_units: null },
+    { nano_credits: 0, premium_units: 0 },
+  );
+}
+
+function tokensFrom({ pick, below, maybe }: Chance): Partial<Entry> {
+  const input = below(200_000);
+  return {
+    input_tokens: maybe(0.8) ? input : null,
+    cached_tokens: pick(null, 0, Math.floor(input / 3), input),
+    cache_write_tokens: pick(null, 0, 17),
+    output_tokens: maybe(0.8) ? below(9_000) : null,
+  };
+}
+
+function rowsFrom(chance: Chance): Entry[] {
+  const { pick, below, maybe } = chance;
+  return Array.from({ length: 120 }, () => {
+    const session = pick(...sessions, null);
+    const member = session === null ? pick(null, "m1", "m2") : pick("m1", "m2");
+    const cut = maybe(0.15) && { http_status: 499, error_type: "client_closed", error_message: "The client left." };
+    const prompt = session !== null && maybe(0.7) ? shortHash(`${member} ${session} ${below(3)}`) : null;
+    return entry({
+      started_at_ms: now - pick(below(day), below(8 * day), below(29 * day)),
+      duration_ms: below(60_000),
+      client_name: pick(...clients),
+      upstream_model: pick(...models),
+      key_name: pick(null, "laptop", "a b,c"),
+      project: pick(null, "acme & co"),
+      account_id: pick("ada", "bob"),
+      session: session && sessionHash(session),
+      prompt,
+      kind: prompt && pick("main", "subagent", "auxiliary", "compaction", "search", null),
+      cache_miss: pick(null, null, "system"),
+      member,
+      ...tokensFrom(chance),
+      ...costFrom(chance),
+      ...cut,
+    });
+  });
+}
+
+const sum = (values: readonly (number | null)[]) => values.reduce<number>((all, value) => all + (value ?? 0), 0);
+const sumKnown = (values: readonly (number | null)[]) =>
+  values.length > 0 && values.every((value) => value === null) ? null : sum(values);
+const millionths = (value: number | null) => value && Math.round(value * 1e6) / 1e6;
+
+/** What rows cost, by themselves. */
+const costOf = (rows: readonly Entry[]) => ({
+  request_count: rows.length,
+  nano_credits: sumKnown(rows.map(({ nano_credits }) => nano_credits)),
+  premium_units: millionths(sumKnown(rows.map(({ premium_units }) => premium_units))),
+  unknown_cost_count: rows.filter(({ nano_credits, premium_units }) => nano_credits === null && premium_units === null)
+    .length,
+});
+type Cost = ReturnType<typeof costOf>;
+const costIn = ({ request_count, nano_credits, premium_units, unknown_cost_count }: Cost): Cost => ({
+  ...{ request_count, nano_credits, unknown_cost_count },
+  premium_units: millionths(premium_units),
+});
+
+/** The cached part of the input where both are known. */
+function cachedOf(rows: readonly Entry[]) {
+  const both = rows.filter((row) => row.input_tokens !== null && row.cached_tokens !== null);
+  const [input, cached] = [sum(both.map((row) => row.input_tokens)), sum(both.map((row) => row.cached_tokens))];
+  return { input, cached, share: input === 0 ? null : cached / input };
+}
+
+/** The text of a piece of HTML. */
+const textOf = (html: string) =>
+  html
+    .replace(/<[^>]+>/g, " ")
+    .replace(/&lt;/g, "<")
+    .replace(/&gt;/g, ">")
+    .replace(/&quot;/g, '"')
+    .replace(/&#39;/g, "'")
+    .replace(/&amp;/g, "&")
+    .replace(/\s+/g, " ")
+    .trim();
+const pairIn = (html: string, name: string) => {
+  const found = html.split(`<dt>${name}</dt><dd>`)[1];
+  return found === undefined ? undefined : textOf(found.split("</dd>")[0]!);
+};
+const wordsOf = ({ nano_credits, premium_units }: Pick<Cost, "nano_credits" | "premium_units">) =>
+  nano_credits === null && premium_units === null
+    ? "unknown"
+    : [nano_credits && `${formatCredits(nano_credits)} cr`, premium_units && `${formatUnits(premium_units)} pr`]
+        .filter(Boolean)
+        .join(" + ") || (nano_credits === null ? "0 pr" : "0 cr");
+
+/** Cells of a CSV file, by its head. */
+function readCsv(text: string): Record<string, string>[] {
+  const lines = text.trimEnd().split("\r\n");
+  const cells = (line: string) =>
+    [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, plain]) =>
+      quoted === undefined ? plain! : quoted.replaceAll('""', '"'),
+    );
+  const head = cells(lines[0]!);
+  return lines.slice(1).map((line) => Object.fromEntries(cells(line).map((cell, at) => [head[at]!, cell])));
+}
+const numberIn = (cell: string | undefined) => (cell === "" || cell === undefined ? null : Number(cell));
+
+for (const round of Array.from({ length: triesOf(6) }, (_, at) => at))
+  describe(`the figures of random rows, ${round}`, () => {
+    const rows = rowsFrom(openChance(`figures ${round}`));
+    let proxy: RunningProxy;
+    beforeAll(async () => {
+      const budget = { scope: {}, per: "month", then: "warn", warn: [], limit: 1e6 };
+      proxy = await startProxy({
+        clock: { now: () => now },
+        config: {
+          retentionDays: 40,
+          budgets: [
+            { ...budget, name: "all credits", unit: "credits" },
+            { ...budget, name: "all premium", unit: "premium" },
+          ],
+        },
+      });
+      const { budgets, exchangeMetrics, history } = proxy.app;
+      for (const row of rows) {
+        history.add(row);
+        exchangeMetrics.count(row, []);
+        if (row.started_at_ms < month) continue;
+        const amounts = { nanoCredits: row.nano_credits, premiumUnits: row.premium_units };
+        const subject = { account: row.account_id, member: null, key: row.key_name, model: row.upstream_model! };
+        const reservation = await budgets.reserve(
+          { ...subject, accountKey: row.account_key!, isProvided: false, project: row.project },
+          amounts,
+        );
+        if (!reservation || reservation instanceof Error) throw new Error("Nothing was reserved.");
+        budgets.settle(reservation, { model: "", expected: amounts, real: amounts });
+      }
+      history.flush();
+    });
+    afterAll(() => proxy[Symbol.asyncDispose]());
+
+    const ask = async (path: string) => {
+      const answer = await fetch(`${proxy.url}${path}`);
+      expect(answer.status).toBe(200);
+      return answer;
+    };
+    const text = async (path: string) => (await ask(path)).text();
+    // biome-ignore lint/suspicious/noExplicitAny: the answers of many endpoints
+    const json = async (path: string): Promise<any> => (await ask(path)).json();
+    const query = (filters: object) =>
+      new URLSearchParams(
+        Object.entries(filters).map(([name, value]): [string, string] => [name, value ?? "(none)"]),
+      ).toString();
+
+    test("the sums of the API, all and narrowed", async () => {
+      for (const filters of [
+        {},
+        { member: "m1" },
+        { member: "m2" },
+        { upstream_model: models[2] },
+        { key_name: null },
+      ]) {
+        const own = rows.filter((row) => passes(row, filters));
+        const totals = await json(`/api/admin/totals?${query(filters)}`);
+        expect(costIn(totals)).toEqual(costOf(own));
+        expect(totals.cached_share).toBe(cachedOf(own).share);
+      }
+    });
+
+    test("the groups of the statistics", async () => {
+      for (const by of ["upstream_model", "client_name", "member", "project", "prompt", "account_key"] as const) {
+        const { groups, totals } = await json(`/api/admin/statistics?by=${by}`);
+        expect(costIn(totals)).toEqual(costOf(rows));
+        for (const group of groups) {
+          const own = rows.filter((row) => row[by] === group.key[by]);
+          expect(costIn(group)).toEqual(costOf(own));
+          expect(group.cached_share).toBe(cachedOf(own).share);
+        }
+        expect(sum(groups.map(({ request_count }: Cost) => request_count))).toBe(rows.length);
+      }
+    });
+
+    test("the CSV of all requests, and the bill by day", async () => {
+      const cells = readCsv(await text("/api/admin/export?format=csv"));
+      const read = cells.map((row) => ({
+        nano_credits: numberIn(row.nano_credits),
+        premium_units: numberIn(row.premium_units),
+      }));
+      expect(costOf(read as Entry[])).toEqual(costOf(rows));
+
+      const bill = readCsv(await text("/api/admin/bill"));
+      const byDay = Map.groupBy(rows, ({ started_at_ms }) => isoDay(started_at_ms));
+      expect(bill.map((line) => line.day)).toEqual([...byDay.keys()].sort());
+      for (const line of bill) {
+        const { nano_credits, premium_units, ...counts } = costOf(byDay.get(line.day!)!);
+        expect([line.day, numberIn(line.ai_credits), numberIn(line.premium_requests)]).toEqual([
+          line.day,
+          nano_credits === null ? null : nano_credits / 1e9,
+          premium_units,
+        ]);
+        expect(line.us_dollars).toBe(nano_credits === null ? "" : (nano_credits / 1e11).toFixed(6));
+        expect([Number(line.requests), Number(line.requests_of_unknown_cost)]).toEqual([
+          counts.request_count,
+          counts.unknown_cost_count,
+        ]);
+      }
+      const prompts = new Set(rows.flatMap(({ prompt }) => prompt ?? []));
+      expect(sum(bill.map((line) => Number(line.prompts)))).toBe(prompts.size);
+    });
+
+    test("each prompt, by the API, the command and its page", async () => {
+      writeFileSync(join(proxy.home, "running.json"), JSON.stringify({ url: proxy.url, pid: 1 }));
+      const { items, without_prompt } = await json("/api/admin/prompts?limit=200");
+      const told = await inProcess(["usage", "--by", "prompt", "--json"], { DRAGOMAN_HOME: proxy.home });
+      expect(JSON.parse(told.stdout).items).toEqual(items.slice(0, 20));
+      const none = costOf(rows.filter(({ prompt }) => prompt === null));
+      expect({ ...costIn(without_prompt), unknown_cost_count: none.unknown_cost_count }).toEqual(none);
+      const byPrompt = Map.groupBy(
+        rows.filter(({ prompt }) => prompt !== null),
+        ({ prompt }) => prompt!,
+      );
+      expect(items).toHaveLength(byPrompt.size);
+      for (const item of items) {
+        const own = byPrompt.get(item.prompt)!;
+        expect(costIn(item)).toEqual(costOf(own));
+        const parts = item.parts.map((part: Cost) => part);
+        expect(sum(parts.map(({ nano_credits }: Cost) => nano_credits))).toBe(costOf(own).nano_credits ?? 0);
+        expect(sum(parts.map(({ request_count }: Cost) => request_count))).toBe(own.length);
+        const page = await text(`/admin/prompts/${encodeURIComponent(item.prompt)}`);
+        expect(textOf(page.split('<p class="under">')[1]!.split("</p>")[0]!)).toEndWith(`· ${wordsOf(costOf(own))}`);
+        const unknown = costOf(own).unknown_cost_count;
+        expect(page.includes("is not known")).toBe(unknown > 0 || wordsOf(costOf(own)) === "unknown");
+        if (unknown > 0) expect(page).toContain(`The cost of ${unknown} request`);
+      }
+    });
+
+    test("the page Requests, and Overview", async () => {
+      const requests = await text("/admin/requests");
+      const overview = await text("/admin");
+      const periods = [
+        ["Last 7 days", rows.filter((row) => row.started_at_ms >= now - 7 * day)],
+        ["Last 30 days", rows],
+      ] as const;
+      const shown = [
+        [requests, rows],
+        ...periods.map(([name, own]) => [overview.split(`<h3>${name}</h3>`)[1]!.split("</article>")[0]!, own] as const),
+      ] as const;
+      for (const [html, own] of shown) {
+        const { nano_credits, premium_units } = costOf(own);
+        expect(pairIn(html, "AI credits")!.split(" ")[0]).toBe(formatCredits(nano_credits!));
+        expect(pairIn(html, "Premium requests")!.split(" ")[0]).toBe(formatUnits(premium_units!));
+        expect(pairIn(html, "Tokens in")).toEndWith(`${percent(cachedOf(own).share!)} cached`);
+      }
+      const table = overview.split("Usage by client, last 7 days</caption>")[1]!.split("</table>")[0]!;
+      const week = periods[0][1];
+      const nameOf = ({ client_name }: Entry) => toolOf(client_name ?? "")?.name ?? client_name ?? "no name";
+      const found = table.split("<tr").slice(2).map(textOf);
+      const byTool = Map.groupBy(week, nameOf);
+      expect(found).toHaveLength(byTool.size);
+      for (const own of byTool.values()) {
+        const { nano_credits } = costOf(own);
+        const { share } = cachedOf(own);
+        const numbers = [
+          formatCount(own.length),
+          nano_credits === null ? "unknown" : formatCredits(nano_credits),
+          share === null ? "unknown" : percent(share),
+        ].join(" ");
+        expect(found.some((line) => line.endsWith(` ${numbers}`))).toBe(true);
+      }
+    });
+
+    test("the cache", async () => {
+      const { totals, clients: byClient } = await json(`/api/admin/cache?from_ms=0`);
+      const { input, cached, share } = cachedOf(rows);
+      expect([totals.input_tokens, totals.cached_tokens, totals.cached_share]).toEqual([input, cached, share]);
+      for (const { name, input_tokens, cached_share } of byClient) {
+        const own = cachedOf(rows.filter(({ client_name }) => client_name === name));
+        expect([name, input_tokens, cached_share]).toEqual([name, own.input, own.share]);
+      }
+    });
+
+    test("the budgets, and what they show of the history", async () => {
+      const { items } = await json("/api/admin/budgets");
+      const counted = rows.filter(({ started_at_ms }) => started_at_ms >= month);
+      const { nano_credits, premium_units } = costOf(counted);
+      const used = items.map(({ used }: { used: number }) => millionths(used));
+      expect(used).toEqual([millionths(nano_credits! / 1e9), premium_units]);
+    });
+
+    test("the metrics", async () => {
+      const metrics = await text("/metrics");
+      const total = (name: string) =>
+        sum([...metrics.matchAll(new RegExp(`^${name}\\{.*\\} (\\S+)$`, "gm"))].map(([, value]) => Number(value)));
+      const { nano_credits, premium_units } = costOf(rows);
+      expect(millionths(total("dragoman_credits_total"))).toBe(millionths(nano_credits! / 1e9));
+      expect(millionths(total("dragoman_premium_units_total"))).toBe(premium_units);
+    });
+
+    test("the status line of each session", async () => {
+      for (const session of sessions) {
+        const own = rows.filter((row) => row.session === sessionHash(session));
+        if (own.length === 0) continue;
+        const last = own.findLast(({ prompt }) => prompt !== null);
+        const line = await text(`/usage/line?session=${session}`);
+        const prompt = own.filter((row) => row.prompt === last?.prompt);
+        const said = [
+          ...(last && wordsOf(costOf(prompt)) !== "unknown" ? [`${wordsOf(costOf(prompt))} prompt`] : []),
+          `${wordsOf(costOf(own)).replace("unknown", "?")} session`,
+        ];
+        expect(line).toStartWith(said.join(" · "));
+      }
+    });
+  });
+
+describe("spans and shares", () => {
+  const start = () => startProxy({ clock: { now: () => now }, config: { retentionDays: 40 } });
+  const overviewOf = async (proxy: RunningProxy) => (await fetch(`${proxy.url}/admin`)).text();
+
+  test("the link to the failed requests of the last hours has as many as its chart says", async () => {
+    await using proxy = await start();
+    const failed = { http_status: 502, error_type: "upstream" };
+    for (const minutes of [0, 30, 23 * 60 + 30, 23 * 60 + 50, 24 * 60 + 10])
+      proxy.history.add(entry({ ...failed, started_at_ms: now - minutes * 60_000 }));
+    proxy.history.flush();
+    const overview = await overviewOf(proxy);
+    const chart = overview.split("Requests by hour, last 24 hours")[1]!;
+    const [, query = "", said] = /requests\?([^"]*has_error=1[^"]*)"[^>]*>.*?Failed.*?(\d+)/s.exec(chart)!;
+    const linked = await (await fetch(`${proxy.url}/api/admin/totals?${query.replaceAll("&amp;", "&")}`)).json();
+    expect([Number(said), (linked as { request_count: number }).request_count]).toEqual([3, 3]);
+  });
+
+  test("the week before is compared only where the history reaches back to its first day", async () => {
+    await using proxy = await start();
+    for (const days of [1, 8, 10]) proxy.history.add(entry({ started_at_ms: now - days * day }));
+    proxy.history.flush();
+    expect(await overviewOf(proxy)).not.toContain("The week before");
+    proxy.history.add(entry({ started_at_ms: now - 20 * day }));
+    proxy.history.flush();
+    const words = pairIn(await overviewOf(proxy), "The week before");
+    expect(words).toBe("2.5 now 50% less");
+  });
+
+  test.each([
+    [0, "0%"],
+    [0.0043, "0.4%"],
+    [0.05, "5.0%"],
+    [0.0996, "10%"],
+    [0.7188, "72%"],
+    [0.949999998, "95%"],
+    [0.9949, "99%"],
+    [0.996, "99.6%"],
+    [0.9999999, "99.9%"],
+    [1, "100%"],
+    [1.2, "120%"],
+  ])("a share of %p is %s", (share, words) => {
+    expect(percent(share)).toBe(words);
+  });
+
+  test("the bill is read no further once its asker has left", async () => {
+    await using proxy = await start();
+    for (let at = 0; at < 900; at++) proxy.history.add(entry({ started_at_ms: now - at, prompt: shortHash(`p${at}`) }));
+    proxy.history.flush();
+    const { history } = proxy.app;
+    const { prompts } = history;
+    const asker = new AbortController();
+    let questions = 0;
+    history.prompts = (...question) => {
+      questions++;
+      asker.abort();
+      return new Promise((resolve) => setTimeout(resolve, 20)).then(() => prompts(...question));
+    };
+    const answer = fetch(`${proxy.url}/api/admin/bill`, { signal: asker.signal });
+    await expect(answer).rejects.toThrow("aborted");
+    await Bun.sleep(500);
+    expect(questions).toBe(1);
+  });
+});
