@@ -68,10 +68,12 @@ const answers = `
 400-pat | plain | | Personal Access Tokens are not supported for this endpoint | | a fine-grained personal token
 402 | json | quota_exceeded | You have no quota | 3600 | the quota is used up
 402-free | json | free_quota_exceeded | You have no quota | | the free plan is used up
+402-session | json | session_quota_exceeded | You have reached your session limit | | the limit of a few hours
 402-spend | json | additional_spend_limit_reached | You have reached your additional usage limit | | the budget for more is spent
 403 | plain | | unauthorized: not authorized to use this Copilot feature | | no right to use this
 403-empty | raw | | | | the same without a word
 404 | plain | | 404 page not found | | unknown path or model
+413-prompt | bare | | failed to parse request | | the prompt is far too long
 413 | plain | | Request Entity Too Large | | the body is too large
 421 | plain | | Misdirected Request | | the host of another plan
 422 | plain | | Sorry, the response was filtered by the Responsible AI Service. | | the content filter
@@ -114,6 +116,8 @@ const forms: Record<string, Form> = {
     new Refusal(status, `<html>\r\n<head><title>${words}</title></head>\r\n<body>${words}</body>\r\n</html>\r\n`, {
       "content-type": "text/html",
     }),
+  bare: (status, code, message) =>
+    new Refusal(status, JSON.stringify({ message, code }), { "content-type": "application/json" }),
   raw: (status, _code, words) => new Refusal(status, words, { "content-type": "text/plain; charset=utf-8" }),
 };
 

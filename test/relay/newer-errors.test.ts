@@ -64,6 +64,27 @@ describe("a limit", () => {
     expect((await post(proxy, "Hello")).status).toBe(200);
   });
 
+  test("a limit of a session is one of hours, whose wait is short, and not the month's quota", async () => {
+    await using proxy = await timed();
+    const { status, headers, error } = await post(proxy, "[demo: 402-session] Hello");
+    expect([status, error.code]).toEqual([429, "session_quota_exceeded"]);
+    expect(error.message).toContain("its limit for a session of a few hours");
+    expect(error.message).not.toContain("used up");
+    expect(Number(headers.get("retry-after"))).toBeLessThanOrEqual(120);
+    expect(proxy.app.accounts[0]!.state.name).toBe("cooling");
+    proxy.pass(130_000);
+    expect((await post(proxy, "Hello")).status).toBe(200);
+  });
+
+  test("so it is in a stream", async () => {
+    await using proxy = await timed();
+    const error = { error: { code: "session_quota_exceeded", message: "You have reached your session limit" } };
+    proxy.demo.intercept("/chat/completions", () => eventStream(`data: ${JSON.stringify(error)}\n\n`), 3);
+    const answer = await proxy.post("/v1/chat/completions", { ...ask("Hello"), stream: true });
+    expect([answer.status, (await errorOf(answer)).code]).toEqual([429, "session_quota_exceeded"]);
+    expect(proxy.app.accounts[0]!.state.name).toBe("cooling");
+  });
+
   test("a limit in plain text is what the header beside it says: a used-up quota, or a model's own limit", async () => {
     await using proxy = await startProxy();
     expect(await post(proxy, "[demo: 429-quota] Hello")).toMatchObject({
@@ -92,7 +113,7 @@ describe("a limit", () => {
 
 describe("a prompt that is too long, in the words of any of GitHub's backends,", () => {
   const models = ["gemini-3.1-pro-preview", "gpt-5.3-codex", premium];
-  test.each(["400-long", "400-window", "400-bad"])("(%s) makes each client compact", async (directive) => {
+  test.each(["400-long", "400-window", "400-bad", "413-prompt"])("(%s) makes each client compact", async (directive) => {
     await using proxy = await startProxy();
     const content = `[demo: ${directive}] Hello`;
     for (const model of models) {

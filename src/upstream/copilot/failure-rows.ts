@@ -6,6 +6,8 @@ import type { FailureRow } from "./failure-row";
 
 /** Seconds. */
 export const daySeconds = 86_400;
+/** Sessions whose use GitHub limits last five hours (its message of 2026-07 names them). */
+const sessionSeconds = 5 * 3600;
 
 /** Messages that a quota is used up. Some rate limits mention a quota too, only to suggest asking for more of it. */
 const quotaWords =
@@ -151,6 +153,12 @@ export const rows: readonly FailureRow[] = [
     ...tooLong,
   },
   {
+    // What a prompt that is far too long gets, whatever it consists of (pi 1.4.0, 2026-10).
+    status: [413],
+    words: /failed to parse request/i,
+    ...tooLong,
+  },
+  {
     // Seen with both codes in Copilot's CLI, 2026-08: the text is right.
     status: [400],
     code: /^(?:unsupported_api_for_model|model_not_supported)/,
@@ -253,6 +261,16 @@ export const rows: readonly FailureRow[] = [
     stream: 402,
     ...usedUp,
     sentence: "Use beyond the plan needs billing to be set up at https://github.com/settings/billing.",
+  },
+  {
+    // A code of GitHub's own runtime (schema of its SDK, 2026-09), for a limit of hours.
+    status: [402, 403, 429],
+    code: /^session_quota/,
+    stream: 429,
+    ...slowDown,
+    maxWait: sessionSeconds,
+    sentence: "This account has reached its limit for a session of a few hours{until}; the month's quota is another one.",
+    hint: "Another account may work at once.",
   },
   { status: [402], ...quotaIsUsedUp },
   {
