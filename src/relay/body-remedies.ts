@@ -12,6 +12,7 @@ import { betaIn, withoutParams } from "../upstream/copilot/unsupported-params";
 import type { RequestRecord } from "./request-record";
 import type { Target } from "./target";
 import type { BodyRules, Outgoing } from "./upstream-call";
+import { withNearestEffort, withoutTools } from "./value-remedies";
 
 /** A request that is being sent; the remedies change it. */
 export interface SentRequest {
@@ -46,6 +47,26 @@ export const bodyRemedies: readonly Remedy<SentRequest>[] = [
         const fitted = codec.repairTools(json);
         if (fitted) current.record.addChanges(fitted);
         return fitted && editMembers(text, fitted.set, []);
+      }),
+    again: "never",
+  },
+  {
+    when: "fit-effort",
+    apply: (current, { values }) =>
+      change(current, (_, json, text) => {
+        const fitted = withNearestEffort(json, values?.efforts ?? []);
+        if (fitted) current.record.addFixup("effort");
+        return fitted && editedTo(text, json, fitted);
+      }),
+    again: "never",
+  },
+  {
+    when: "drop-tools",
+    apply: (current, { values }) =>
+      change(current, (_, json, text) => {
+        const fitted = withoutTools(json, values?.tools ?? []);
+        if (fitted) current.record.addChanges({ fixups: ["server-tools"], dropped: ["tools"] });
+        return fitted && editedTo(text, json, fitted);
       }),
     again: "never",
   },

@@ -6,7 +6,7 @@ import { type ErrorKind, kinds } from "../../errors";
 
 /** The request is at fault: whoever sends it again gets the same. */
 export const badRequestCode =
-  /^(?:bad_request|invalid_(?:request|prompt|encrypted|image|base64_image|value|type)|context_length|model_max_prompt|string_above|un(?:supported|known|recognized)_|missing_|off_topic|previous_response_not_found|model_not_available|no_available_model|data_residency_mismatch|empty_image|failed_to_download_image|image_(?!content))/;
+  /^(?:bad_request|invalid_(?:request|reasoning_effort|prompt|encrypted|image|base64_image|value|type)|context_length|model_max_prompt|string_above|un(?:supported|known|recognized)_|missing_|off_topic|previous_response_not_found|model_not_available|no_available_model|data_residency_mismatch|empty_image|failed_to_download_image|image_(?!content))/;
 
 /** What was asked is not answered: a filter or a policy forbids it. */
 export const forbiddenCode = /^(?:content_(?:filter|policy)|bio_policy|misalignment_policy|image_content_policy)/;

@@ -26,7 +26,15 @@ const adaptiveEffort = "high";
 export function effortOf(reasoning: Reasoning | undefined, model: ModelFacts): string | undefined {
   const { efforts } = model.supports;
   const wanted = wantedEffort(reasoning);
-  if (wanted === undefined || efforts.includes(wanted)) return wanted;
+  return wanted === undefined || efforts.includes(wanted) ? wanted : nearestEffort(wanted, efforts);
+}
+
+/**
+ * The nearest weaker one of the efforts, else the weakest. Undefined if `wanted` is a word that is not known, or none is
+ * another.
+ * @param efforts Weakest first.
+ */
+export function nearestEffort(wanted: string, efforts: readonly string[]): string | undefined {
   if (!scale.includes(wanted)) return undefined;
   // A low effort must not become `none`.
   const weaker = efforts.filter((effort) => effort !== "none" && rank(effort) < rank(wanted));

@@ -269,7 +269,8 @@ export const rows: readonly FailureRow[] = [
     stream: 429,
     ...slowDown,
     maxWait: sessionSeconds,
-    sentence: "This account has reached its limit for a session of a few hours{until}; the month's quota is another one.",
+    sentence:
+      "This account has reached its limit for a session of a few hours{until}; the month's quota is another one.",
     hint: "Another account may work at once.",
   },
   { status: [402], ...quotaIsUsedUp },

@@ -10,11 +10,14 @@ import { readErrorBody, type UpstreamError, writtenOf } from "../upstream-error"
 import { isKnownCode, rowOf, statusOf } from "./failure-match";
 import type { FailureRow } from "./failure-row";
 import { daySeconds } from "./failure-rows";
+import { type RefusedValues, refusedValues } from "./refused-values";
 import { patternOf, refusedParam } from "./unsupported-params";
 
 export interface Failure {
   /** What to try, as long as no byte has been sent to the client. */
-  remedy: NonNullable<FailureRow["remedy"]> | "drop-param" | "none";
+  remedy: NonNullable<FailureRow["remedy"]> | "fit-effort" | "drop-tools" | "drop-param" | "none";
+  /** With `fit-effort` and `drop-tools`: what the upstream takes, or rejects. */
+  values?: RefusedValues;
   /** With `drop-param`: the pattern of the refused parameter. */
   param?: string;
   /** The new state of the account that was used; undefined if it keeps its state. */
@@ -76,6 +79,7 @@ export function upstreamErrorIn(body: string): UpstreamError | undefined {
 function judge(status: number, headers: Headers, upstream: UpstreamError, now: number, written: string): Failure {
   const row = rowOf(status, upstream);
   const refused = row || status !== 400 ? undefined : refusedParam(upstream);
+  const values = row || status !== 400 ? {} : refusedValues(upstream);
   const param = refused === undefined ? undefined : patternOf(refused);
   const retryAfter = readRetryAfter(headers, now) ?? (waitStatuses.has(status) ? waitIn(upstream.message) : undefined);
   const maxWait = row?.maxWait ?? daySeconds;
@@ -95,7 +99,8 @@ function judge(status: number, headers: Headers, upstream: UpstreamError, now: n
     },
   );
   return {
-    remedy: row?.remedy ?? (param === undefined ? "none" : "drop-param"),
+    remedy: row?.remedy ?? remedyFor(values, param),
+    values,
     param,
     account: row && troubleOf(row, until, reason.written, (retryAfter ?? 0) > maxWait),
     reason,
@@ -105,6 +110,12 @@ function judge(status: number, headers: Headers, upstream: UpstreamError, now: n
     offered: row?.denies === "model" ? offeredIn(upstream.message) : undefined,
     error,
   };
+}
+
+function remedyFor({ efforts, tools }: RefusedValues, param: string | undefined): Failure["remedy"] {
+  if (efforts) return "fit-effort";
+  if (tools) return "drop-tools";
+  return param === undefined ? "none" : "drop-param";
 }
 
 /** An error with what its row says of it. @param end Until when it lasts. */
