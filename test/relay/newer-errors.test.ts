@@ -113,20 +113,23 @@ describe("a limit", () => {
 
 describe("a prompt that is too long, in the words of any of GitHub's backends,", () => {
   const models = ["gemini-3.1-pro-preview", "gpt-5.3-codex", premium];
-  test.each(["400-long", "400-window", "400-bad", "413-prompt"])("(%s) makes each client compact", async (directive) => {
-    await using proxy = await startProxy();
-    const content = `[demo: ${directive}] Hello`;
-    for (const model of models) {
-      const messages = await proxy.post("/v1/messages", { max_tokens: 9, ...ask(content, model) });
-      expect<unknown[]>([messages.status, await errorOf(messages)]).toEqual([
-        400,
-        { type: "invalid_request_error", message: expect.stringMatching(/^prompt is too long: /) },
-      ]);
-      const responses = await proxy.post("/v1/responses", { model, input: content });
-      expect([responses.status, (await errorOf(responses)).code]).toEqual([400, "context_length_exceeded"]);
-      expect((await post(proxy, content, model)).error.code).toBe("context_length_exceeded");
-    }
-  });
+  test.each(["400-long", "400-window", "400-bad", "413-prompt"])(
+    "(%s) makes each client compact",
+    async (directive) => {
+      await using proxy = await startProxy();
+      const content = `[demo: ${directive}] Hello`;
+      for (const model of models) {
+        const messages = await proxy.post("/v1/messages", { max_tokens: 9, ...ask(content, model) });
+        expect<unknown[]>([messages.status, await errorOf(messages)]).toEqual([
+          400,
+          { type: "invalid_request_error", message: expect.stringMatching(/^prompt is too long: /) },
+        ]);
+        const responses = await proxy.post("/v1/responses", { model, input: content });
+        expect([responses.status, (await errorOf(responses)).code]).toEqual([400, "context_length_exceeded"]);
+        expect((await post(proxy, content, model)).error.code).toBe("context_length_exceeded");
+      }
+    },
+  );
 });
 
 test("a prompt that turns out too long after a stream has begun makes each client compact too", async () => {
