@@ -3,6 +3,7 @@
 import type { Scope } from "../app";
 import type { JsonObject } from "../dialects/hub/conversation";
 import { omit } from "../dialects/hub/json";
+import { withNearestEffort, withoutTools } from "../dialects/hub/value-remedies";
 import { isObject, parseWithSource } from "../json";
 import { type Body, bodyText, editBody, inOnePiece } from "../net/in/request-body";
 import { editedTo, editMembers } from "../net/json/json-edit";
@@ -12,7 +13,6 @@ import { betaIn, withoutParams } from "../upstream/copilot/unsupported-params";
 import type { RequestRecord } from "./request-record";
 import type { Target } from "./target";
 import type { BodyRules, Outgoing } from "./upstream-call";
-import { withNearestEffort, withoutTools } from "./value-remedies";
 
 /** A request that is being sent; the remedies change it. */
 export interface SentRequest {

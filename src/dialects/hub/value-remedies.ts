@@ -1,7 +1,8 @@
 /** Remedies for a value that an upstream refused, where its error says what it takes. */
-import type { JsonObject } from "../dialects/hub/conversation";
-import { nearestEffort } from "../dialects/hub/reasoning";
-import { isObject } from "../json";
+
+import { isObject } from "../../json";
+import type { JsonObject } from "./conversation";
+import { nearestEffort } from "./reasoning";
 
 /** Where a request states the effort, in one dialect or another. */
 const effortPaths: readonly (readonly string[])[] = [
