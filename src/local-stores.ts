@@ -45,7 +45,7 @@ export function openLocalStores(
 export function openMemoryPageState(now: () => number, adminToken?: string): PageState {
   const secret = crypto.getRandomValues(new Uint8Array(32));
   return {
-    sessions: new PageSessions({ secret, now, adminToken, ended: memoryEndedSessions() }),
+    sessions: new PageSessions({ secret, server: "alone", now, adminToken, ended: memoryEndedSessions() }),
     changeKey: secret,
     formSecret: { secret, lifetimeMs: Number.POSITIVE_INFINITY },
   };

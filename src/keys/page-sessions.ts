@@ -35,6 +35,8 @@ export interface EndedSessions {
 
 interface SessionOptions {
   secret: Uint8Array;
+  /** A name of this server's own. A session of who needed no token on its machine holds at no other server. */
+  server: string;
   /** Wall clock, ms. */
   now(): number;
   /** This server's. A session that began with another one does not hold here. */
@@ -130,11 +132,11 @@ export class PageSessions {
     };
   }
 
-  /** They differ with the admin token where it was needed. */
+  /** They differ with the admin token where it was needed, and with the server where its machine was enough. */
   #signature(text: string, credential: string): string {
-    const { secret, adminToken = "" } = this.#options;
-    const proof = credential === byToken ? `${text} ${adminToken}` : text;
-    return new Bun.CryptoHasher("sha256", secret).update(proof).digest("base64url");
+    const { secret, server, adminToken = "" } = this.#options;
+    const proof = credential === byToken ? ` ${adminToken}` : credential === byPlace ? ` ${server}` : "";
+    return new Bun.CryptoHasher("sha256", secret).update(text + proof).digest("base64url");
   }
 
   /** The key may have been revoked, or the member removed. */

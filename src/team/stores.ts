@@ -211,8 +211,9 @@ export class PostgresStores implements Stores {
       keyWith: (digest: Uint8Array) => this.members.keyWith(digest),
       catchUp: () => changes.catchUp("keys"),
     };
+    const server = this.#serverId;
     return {
-      sessions: new PageSessions({ secret: seals.derived("page sessions"), now, adminToken, ended, keys }),
+      sessions: new PageSessions({ secret: seals.derived("page sessions"), server, now, adminToken, ended, keys }),
       changeKey: seals.derived("config changes"),
       formSecret: { secret: seals.derived("form tokens"), lifetimeMs: formTokenMs },
     };

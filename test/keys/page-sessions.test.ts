@@ -13,7 +13,7 @@ function opened(more: Partial<ConstructorParameters<typeof PageSessions>[0]> = {
   let now = begun;
   const secret = randomBytes(32);
   const options = {
-    ...{ secret, now: () => now, adminToken: owner.secret, ended: memoryEndedSessions() },
+    ...{ secret, server: "one", now: () => now, adminToken: owner.secret, ended: memoryEndedSessions() },
     ...more,
   };
   const sessions = new PageSessions(options);
@@ -68,6 +68,16 @@ test("another admin token ends the sessions that it began, and not those of who 
   const [remote, local] = [sessions.begin(owner), sessions.begin({ member: null, secret: "typed on this machine" })];
   const changed = new PageSessions({ ...options, adminToken: "another one" });
   expect([await holds(changed, remote), await holds(changed, local)]).toEqual([false, true]);
+});
+
+test("a session of who needed no token holds at the server on whose machine it began, and at no other of the team", async () => {
+  const { sessions, options } = opened();
+  const [byToken, byPlace] = [sessions.begin(owner), sessions.begin({ member: null, secret: "typed on this machine" })];
+  const other = new PageSessions({ ...options, server: "other" });
+  expect([await holds(sessions, byToken), await holds(sessions, byPlace)]).toEqual([true, true]);
+  expect([await holds(other, byToken), await holds(other, byPlace)]).toEqual([true, false]);
+  await other.end(byPlace);
+  expect(await holds(sessions, byPlace), "nor can another server end it").toBe(true);
 });
 
 test("a member's session ends with the key that began it, and waits for a key that is not known yet", async () => {

@@ -50,6 +50,13 @@ describeWithOwnPostgres("the page state of a team", (server) => {
     expect([await holds(late.sessions, id), await holds(late.sessions, second)]).toEqual([false, true]);
   });
 
+  test("a session that needed no token on a server's own machine opens no other server", async () => {
+    const { state, another } = await team();
+    const other = (await another()).state;
+    const id = state.sessions.begin({ member: null, secret: "typed where no token is asked for" });
+    expect([await holds(state.sessions, id), await holds(other.sessions, id)]).toEqual([true, false]);
+  });
+
   test("a member's session ends with the key that began it, and with the member, on every server", async () => {
     const { stores, state, another } = await team();
     const other = await another();
