@@ -20,7 +20,7 @@ import type { InFlight } from "./live/in-flight";
 import type { LiveRequests, RunningRequests } from "./live/running-requests";
 import type { Logger } from "./logger";
 import type { ClientSockets } from "./net/in/client-sockets";
-import type { FailedTries } from "./net/in/failed-tries";
+import type { WrongSecrets } from "./net/in/failed-tries";
 import type { HeldBodies } from "./net/in/held-bytes";
 import type { TrustedProxies } from "./net/in/trusted-proxies";
 import type { CallLimits } from "./net/out/clock";
@@ -127,8 +127,8 @@ export interface Server extends Services {
   exposed: boolean;
   /** Reverse proxies whose word on the client's address is taken. */
   trustedProxies: TrustedProxies | undefined;
-  /** Of the admin API and the metrics together. */
-  tokenTries: FailedTries;
+  /** How often callers have sent wrong ones to this server. */
+  wrongSecrets: WrongSecrets;
   /** The owner's and those of all members: for what concerns the server, never to serve a request. */
   readonly allAccounts: Account[];
   /** The saved accounts. Call `refreshAccounts` after a change. */

@@ -26,7 +26,7 @@ import { LiveRequests } from "./live/running-requests";
 import { openLocalStores } from "./local-stores";
 import type { Logger } from "./logger";
 import { openClientSockets } from "./net/in/client-sockets";
-import { failedTries } from "./net/in/failed-tries";
+import { countWrongSecrets } from "./net/in/failed-tries";
 import { openHeldBodies } from "./net/in/held-bytes";
 import type { TrustedProxies } from "./net/in/trusted-proxies";
 import { Notices } from "./notices/notices";
@@ -121,7 +121,7 @@ class RunningApp extends Foundation implements App {
   readonly allowOpen = this.options.allowOpen ?? true;
   exposed = false;
   readonly trustedProxies = this.options.trustedProxies;
-  readonly tokenTries = failedTries(this.monotonic);
+  readonly wrongSecrets = countWrongSecrets(this.monotonic);
   readonly members = this.stores.members;
   readonly logins = this.stores.logins;
   readonly team = this.stores.team;
@@ -268,7 +268,7 @@ class RunningApp extends Foundation implements App {
       ...{ sockets: this.sockets, stopping: this.stopping, tokenCounts: this.tokenCounts, tracing: this.tracing },
       waitingRoom: this.waitingRoom,
       owner: undefined,
-      membership: this.members && new Membership(this.members, member, this.logins, this.tokenTries),
+      membership: this.members && new Membership(this.members, member, this.logins, this.wrongSecrets.userCodes),
       get accounts() {
         return accounts();
       },

@@ -55,7 +55,7 @@ export function requireTokenAccess(app: Server, request: Request, caller: KeyedC
  * @throws ProxyError `authentication`, `permission`, `rate_limit`.
  */
 export function requireMetricsAccess(
-  { adminAuth, environment, tokenTries: tries }: Server,
+  { adminAuth, environment, wrongSecrets: { metricsTokens: tries } }: Server,
   request: Request,
   caller: KeyedCaller,
 ): void {

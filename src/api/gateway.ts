@@ -18,6 +18,7 @@ import { networkOf } from "../net/address";
 import { browserUrl } from "../net/in/browser-url";
 import { limitBytes } from "../net/in/byte-limit";
 import { sha256 } from "../net/in/credentials";
+import { triesOf } from "../net/in/failed-tries";
 import { allModels } from "../upstream/models/all-models";
 import { clientModels, listedModel } from "../upstream/models/model-view";
 
@@ -76,13 +77,15 @@ export const beginLogin = (asked: Asked): Promise<Response> =>
 
 export const giveTokens = (asked: Asked): Promise<Response> =>
   inOauth(asked, async (form, logins, network) => {
-    const { tokenTries: tries } = asked.server;
+    const { deviceTokens: tries } = asked.server.wrongSecrets;
     const [grant, code] = [form.get("grant_type"), form.get("device_code")];
     const sent = grant === deviceGrant ? code : form.get("refresh_token");
     if (grant !== deviceGrant && grant !== "refresh_token") return refused("unsupported_grant_type");
     if (!sent) return refused("invalid_request");
+    const who = network === undefined ? undefined : triesOf(network, sent);
+    if (who !== undefined) tries.refuse(who);
     const given = grant === deviceGrant ? await logins.poll(sent) : ((await logins.refresh(sent)) ?? "invalid_grant");
-    if (given === "invalid_grant" && network !== undefined) tries.count(network);
+    if (given === "invalid_grant" && who !== undefined) tries.count(who);
     // By 401 Claude Code knows that the person has to sign in again.
     if (typeof given === "string")
       return refused(given, given === "invalid_grant" && grant !== deviceGrant ? 401 : 400);
@@ -114,7 +117,6 @@ async function inOauth(
   if (caller.foreign) throw new ProxyError("permission", "Pages of other sites cannot sign anybody in.");
   const network = caller.local ? undefined : networkOf(caller.peer ?? "unknown");
   try {
-    if (network !== undefined) server.tokenTries.refuse(network);
     return await answer(await readFields(request), logins, network);
   } catch (thrown) {
     const { kind, status, message, details } = asProxyError(thrown);

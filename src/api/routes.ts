@@ -233,7 +233,7 @@ export const routes: ClientRoute[] = [
     reads: oauthForm(["grant_type", "device_code", "refresh_token"]), response: () => z.looseObject({ access_token: z.string() }), errors: ["not_found", "rate_limit", "permission"], reference: gatewayReference,
     handle: async (context) => (await gateway()).giveTokens(context) }),
   signInEndpoint({ method: "POST", path: gatewayPaths.revoke, access: everybody, dialect: "chat", about: "Signs a tool out: its key is revoked (RFC 7009).",
-    reads: oauthForm(["token"]), errors: ["not_found", "rate_limit", "permission"],
+    reads: oauthForm(["token"]), errors: ["not_found", "permission"],
     handle: async (context) => (await gateway()).endLogin(context) }),
   endpoint({ method: "GET", path: gatewayPaths.settings, access: usage, dialect: "messages", about: "The settings of Claude Code for the member, with an `ETag`: models, what budgets allow, and `claudeCodeSettings` of the config.",
     response: () => z.looseObject({ uuid: z.string(), checksum: z.string(), settings: z.looseObject({}) }),

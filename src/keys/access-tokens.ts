@@ -7,6 +7,9 @@ import { includesSecret } from "../net/in/credentials";
 
 const form = /^drs_([\w-]{43})\.([0-9a-z]{1,11})\.([\w-]{43})$/;
 
+/** Whether a text has the form of a token, whoever made it. */
+export const isAccessToken = (text: string): boolean => form.test(text);
+
 const sign = (secret: Uint8Array, text: string) => createHmac("sha256", secret).update(text).digest("base64url");
 
 export class AccessTokens {

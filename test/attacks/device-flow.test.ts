@@ -6,7 +6,7 @@
  * | phishing: the attacker's code in a link to the member | the page asks, names the tool and the address that it began at, warns where that is another one, and confirms nothing by itself |
  * | a form on another site, or without the page's token | refused |
  * | guessing user codes | ten wrong ones of a member in a minute, and no page answers; without a member nothing is told |
- * | guessing device codes and refresh tokens | ten wrong ones of a network in a minute; 256 bits each |
+ * | guessing device codes and refresh tokens | 256 bits each; the same wrong one ten times of a network in a minute |
  * | replay of a device code | `invalid_grant` |
  * | replay of a refresh token | the key of the sign-in is revoked |
  * | fixation: a code that the attacker confirmed with their own account | the tool is told whose it is, and shows that |
@@ -108,7 +108,7 @@ describeWithDatabases("attacks on the sign-in of tools", (postgres) => {
     expect([toolName("claude_code"), toolName(null), toolName("💥\n")]).toEqual(["claude-code", "tool", "tool"]);
   });
 
-  test("device codes and refresh tokens cannot be guessed from one network", async () => {
+  test("the same wrong refresh token is refused after ten tries from one network", async () => {
     const guess = () =>
       postForm(`${server.url}/oauth/token`, { grant_type: "refresh_token", refresh_token: "drr_x" }, elsewhere);
     const answers: Response[] = [];

@@ -4,7 +4,7 @@
  */
 import type { Scope, Server } from "../../app";
 import { ProxyError } from "../../errors";
-import { type ClientKey, isExpired, requireUnexpired } from "../../keys/client-keys";
+import { type ClientKey, hasKeyForm, isExpired, requireUnexpired } from "../../keys/client-keys";
 import { isLoopbackAddress, networkOf } from "../../net/address";
 import { includesSecret, keyHeaders, sentSecrets } from "../../net/in/credentials";
 import { type Caller, namesThisMachine } from "../../net/in/guard";
@@ -25,7 +25,7 @@ export interface Permit {
 export type Guard = (request: Pick<Request, "headers">, caller: Caller) => string | null;
 
 export function adminGuard(app: Server): Guard {
-  const { tokenTries: tries } = app;
+  const { adminTokens: tries } = app.wrongSecrets;
   return (request, caller) => {
     const { adminToken } = app.environment;
     const sent = sentSecrets(request.headers, ["x-admin-token"]);
@@ -33,8 +33,9 @@ export function adminGuard(app: Server): Guard {
     const others = sent.filter((text) => !app.members?.findKey([text]));
     // Such a key or token cannot be guessed, so who sends nothing else is not locked out by others behind the same address.
     if (key && others.length === 0) return key.member;
-    // Callers on this machine are never locked out. A caller through a local proxy counts as remote.
-    const network = caller.local ? undefined : networkOf(caller.peer ?? "unknown");
+    // Callers on this machine are never locked out, nor is an old key a guess. A caller through a local proxy counts as remote.
+    const isGuess = sent.length === 0 || sent.some((text) => !hasKeyForm(text));
+    const network = caller.local || !isGuess ? undefined : networkOf(caller.peer ?? "unknown");
     if (network !== undefined) tries.refuse(network);
 
     if (adminToken !== undefined && includesSecret(sent, [adminToken])) return null;

@@ -1,40 +1,65 @@
-/** Limits how often wrong admin tokens may be sent. */
+/** Limits how often wrong secrets may be sent. */
 import { BoundedMap } from "../../bounded-map";
 import { ProxyError } from "../../errors";
 import { minuteMs } from "../../format";
+import { sha256 } from "./credentials";
 
+/** Counts wrong tries by who makes them. */
 export interface FailedTries {
-  /** @throws ProxyError `rate_limit` if the network has sent too many wrong tokens. */
-  refuse(network: string): void;
-  count(network: string): void;
+  /** @throws ProxyError `rate_limit` if there were too many. */
+  refuse(who: string): void;
+  count(who: string): void;
 }
 
-/** Wrong tokens from one network per minute. */
-const maxTries = 10;
-/** A new network beyond this limit replaces the oldest. */
-const maxNetworks = 1_024;
+/** A counter for each kind of secret, so that wrong ones of one kind hold nobody up at another. */
+export interface WrongSecrets {
+  /** By network: a person chose them, so they can be guessed. */
+  adminTokens: FailedTries;
+  metricsTokens: FailedTries;
+  /** By member: short, because a person types them. */
+  userCodes: FailedTries;
+  /** By network and secret: they cannot be guessed, and an old one is no reason to refuse a good one from the same network. */
+  invitations: FailedTries;
+  deviceTokens: FailedTries;
+}
 
-/** Counts the wrong tokens of each network, so that a token cannot be guessed. @param monotonic Milliseconds. */
-export function failedTries(monotonic: () => number): FailedTries {
-  const known = new BoundedMap<string, { count: number; until: number }>(maxNetworks);
-  const recent = (network: string) => {
-    const tries = known.get(network);
+/** @param monotonic Milliseconds. */
+export const countWrongSecrets = (monotonic: () => number): WrongSecrets => ({
+  adminTokens: failedTries(monotonic),
+  metricsTokens: failedTries(monotonic),
+  userCodes: failedTries(monotonic),
+  invitations: failedTries(monotonic),
+  deviceTokens: failedTries(monotonic),
+});
+
+/** Who tries a secret that cannot be guessed. */
+export const triesOf = (network: string, secret: string): string => `${network} ${sha256(secret).toHex()}`;
+
+/** Wrong tries per minute. */
+const maxTries = 10;
+/** Another one beyond this limit replaces the oldest. */
+const maxKnown = 1_024;
+
+function failedTries(monotonic: () => number): FailedTries {
+  const known = new BoundedMap<string, { count: number; until: number }>(maxKnown);
+  const recent = (who: string) => {
+    const tries = known.get(who);
     if (tries && tries.until > monotonic()) return tries;
-    known.delete(network);
+    known.delete(who);
     return undefined;
   };
   return {
-    refuse(network: string): void {
-      const tries = recent(network);
+    refuse(who: string): void {
+      const tries = recent(who);
       if (!tries || tries.count < maxTries) return;
       const seconds = Math.max(1, Math.ceil((tries.until - monotonic()) / 1000));
       throw new ProxyError("rate_limit", `Too many wrong tokens or codes. Try again in ${seconds} s.`, {
         headers: { "retry-after": String(seconds) },
       });
     },
-    count(network: string): void {
-      const tries = recent(network) ?? { count: 0, until: monotonic() + minuteMs };
-      known.set(network, { ...tries, count: tries.count + 1 });
+    count(who: string): void {
+      const tries = recent(who) ?? { count: 0, until: monotonic() + minuteMs };
+      known.set(who, { ...tries, count: tries.count + 1 });
     },
   };
 }
