@@ -2,7 +2,7 @@
 import type { Server } from "../app";
 import { type Awaitable, whenKnown } from "../awaitable";
 import { ProxyError } from "../errors";
-import { findClientKey, type KeyedCaller, requireUnexpired } from "../keys/client-keys";
+import { findClientKey, type KeyedCaller, requireLasting, requireUnexpired } from "../keys/client-keys";
 import { networkOf } from "../net/address";
 import { includesSecret, keyHeaders, sentSecrets } from "../net/in/credentials";
 import { refuseStrangers } from "../net/in/guard";
@@ -31,6 +31,7 @@ export function requireTokenAccess(app: Server, request: Request, caller: KeyedC
     throw new ProxyError("permission", "A web page may not read the token.", { code: "origin_not_allowed" });
   if (app.requiresKey)
     return whenKnown(requireKey(app, request, caller), () => {
+      requireLasting(caller.key);
       if (caller.key && (caller.key.limited || app.budgets.limits(caller.key)))
         throw new ProxyError(
           "permission",

@@ -117,6 +117,16 @@ export const keyExists = (name: string): ProxyError =>
 export const keyNotFound = (name: string): ProxyError =>
   new ProxyError("not_found", `There is no client key \`${name.slice(0, 127)}\`.`, { code: "key_not_found" });
 
+/** @throws ProxyError `permission` for a tool's token, which may not make what is good for longer than itself. */
+export function requireLasting(key: ClientKey | undefined): void {
+  if (!key?.isShortLived) return;
+  throw new ProxyError(
+    "permission",
+    "The token of a tool lasts an hour, and may make nothing that lasts longer. Use a key, or the pages: Keys makes one.",
+    { code: "short_lived_token" },
+  );
+}
+
 /** The error for a member whose key was revoked meanwhile. */
 export const keyGone = (): ProxyError =>
   new ProxyError("authentication", "The key that you signed in with is gone. Sign in with another one.");

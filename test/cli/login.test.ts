@@ -1,7 +1,8 @@
 /** `dragoman login`, `key print`, `connect --from` and `logout`, against a team elsewhere. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { sha256 } from "../../src/net/in/credentials";
 import { program } from "../support/command";
 import { browserOf, toolAt } from "../support/device-login";
 import type { TestMember } from "../support/members";
@@ -82,16 +83,28 @@ describeWithDatabases("this machine as a member of a team elsewhere", (postgres)
     expect((await toolAt(server).ask(printed[0]!.out)).status).toBe(200);
   }, 30_000);
 
-  test("`connect --from` gives Claude Code the command for its key, and other tools a key of their own", async () => {
+  test("`connect --from` gives Claude Code the command for its key, and other tools the key that is given", async () => {
     const claude = await runs("connect", "claude-code", "--write", "--from", server.url);
     expect(claude.code).toBe(0);
     const settings = JSON.parse(readFileSync(join(home, ".claude/settings.json"), "utf8"));
     expect(settings.apiKeyHelper).toBe(`dragoman key print --from ${server.url}`);
     expect(settings.env).toMatchObject({ ANTHROPIC_BASE_URL: server.url });
     expect(settings.env.ANTHROPIC_AUTH_TOKEN).toBeUndefined();
-    const codex = await runs("connect", "codex", "--write", "--from", server.url);
-    expect(codex).toMatchObject({ code: 0 });
-    expect(server.stores.members.clientKeysOf(anna.id).map(({ name }) => name)).toContain("anna/codex");
+    // A token of an hour makes no key: the member does, on a page.
+    const own = server.stores.members.clientKeysOf(anna.id).length;
+    const refused = await runs("connect", "codex", "--write", "--from", server.url);
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining(`Make one on ${server.url}/admin/keys`) });
+    expect(existsSync(join(home, ".codex"))).toBe(false);
+    const printed = await runs("connect", "codex", "--from", server.url);
+    expect([printed.code, printed.err]).toEqual([0, expect.stringContaining(`${server.url}/admin/keys`)]);
+    expect(printed.out).not.toContain(saved()[0].accessToken);
+    expect(server.stores.members.clientKeysOf(anna.id).length).toBe(own);
+    const wanted = { name: "codex", models: null, expiresAt: null, by: sha256(anna.key) };
+    const key = await server.stores.members.createKey(anna.id, wanted);
+    const codex = ["connect", "codex", "--write", "--from", server.url];
+    expect(await runs(...codex, "--key", key)).toMatchObject({ code: 0 });
+    expect(readFileSync(join(home, ".codex/config.toml"), "utf8")).toContain(key);
+    expect(await runs(...codex)).toMatchObject({ code: 0, err: expect.stringContaining("already has these settings") });
   }, 60_000);
 
   test("after `logout` the key is refused, and nothing is left", async () => {

@@ -6,7 +6,7 @@ import { budgetListSchema } from "../../budgets/budget-list";
 import { type Endpoint, endpointsOf, readQuery, requireJson } from "../../endpoint";
 import { ProxyError } from "../../errors";
 import { dayMs } from "../../format";
-import { keyGone } from "../../keys/client-keys";
+import { keyGone, requireLasting } from "../../keys/client-keys";
 import { createdKeySchema, keyListSchema } from "../../keys/key-list";
 import { memberLimitsSchema, newMemberSchema } from "../../keys/member-fields";
 import { memberListSchema } from "../../keys/member-list";
@@ -85,10 +85,16 @@ interface OwnerContext extends AdminContext {
   app: App;
 }
 
-type AdminRoute = Endpoint<AdminContext, { role: "member" }> | Endpoint<OwnerContext, { role: "owner" }>;
+interface MemberColumns {
+  role: "member";
+  /** It makes something that is good for longer than a tool's token, which may not ask. */
+  lasts?: true;
+}
+
+type AdminRoute = Endpoint<AdminContext, MemberColumns> | Endpoint<OwnerContext, { role: "owner" }>;
 
 const headers = { "cache-control": "no-store" };
-const endpoint = endpointsOf<AdminContext, { role: "member" }>(headers, readQuery);
+const endpoint = endpointsOf<AdminContext, MemberColumns>(headers, readQuery);
 const ownerEndpoint = endpointsOf<OwnerContext, { role: "owner" }>(headers, readQuery);
 
 /** Only its content type counts. */
@@ -106,7 +112,7 @@ export const adminRoutes: AdminRoute[] = [
   endpoint({ method: "GET", path: "/api/admin/accounts", role: "member", about: "The accounts: state, plan, remaining quota and its reset; with `include_stats=1`, the usage of each since `since_ms` (default: a day ago).",
     query: queries.accounts, response: z.object({ items: z.array(accountSchema) }),
     handle: async ({ app, query: { include_stats, since_ms = app.now() - dayMs } }) => ({ items: await listAccounts(app, include_stats ? since_ms : undefined) }) }),
-  endpoint({ method: "POST", path: "/api/admin/accounts/sign-ins", role: "member", about: "Begins a sign-in at GitHub. A person types `user_code` at `address`; meanwhile ask for the sign-in's state.",
+  endpoint({ method: "POST", path: "/api/admin/accounts/sign-ins", role: "member", lasts: true, about: "Begins a sign-in at GitHub. A person types `user_code` at `address`; meanwhile ask for the sign-in's state.",
     body: newSignInSchema, response: signInSchema, errors: ["conflict", "upstream", "timeout"],
     handle: ({ app, body }) => beginSignIn(app, body) }),
   endpoint({ method: "GET", path: "/api/admin/accounts/sign-ins/:id", role: "member", about: "The state of a sign-in: waiting, done, failed or cancelled.",
@@ -170,7 +176,7 @@ export const adminRoutes: AdminRoute[] = [
   endpoint({ method: "GET", path: "/api/admin/keys", role: "member", about: "The client keys: names, models, expiry and last use, never the keys.",
     response: keyListSchema,
     handle: ({ app }) => listKeys(app) }),
-  endpoint({ method: "POST", path: "/api/admin/keys", role: "member", about: "Creates a client key, for a member one of their own. The response has the key, which is not stored and cannot be shown again.",
+  endpoint({ method: "POST", path: "/api/admin/keys", role: "member", lasts: true, about: "Creates a client key, for a member one of their own. The response has the key, which is not stored and cannot be shown again.",
     body: newKeySchema, response: createdKeySchema, errors: ["conflict"],
     handle: ({ app, request, body }) => createClientKey(app, body, keySentTo(app, request)) }),
   endpoint({ method: "POST", path: "/api/admin/keys/:name/revoke", role: "member", about: "Revokes a client key, such as `laptop` or a member's `anna/laptop`: its next request is refused.",
@@ -239,6 +245,7 @@ export function adminAnswers(
       };
       const given = { member, request, caller, params: decodedParams(params), requireStillAllowed, describeApi };
       const scope = app.forMember(member);
+      if (row.role === "member" && row.lasts) requireLasting(keySentTo(scope, request));
       return row.role === "owner" ? row.run({ ...given, app: scope.owner! }) : row.run({ ...given, app: scope });
     },
     miss(request, rows) {

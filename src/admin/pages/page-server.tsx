@@ -149,6 +149,7 @@ export class PageServer {
       next = pathHere(form.get("next"));
       const secret = asHeader(form.get("token"));
       const member = this.#guard({ headers: new Headers({ "x-admin-token": secret }) }, caller);
+      if (this.#app.members?.findKey([secret])?.isShortLived) throw tokenOfTool();
       return redirect(next, { "set-cookie": await this.#sessions.begin(request, { member, secret }) });
     } catch (thrown) {
       const error = asProxyError(thrown);
@@ -200,6 +201,9 @@ const oldForm = "This form was loaded too long ago, before dragoman restarted, o
 
 const lostKey =
   "You were signed out, because the key with which you signed in was revoked or has expired. Sign in with another key of yours, or ask the owner of this dragoman for a new invitation link.";
+
+const tokenOfTool = () =>
+  new ProxyError("authentication", "This is the token of a tool, which lasts an hour. Sign in with a key of yours.");
 
 const ownersPages = () =>
   new ProxyError("permission", "This page is the owner's.", {

@@ -6,6 +6,7 @@ import type { KeyList } from "../../keys/key-list";
 import type { KeyStore } from "../key-store";
 import { acceptedKey, type KnownKey, noAcceptedKey, type RunningServer } from "../running-server";
 import { say } from "../terminal";
+import { UsageError } from "../usage-error";
 import { createKeyFor, person } from "./tools";
 
 export interface KeyChoice {
@@ -19,6 +20,7 @@ export interface KeyChoice {
  * The key that was given, the one that the file has if the server accepts it, or a new one named after the tool. A server
  * whose only key is DRAGOMAN_API_KEY keeps it: a new key would replace it, and the other tools would be refused.
  * @throws ProxyError if the given key is refused, or if that of the environment is not known here
+ * @throws UsageError for a server elsewhere, at which the sign-in of this machine makes no keys
  */
 export async function keyToWrite(
   id: ClientId,
@@ -32,6 +34,7 @@ export async function keyToWrite(
   const { keys = [] } = clientStatus(id, { ...person(), url: server.url });
   const present = [...new Set(keys.map(({ value }) => value))];
   if (present.length === 1 && (await store.accepts(present[0]))) return { key: present[0] };
+  if (server.isElsewhere) throw new UsageError(`${whereToMake(server)}, and run this again with --key <the key>.`);
   if (list === undefined || list.from_environment) {
     const known = await knownKey(server);
     if (!known) throw noAcceptedKey(server);
@@ -50,6 +53,10 @@ export async function keyToPrint(
 ): Promise<KeyChoice> {
   if (given !== undefined) return { key: await acceptedOf(given, server, store) };
   if (await store.accepts(undefined)) return {};
+  if (server.isElsewhere) {
+    say(`${whereToMake(server)}, to be used in place of ${keyPlaceholder} below.`, "");
+    return { key: keyPlaceholder };
+  }
   const known = await knownKey(server);
   if (known) return { key: known.value };
   say(
@@ -93,6 +100,10 @@ async function knownKey(server: RunningServer): Promise<KnownKey | undefined> {
 }
 
 const keyPlaceholder = "YOUR_CLIENT_KEY";
+
+/** A token of an hour makes nothing that lasts. */
+const whereToMake = ({ url }: RunningServer) =>
+  `This tool needs a key of its own, which the sign-in of this machine may not make. Make one on ${url}/admin/keys`;
 
 async function acceptedOf(given: string, server: RunningServer, store: KeyStore): Promise<string> {
   if (await store.accepts(given)) return given;
