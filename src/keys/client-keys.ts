@@ -7,7 +7,6 @@ import { ProxyError } from "../errors";
 import { utcDay } from "../format";
 import { sha256 } from "../net/in/credentials";
 import type { Visitor } from "../net/in/guard";
-import { isAccessToken } from "./access-tokens";
 
 export interface ClientKey {
   /** Null for a key that the config has as plain text without a name. */
@@ -101,8 +100,8 @@ export function requireUnexpired({ name, member, expiresAt }: ClientKey, now: nu
   });
 }
 
-/** Whether a text may be a key that was made here, or a token that stands for one: nobody can guess those. */
-export const hasKeyForm = (text: string): boolean => /^drg_[\w-]{43}$/.test(text) || isAccessToken(text);
+/** Whether a text has the form of a key that `newClientKey` makes. */
+export const isMadeKey = (text: string): boolean => /^drg_[\w-]{43}$/.test(text);
 
 /** A new client key. Only its hash is stored. */
 export const newClientKey = (): string => `drg_${crypto.getRandomValues(Buffer.alloc(32)).toString("base64url")}`;

@@ -4,7 +4,8 @@
  */
 import type { Scope, Server } from "../../app";
 import { ProxyError } from "../../errors";
-import { type ClientKey, hasKeyForm, isExpired, requireUnexpired } from "../../keys/client-keys";
+import { isAccessToken } from "../../keys/access-tokens";
+import { type ClientKey, isExpired, isMadeKey, requireUnexpired } from "../../keys/client-keys";
 import { isLoopbackAddress, networkOf } from "../../net/address";
 import { includesSecret, keyHeaders, sentSecrets } from "../../net/in/credentials";
 import { type Caller, namesThisMachine } from "../../net/in/guard";
@@ -34,7 +35,7 @@ export function adminGuard(app: Server): Guard {
     // Such a key or token cannot be guessed, so who sends nothing else is not locked out by others behind the same address.
     if (key && others.length === 0) return key.member;
     // Callers on this machine are never locked out, nor is an old key a guess. A caller through a local proxy counts as remote.
-    const isGuess = sent.length === 0 || sent.some((text) => !hasKeyForm(text));
+    const isGuess = sent.length === 0 || !sent.every(isUnguessable);
     const network = caller.local || !isGuess ? undefined : networkOf(caller.peer ?? "unknown");
     if (network !== undefined) tries.refuse(network);
 
@@ -56,6 +57,9 @@ export function adminGuard(app: Server): Guard {
     });
   };
 }
+
+/** Keys and tokens that were made here. */
+const isUnguessable = (text: string) => isMadeKey(text) || isAccessToken(text);
 
 const noToken = ({ members }: Server) =>
   `An admin token${members?.needKeys ? " or a member's key" : ""} is required. Send it as \`x-admin-token: <token>\` or \`Authorization: Bearer <token>\`.`;
