@@ -150,8 +150,22 @@ function* turnRules({ role, content, ...others }: Json, path: string): Generator
   for (const [at, block] of blocksOf(content).entries()) yield* blockRules(block, `${path}.content.${at}`);
 }
 
+const blockTypes = [
+  "text",
+  "image",
+  "document",
+  "search_result",
+  "thinking",
+  "redacted_thinking",
+  "tool_use",
+  "tool_result",
+  "server_tool_use",
+  "tool_search_tool_result",
+];
+
 function* blockRules(block: Json, path: string): Generator<Objection> {
   const { type, text, cache_control, signature, thinking, data, citations, content } = block;
+  yield !blockTypes.includes(string(type)) && unknownTag(path, string(type), blockTypes);
   // A single space is accepted if it only carries a cache mark.
   yield type === "text" &&
     string(text).trim() === "" &&

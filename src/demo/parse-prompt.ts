@@ -1,5 +1,5 @@
 /** Between a dialect and the demo's model: a request becomes a `ModelRequest`, and each dialect writes the `ModelReply` as its answer. */
-import { type Json, records, string, textOf, textsOf, weigh } from "./wire";
+import { type Json, list, record, records, string, textOf, textsOf, weigh } from "./wire";
 
 export interface Tool {
   name: string;
@@ -87,7 +87,8 @@ export function readRequest(body: Json, { turns, ...reading }: Reading): ModelRe
     images: turns.reduce((sum, { content }) => sum + imagesIn(content), 0),
     cacheKey: string(body.prompt_cache_key) || undefined,
     weight: weigh([body.system, body.instructions, body.messages, body.input]),
-    toolWeight: weigh(body.tools),
+    // What waits to be searched for is no part of the prompt.
+    toolWeight: weigh(list(body.tools).filter((tool) => record(tool).defer_loading !== true)),
   };
 }
 

@@ -141,7 +141,11 @@ describe("a client's own request", () => {
     const body = jsonAt("messages-system-role", "request.json");
     const { body: changed } = messages.fixRequest(body, facts);
     const names = Object.keys({ ...body, ...changed });
-    expect(names.filter((name) => changed[name] !== body[name]).sort()).toEqual(["messages", "system"]);
+    expect(names.filter((name) => changed[name] !== body[name]).sort()).toEqual([
+      "messages",
+      "output_config",
+      "system",
+    ]);
     const fields = jsonAt("messages-unsupported-fields", "request.json");
     const { body: left, fixups } = messages.fixRequest(fields, facts);
     expect(Object.keys(left).filter((name) => left[name] !== fields[name])).toEqual([]);
@@ -258,7 +262,7 @@ describe("what a client asks, in the hub", () => {
   const parts = (...content: JsonObject[]) => ask({ messages: [{ role: "user", content }] }).turns[0]?.parts;
 
   test("keeps the system's place and cache marks", () => {
-    const { turns } = ask({
+    const { turns, reasoning } = ask({
       system: [{ type: "text", text: "Be brief.", cache_control: { type: "ephemeral", ttl: "1h" } }],
       messages: [
         { role: "user", content: "Hi." },
@@ -271,12 +275,9 @@ describe("what a client asks, in the hub", () => {
         parts: [{ kind: "text", text: "Be brief.", cache: true, extras: { anthropic: { "cache_control.ttl": "1h" } } }],
       },
       { role: "user", parts: [{ kind: "text", text: "Hi." }] },
-      {
-        role: "system",
-        parts: [{ kind: "text", text: "Be kind." }],
-        extras: { anthropic: { output_config: { effort: "low" } } },
-      },
+      { role: "system", parts: [{ kind: "text", text: "Be kind." }] },
     ]);
+    expect(reasoning).toEqual({ effort: "low", adaptive: false });
   });
 
   test("has no billing line of Claude Code's, whichever dialect it is for", () => {

@@ -48,6 +48,7 @@ const partDecoders = new Map<string, (block: Fields) => Part | undefined>([
   ["document", decodeDocument],
   ["search_result", decodeSearchResult],
   ["tool_reference", decodeToolReference],
+  ["compaction", decodeCompaction],
   ["thinking", decodeThinking],
   ["redacted_thinking", decodeRedacted],
   ["tool_use", decodeToolUse],
@@ -110,6 +111,11 @@ function decodeSearchResult(block: Fields): ForeignPart {
   const source = block.optionalText("source");
   const heading = `Search result: ${[title, source].filter((line) => line).join(", ")}`;
   return inWords(block, [heading], decodeContent(block.any("content"), block.pathOf("content")));
+}
+
+/** A summary in place of the beginning of the conversation. */
+function decodeCompaction(block: Fields): ForeignPart {
+  return inWords(block, [], decodeContent(block.any("content") ?? "", block.pathOf("content")));
 }
 
 /** The tool that a tool search found. */

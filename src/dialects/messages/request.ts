@@ -24,6 +24,7 @@ import { threadCode } from "./errors";
 import { asExtras, dropExtras, nestedExtras, refuseEssential, restoreExtras } from "./extras";
 import { decodeContent, encodePart, simplified } from "./parts";
 import { applyRules } from "./rules";
+import { withoutSystemTurns } from "./system-turns";
 import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
 import { withoutBilling } from "./traverse";
 
@@ -61,7 +62,7 @@ function refuseCompaction(): never {
 
 /** Reads a request. @throws ProxyError `invalid_request` naming the field. */
 export function decodeRequest(body: unknown): Conversation {
-  const sent = objectAt(body, "body");
+  const sent = withoutSystemTurns(objectAt(body, "body"));
   // Before the search itself becomes a function's call: afterwards nobody can tell what a place refers to.
   const request = new Fields({ ...sent, ...lostCitations(sent) });
   if (request.any("compaction") != null) refuseCompaction();

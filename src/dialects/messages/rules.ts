@@ -14,7 +14,8 @@ import { type FittedWire, fitWire } from "../hub/tools";
 import { isRefused, usesToolSearch, withheldFields } from "./betas";
 import { lostCitations, ownCitations } from "./citations";
 import { cacheInToolResult, cacheOnThinking, clearThinking, limitRules, thinkingInToolLoop } from "./limits";
-import { eachBlock, eachResultBlock, eachTool, isThinking, objectsIn, withoutBilling } from "./traverse";
+import { systemTurnRules } from "./system-turns";
+import { eachBlock, eachResultBlock, eachTool, isThinking, objectsIn, textBlock, withoutBilling } from "./traverse";
 import { foreignThinking, systemAlone, turnRules } from "./turns";
 
 const unsupported = ["inference_geo", "service_tier", ...withheldFields()];
@@ -26,6 +27,8 @@ export const rules: Record<string, RuleRow> = {
   safeguards: ["safeguards", (body) => ("safeguards" in body ? { safeguards: undefined } : undefined)],
   "unsupported-fields": [...unsupported, unsupportedFields],
   "beta-fields": ["thinking", "output_config", "context_management", betaFields],
+  ...systemTurnRules,
+  compaction: ["compaction", compactionInWords],
   "server-tools": ["tools", serverTools],
   "empty-tools": emptyTools,
   "tool-choice-without-tools": ["tool_choice", toolChoiceWithoutTools],
@@ -151,6 +154,13 @@ function serverCalls(body: JsonObject): JsonObject | undefined {
     if (isServerCall(block)) removed.add(block.id);
     return isServerCall(block) || removed.has(block.tool_use_id) ? undefined : block;
   });
+}
+
+/** A summary in place of the beginning, for which no host behind GitHub Copilot gets the beta: its words are what it says. */
+function compactionInWords(body: JsonObject): JsonObject | undefined {
+  return eachBlock(body, (block) =>
+    block.type === "compaction" ? (typeof block.content === "string" ? textBlock(block.content) : undefined) : block,
+  );
 }
 
 const isServerCall = ({ type, name }: JsonObject): boolean =>

@@ -1,7 +1,6 @@
 /** Rules about the history: roles, blank text, signatures, and tool calls with their results. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { without } from "../hub/json";
 import { mapped } from "../hub/lists";
 import { lostResultHeading } from "../hub/lost-result";
 import type { RuleRow } from "../hub/rules";
@@ -13,7 +12,6 @@ import { blocksOf, changed, eachBlock, isThinking, objectsIn } from "./traverse"
 export const turnRules: Record<string, RuleRow> = {
   "empty-text": [emptyText],
   "system-role": ["system", systemRole],
-  "message-output-config": ["output_config", messageOutputConfig],
   "tool-ids": ["tool_use", "tool_result", toolIds],
   "tool-result-order": ["tool_use", toolResultOrder],
   "missing-tool-result": ["tool_use", missingToolResult],
@@ -72,16 +70,6 @@ export function systemAlone(body: JsonObject): JsonObject | undefined {
 function asReminder(block: JsonObject): JsonObject {
   if (typeof block.text !== "string" || block.text.startsWith("<system-reminder>")) return block;
   return { ...block, text: `<system-reminder>\n${block.text}\n</system-reminder>` };
-}
-
-/** "messages.N.output_config: Extra inputs are not permitted" */
-function messageOutputConfig(body: JsonObject): JsonObject | undefined {
-  const messages = objectsIn(body.messages);
-  return changed(
-    "messages",
-    messages,
-    mapped(messages, (message) => without(message, ["output_config"])),
-  );
 }
 
 /** "Invalid `signature` in `thinking` block": of another provider, packed by another proxy, or missing. */

@@ -64,7 +64,11 @@ const descriptions: Record<string, string> = {
     "The model does not support a response schema, so the schema was sent as an instruction to reply in JSON.",
   "developer-role": "Developer messages were sent as system messages.",
   "system-role": "System messages in the middle of the conversation were moved to where the upstream accepts them.",
-  "message-output-config": "Output settings inside a message were moved to the request.",
+  "tool-changes":
+    "Tools that were announced or withdrawn in the conversation were added to the list of tools, or taken off it.",
+  "message-output-config": "The effort that a message asks for was moved to the request.",
+  "cleared-reminders": "Reminders that the client meant for an earlier turn only were left out.",
+  compaction: "A summary of the conversation's beginning was sent as text.",
   "tool-results":
     "Each tool result was put after its call. A call without a result got one that says so; a result without a call was sent as text.",
   "call-pairs": "A tool call without a result got one that says so; a result without a call was sent as text.",
