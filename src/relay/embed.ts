@@ -40,6 +40,7 @@ export async function embed(parts: Scope, request: Request, caller: KeyedCaller)
       all.tokens += tokens;
       // After each batch: it is charged, also if a later one fails.
       record.addUsage({ input: all.tokens, output: 0 });
+      running.budget.charged();
     }
     running.end(200);
     return await running.budget.addTo(Response.json(encodeEmbeddings(incoming.model, all, asked)));

@@ -29,6 +29,10 @@ export class RequestBudget {
   /** The model of the reservation. */
   #model: string | undefined;
   #expected: Amounts = { nanoCredits: null, premiumUnits: null };
+  /** A call of the reservation was charged. */
+  #isCharged = false;
+  /** What accounts that served the request before have settled. */
+  #settled: Amounts = { nanoCredits: 0, premiumUnits: 0 };
 
   constructor(guard: BudgetGuard, state: RequestState, request: Stoppable) {
     this.#guard = guard;
@@ -36,8 +40,14 @@ export class RequestBudget {
     this.#request = request;
   }
 
+  /** A call was served, and its usage is recorded: its account is charged for it, whoever serves the next call. */
+  charged(): void {
+    this.#isCharged = this.#reservation !== undefined;
+  }
+
   /**
-   * Reserves for a call with this account (null with a provider), in place of an earlier reservation.
+   * Reserves for a call with this account (null with a provider), in place of an earlier reservation. What another account
+   * was charged is settled with that account: the request counts once for each account that served a part of it.
    * @returns The error if only this account's budget refuses the request, so that another account may serve it.
    * @throws ProxyError `quota`, `unable`.
    */
@@ -45,6 +55,7 @@ export class RequestBudget {
     const { target } = this.#state;
     if (!this.#reservation && this.#guard.budgets.length === 0) return undefined;
     if (this.#reservation && this.#account?.key === account?.key && this.#model === target?.model.id) return undefined;
+    if (this.#isCharged) this.#settleSoFar();
     return whenKnown(this.release(), () => {
       this.#account = account;
       this.#model = target?.model.id;
@@ -62,6 +73,16 @@ export class RequestBudget {
     // The request was stopped while it waited for its reservation.
     if (this.#hasEnded) void this.release();
     return undefined;
+  }
+
+  #settleSoFar(): void {
+    const { target, usage, facts } = this.#state;
+    const soFar = costOf(target!.model.price, usage, facts?.initiator !== "agent");
+    const real = withExpected(less(soFar, this.#settled), this.#expected);
+    this.#settled = { nanoCredits: soFar.nanoCredits ?? 0, premiumUnits: soFar.premiumUnits ?? 0 };
+    this.#guard.settle(this.#reservation!, { model: this.#model!, expected: this.#expected, real });
+    this.#reservation = undefined;
+    this.#isCharged = false;
   }
 
   /** Drops the reservation: nothing was charged. */
@@ -82,8 +103,11 @@ export class RequestBudget {
     this.#reservation = undefined;
     if (!reservation) return;
     if (cost === undefined) return void this.#guard.release(reservation);
-    const counted = withExpected(cost, this.#expected);
-    const real = isCut ? atLeastSent(counted, this.#state) : counted;
+    const counted = withExpected(less(cost, this.#settled), this.#expected);
+    // The last call was refused: accounts before it have settled everything.
+    const isSettled = this.#settled.nanoCredits !== 0 || this.#settled.premiumUnits !== 0;
+    if (isSettled && !counted.nanoCredits && !counted.premiumUnits) return void this.#guard.release(reservation);
+    const real = isCut ? atLeastSent(counted, this.#settled, this.#state) : counted;
     this.#guard.settle(reservation, { model: this.#model!, expected: this.#expected, real });
   }
 
@@ -118,6 +142,12 @@ function expectedCost({ target, asked, facts }: RequestState): Amounts {
   return target?.provider ? { ...cost, premiumUnits: 0 } : cost;
 }
 
+/** What is left of a cost; unknown stays unknown. */
+const less = (cost: Amounts, settled: Amounts): Amounts => ({
+  nanoCredits: cost.nanoCredits === null ? null : Math.max(0, cost.nanoCredits - (settled.nanoCredits ?? 0)),
+  premiumUnits: cost.premiumUnits === null ? null : Math.max(0, cost.premiumUnits - (settled.premiumUnits ?? 0)),
+});
+
 /** A reply that broke off before its usage is counted as expected. */
 const withExpected = (cost: Amounts, expected: Amounts): Amounts => ({
   nanoCredits: cost.nanoCredits ?? expected.nanoCredits,
@@ -127,6 +157,7 @@ const withExpected = (cost: Amounts, expected: Amounts): Amounts => ({
 /** Counts what was sent of a reply that broke off: a client that hangs up just before the end has nearly all of it. */
 function atLeastSent(
   cost: Amounts,
+  settled: Amounts,
   { target, asked, usage, clientDialect, sentBytes = 0, facts }: RequestState,
 ): Amounts {
   if (clientDialect === "embeddings") return cost;
@@ -135,6 +166,6 @@ function atLeastSent(
     input: usage.input ?? Math.ceil((asked?.bytes ?? 0) / bytesPerToken),
     output: Math.max(usage.output ?? 0, Math.floor(sentBytes / codecs[clientDialect].facts.streamBytesPerToken)),
   };
-  const { nanoCredits } = costOf(target!.model.price, sent, facts?.initiator !== "agent");
+  const { nanoCredits } = less(costOf(target!.model.price, sent, facts?.initiator !== "agent"), settled);
   return nanoCredits === null ? cost : { ...cost, nanoCredits: Math.max(cost.nanoCredits ?? 0, nanoCredits) };
 }

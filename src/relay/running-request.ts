@@ -195,6 +195,7 @@ export class RunningRequest implements InFlightHandle, Progress {
 
   /** The upstream is asked once more for the same reply: its usage no longer tells the size of the client's prompt. */
   askAgain(): void {
+    this.budget.charged();
     this.setPrompt(undefined, undefined);
   }
 

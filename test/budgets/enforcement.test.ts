@@ -151,6 +151,57 @@ describe("amounts", () => {
   });
 });
 
+describe("a reply of several answers", () => {
+  const search = { type: "web_search_20250305", name: "web_search", max_uses: 5 };
+  const searching = {
+    model: "claude-sonnet-4.6",
+    max_tokens: 4000,
+    messages: [{ role: "user", content: "Please search the web for red pandas." }],
+    tools: [search],
+  };
+
+  test("is charged to each account for what that account has answered", async () => {
+    await using proxy = await startProxy({
+      accounts: ["octo-demo", "work-demo"],
+      demo: { generation: "C" },
+      config: { budgets: [budget({ unit: "credits", limit: 1_000, each: "account" })] },
+    });
+    // The account that gave the first answer is at its limit when the second one is asked for.
+    let answers = 0;
+    const isFirst = ({ body }: { body: unknown }) => JSON.stringify(body).includes("red pandas");
+    proxy.demo.intercept(
+      "/v1/messages",
+      (call) => {
+        if (!isFirst(call)) return undefined;
+        answers++;
+        return answers === 2 ? new Response("{}", { status: 429, headers: { "retry-after": "600" } }) : undefined;
+      },
+      3,
+    );
+    const response = await proxy.post("/v1/messages", searching);
+    expect([response.status, answers]).toEqual([200, 3]);
+    await response.text();
+    const rows = proxy.rows();
+    const whole = rows.reduce((sum, { nano_credits }) => sum + nano_credits!, 0) / 1e9;
+    type Holder = { name: string; used: number; reserved: number };
+    const holders = async () => {
+      const { items } = (await (await fetch(`${proxy.url}/api/admin/budgets`)).json()) as {
+        items: { holders: { items: Holder[] } }[];
+      };
+      return items[0]!.holders.items;
+    };
+    await until(async () => (await holders()).every(({ reserved }) => reserved === 0), "nothing is reserved");
+    const items = await holders();
+    // The search has a row of its own.
+    const ofSearch = rows.find(({ path }) => path === "web_search")!;
+    const charged = Object.fromEntries(items.map(({ name, used }) => [name, used]));
+    charged[ofSearch.account_id!]! -= ofSearch.nano_credits! / 1e9;
+    expect(charged["octo-demo"]).toBeGreaterThan(0.001);
+    expect(charged["work-demo"]).toBeGreaterThan(0.001);
+    expect(items.reduce((sum, { used }) => sum + used, 0)).toBeCloseTo(whole, 6);
+  });
+});
+
 describe("scopes", () => {
   test("an account's budget moves requests to the next account, until each is used up", async () => {
     await using proxy = await startProxy({
