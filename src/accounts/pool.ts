@@ -40,19 +40,21 @@ export class Pool {
     this.#now = parts.now ?? Date.now;
   }
 
-  /**
-   * The accounts that can serve now, in the order to try them; none while GitHub has suspended one of them. Each call
-   * for a free model advances the round-robin.
-   */
+  /** The accounts that can serve now, in the order to try them; none while GitHub has suspended one of them. */
   candidates(need: Need): Account[] {
     const inOrder = this.#parts.accounts();
     if (inOrder.some(isSuspended)) return [];
     const usable = this.#usableFor(need);
     if (inOrder.length < 2 || need.premium || this.#parts.freeInOrder?.()) return inOrder.filter(usable);
     const turn = this.#lastOffered ? inOrder.indexOf(this.#lastOffered) + 1 : 0;
-    const inTurn = [...inOrder.slice(turn), ...inOrder.slice(0, turn)].filter(usable);
-    this.#lastOffered = inTurn[0] ?? this.#lastOffered;
-    return inTurn;
+    return [...inOrder.slice(turn), ...inOrder.slice(0, turn)].filter(usable);
+  }
+
+  /** The candidates for a request that is sent now. Once for each request: for a free model the next one begins after the first of them. */
+  takeTurn(need: Need): Account[] {
+    const candidates = this.candidates(need);
+    if (!need.premium) this.#lastOffered = candidates[0] ?? this.#lastOffered;
+    return candidates;
   }
 
   /** Milliseconds until the first account can serve; 0 if one can now, undefined if none will without a person's help. */

@@ -169,7 +169,7 @@ const ask = (premium: boolean): Command => ({
   async run(model, { pool, accounts, exchanges }) {
     expect(pool.wait({ premium }), "how long nobody can serve").toBe(model.wait(premium) as number);
     const expected = model.candidates(premium);
-    const candidates = pool.candidates({ premium });
+    const candidates = pool.takeTurn({ premium });
     expect(
       candidates.map((account) => accounts.indexOf(account)),
       "the accounts in their order",

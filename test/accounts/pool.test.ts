@@ -46,16 +46,25 @@ describe("who serves", () => {
 
   test("requests that cost nothing go to the accounts in turn", () => {
     const { pool } = threeAccounts();
-    const firsts = Array.from({ length: 6 }, () => names(pool.candidates({ premium: false }))[0]!);
+    const firsts = Array.from({ length: 6 }, () => names(pool.takeTurn({ premium: false }))[0]!);
     expect(firsts).toEqual(["octo", "work", "plus", "octo", "work", "plus"]);
-    expect(names(pool.candidates({ premium: false }))).toEqual(["octo", "work", "plus"]);
-    expect(names(pool.candidates({ premium: false }))).toEqual(["work", "plus", "octo"]);
+    expect(names(pool.takeTurn({ premium: false }))).toEqual(["octo", "work", "plus"]);
+    expect(names(pool.takeTurn({ premium: false }))).toEqual(["work", "plus", "octo"]);
+  });
+
+  test("who only looks at the candidates takes no turn", () => {
+    const { pool } = threeAccounts();
+    const look = () => names(pool.candidates({ premium: false }))[0];
+    expect([look(), look(), names(pool.takeTurn({ premium: false }))[0], look(), look()]).toEqual([
+      ...["octo", "octo", "octo"],
+      ...["work", "work"],
+    ]);
   });
 
   test("two accounts that could both serve take turns", () => {
     const { octo, work, clock } = threeAccounts();
     const two = new Pool({ accounts: () => [octo, work], now: clock.now });
-    const turn = () => names(two.candidates({ premium: false }));
+    const turn = () => names(two.takeTurn({ premium: false }));
     expect([turn(), turn(), turn()]).toEqual([
       ["octo", "work"],
       ["work", "octo"],
@@ -65,7 +74,7 @@ describe("who serves", () => {
 
   test("turns stay fair when an account falls out in between", () => {
     const { pool, work, clock } = threeAccounts();
-    const turn = () => names(pool.candidates({ premium: false }))[0]!;
+    const turn = () => names(pool.takeTurn({ premium: false }))[0]!;
     expect([turn(), turn()]).toEqual(["octo", "work"]);
     work.setState({ name: "cooling", until: clock.now() + second, reason: "Too fast." });
     expect([turn(), turn(), turn(), turn()]).toEqual(["plus", "octo", "plus", "octo"]);
@@ -84,13 +93,13 @@ describe("who serves", () => {
     await octo.quota();
     expect(names(pool.candidates({ premium: true }))).toEqual(["work", "plus"]);
     expect(names(pool.candidates({ premium: true }))).toEqual(["work", "plus"]);
-    expect([1, 2, 3].map(() => names(pool.candidates({ premium: false }))[0]!)).toEqual(["octo", "work", "plus"]);
+    expect([1, 2, 3].map(() => names(pool.takeTurn({ premium: false }))[0]!)).toEqual(["octo", "work", "plus"]);
   });
 
   test("an account that is out of everything serves no free model either", () => {
     const { pool, octo } = threeAccounts();
     octo.setState({ name: "exhausted", reason: "You have no quota.", alsoFree: true });
-    expect(names(pool.candidates({ premium: false }))).toEqual(["work", "plus"]);
+    expect(names(pool.takeTurn({ premium: false }))).toEqual(["work", "plus"]);
   });
 
   test("a failed account is passed over, the others go on, and after five minutes it is tried again", async () => {
