@@ -3,19 +3,25 @@
 /**
  * The result of `work`; after `timeoutMs` milliseconds, what `late` returns or throws. `work` itself goes on.
  * @param timeoutMs No limit when missing.
+ * @param signal Ends the wait with its reason.
  */
 export async function withTimeLimit<Result, Late>(
   work: Promise<Result>,
   timeoutMs: number | undefined,
   late: () => Late,
+  signal?: AbortSignal,
 ): Promise<Result | Late> {
-  if (timeoutMs === undefined) return work;
+  if (timeoutMs === undefined && !signal) return work;
+  signal?.throwIfAborted();
   const limit = Promise.withResolvers<void>();
-  const timer = setTimeout(limit.resolve, timeoutMs);
+  const abort = () => limit.reject(signal?.reason);
+  const timer = timeoutMs === undefined ? undefined : setTimeout(limit.resolve, timeoutMs);
+  signal?.addEventListener("abort", abort, { once: true });
   try {
     return await Promise.race([work, limit.promise.then(late)]);
   } finally {
     clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
   }
 }
 

@@ -42,7 +42,7 @@ export async function sendWithFailover<Answer>(parts: Scope, dispatch: Dispatch<
   /** Accounts that failed and are still ready: they would fail again. */
   let refusing: Set<Account> | undefined;
   for (let round = 1; round <= 2; round++) {
-    const able = pool.candidates(need);
+    const able = round === 1 ? pool.takeTurn(need) : pool.candidates(need);
     const candidates = able.length < 2 ? able : preferredFirst(namingFirst(able, catalogue), outgoing.preferredAccount);
     for (const account of candidates) {
       // Another request may have learned meanwhile that GitHub has blocked an account.
@@ -119,6 +119,7 @@ function asLimit({ pool }: Scope, need: Need, error: ProxyError, isOfOneAccount:
 /** What is sent to one account next; the remedies change it. */
 class AccountCall implements SentRequest {
   readonly sent: Outgoing & CopilotCall;
+  readonly running: RunningRequest;
   readonly record: RequestRecord;
   readonly removed: string[] = [];
 
@@ -130,6 +131,7 @@ class AccountCall implements SentRequest {
     public session: Session,
   ) {
     const { record, requestId } = running;
+    this.running = running;
     this.record = record;
     this.sent = {
       ...outgoing,
@@ -196,10 +198,9 @@ async function sendWith<Answer>(
   { hasFailed, timeoutMs }: { hasFailed: boolean; timeoutMs: number | undefined },
 ): Promise<{ answer: Answer } | Failure> {
   const { target, outgoing, running } = dispatch;
-  const { record } = running;
   const model = target.model.id;
   requireOwnAccount(account, running);
-  const session = account.presentSession() ?? (await sessionOf(account, record, timeoutMs));
+  const session = account.presentSession() ?? (await sessionOf(account, running, timeoutMs));
   if ("remedy" in session) return session;
   const overage = mayBeOverage(parts, account, target) ? await overageError(parts, account, target) : undefined;
   if (overage) return { remedy: "next-account", error: overage };
@@ -253,11 +254,13 @@ async function overageError({ pool }: Scope, account: Account, { model }: Target
 }
 
 const applied = (remedy: Remedy<AccountCall>, current: AccountCall, failure: Failure): Promise<boolean | Failure> =>
-  orUnavailable(current.account, current.record, async () => remedy.apply(current, failure));
+  orUnavailable(current.account, current.running, async () => remedy.apply(current, failure));
 
-/** The account's session, or why it has none. */
-const sessionOf = (account: Account, record: RequestRecord, timeoutMs: number | undefined) =>
-  orUnavailable(account, record, () => withTimeLimit(account.session(), timeoutMs, throwSlowSession));
+/** The account's session, or why it has none. Nobody waits for it whose client has gone. */
+const sessionOf = (account: Account, running: RunningRequest, timeoutMs: number | undefined) =>
+  orUnavailable(account, running, () =>
+    withTimeLimit(account.session(), timeoutMs, throwSlowSession, running.controller.signal),
+  );
 
 /** One call and the result of its answer; or the failure, as long as nothing of the answer went to the client. */
 async function attempt<Answer>(
@@ -320,12 +323,14 @@ function withAnswer(answer: Failure, failure: Failure): Failure {
 /** What `work` gives; or, when the account cannot get a session, the failure after which the next account is asked. */
 async function orUnavailable<Result>(
   account: Account,
-  record: RequestRecord,
+  running: RunningRequest,
   work: () => Promise<Result>,
 ): Promise<Result | Failure> {
+  const { record } = running;
   try {
     return await work();
   } catch (thrown) {
+    if (running.isStopped) throw thrown;
     const error = asProxyError(thrown);
     record.beginAttempt(account, null);
     record.endAttempt(error);
