@@ -81,7 +81,7 @@ describeWithDatabases("members of the same name", (postgres) => {
       expect((await exported.text()).trim().split("\n").length).toBe(1);
       expect(await used(server, next.key)).toBe(0);
     }
-    expect((await here.post(`/api/admin/live/${id}/cancel`, {})).status).toBe(200);
+    expect((await there.post(`/api/admin/live/${id}/cancel`, {})).status).toBe(200);
     expect(await running.text()).toContain("cancelled");
     // A key of the same name as a revoked one begins anew.
     expect((await api(there, next.key, "/keys", { name: "laptop" })).status).toBe(200);
