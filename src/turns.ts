@@ -11,31 +11,26 @@ export class Turns {
 
   /**
    * Waits for a turn.
-   * @param left Milliseconds that this may still take, as of now; without it, as long as it takes.
+   * @param ms How long this may take; without it, as long as it takes.
    * @param signal Who waits leaves when it aborts.
-   * @returns `silent` if nothing is left, `ended` after `end` and for a signal that has aborted.
+   * @returns `late` after that time, `ended` after `end` and for a signal that has aborted.
    */
-  async take(left?: () => number, signal?: AbortSignal): Promise<"turn" | "silent" | "ended"> {
+  async take(ms?: number, signal?: AbortSignal): Promise<"turn" | "late" | "ended"> {
     if (signal?.aborted) return "ended";
     if (this.#free > 0) {
       this.#free -= 1;
       return "turn";
     }
-    const { promise, resolve } = Promise.withResolvers<"turn" | "ended" | "silent">();
-    let timer: Timer | undefined;
+    const { promise, resolve } = Promise.withResolvers<"turn" | "ended" | "late">();
     // Whoever leaves must not be given a turn a moment later: it would be lost.
-    const leaveAs = (outcome: "silent" | "ended") => {
+    const leaveAs = (outcome: "late" | "ended") => {
       this.#waiting.delete(resolve);
       resolve(outcome);
-    };
-    const look = (ms: number) => {
-      if (ms > 0) timer = setTimeout(() => look(left!()), ms);
-      else leaveAs("silent");
     };
     const leave = () => leaveAs("ended");
     this.#waiting.add(resolve);
     signal?.addEventListener("abort", leave, { once: true });
-    if (left) look(left());
+    const timer = ms === undefined ? undefined : setTimeout(leaveAs, ms, "late");
     try {
       return await promise;
     } finally {

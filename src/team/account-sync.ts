@@ -128,7 +128,7 @@ export class TeamAccountSync implements AccountSync {
 
   async #readAnnounced(since: number): Promise<number> {
     if (since === 0) return (await this.#readStored()).revision;
-    const rows = await this.#parts.postgres.ask(
+    const rows = await this.#parts.postgres.requests.ask(
       (sql) => sql<StateRow[]>`SELECT account, sign_in, state, quota, server, revision::float8 AS revision
         FROM dragoman.account_states WHERE revision > ${since} ORDER BY revision`,
     );
@@ -138,7 +138,7 @@ export class TeamAccountSync implements AccountSync {
 
   /** @param since All if undefined. @returns The newest revision, and how many there were. */
   async #readStored(since?: number): Promise<{ revision: number; count: number }> {
-    const rows = (await this.#parts.postgres.ask((sql) =>
+    const rows = (await this.#parts.postgres.requests.ask((sql) =>
       sql.unsafe(
         `SELECT account, sign_in, state, quota, server, revision::float8 AS revision,
           (SELECT pg_snapshot_xmin(pg_current_snapshot()))::text::float8 AS xmin
@@ -200,7 +200,7 @@ async function store({ postgres, server }: ServerParts, found: Pending[]): Promi
     quota,
     urgent: isUrgent,
   }));
-  return postgres.transact(async (sql) => {
+  return postgres.requests.transact(async (sql) => {
     const isUrgent = found.some((each) => each.isUrgent);
     const revision = isUrgent ? await announceChange(sql, "account_states") : 0;
     await sql`INSERT INTO dragoman.account_states AS old (account, sign_in, state, quota, server, revision, arrived)

@@ -52,7 +52,7 @@ export class TeamAffinity implements Affinity {
     this.#queued.clear();
     if (marks.length === 0) return;
     try {
-      await this.#postgres.ask(
+      await this.#postgres.requests.ask(
         (sql) => sql`INSERT INTO dragoman.affinity (mark, account)
           SELECT mark, account FROM json_to_recordset(${JSON.stringify(marks)}::text::json) AS given(mark bigint, account text)
           ON CONFLICT (mark) DO UPDATE SET account = excluded.account, seen_at = now()`,
@@ -69,7 +69,7 @@ export class TeamAffinity implements Affinity {
   async #lookUp(marks: readonly string[], accounts: readonly Account[]): Promise<Account | undefined> {
     const asked = marks.slice(0, maxAsked).map((mark, place) => ({ place, mark: String(markHash(mark)) }));
     try {
-      const [row] = await this.#postgres.ask(
+      const [row] = await this.#postgres.requests.ask(
         (sql) => sql<{ account: string; place: number }[]>`SELECT account, place FROM dragoman.affinity
           JOIN json_to_recordset(${JSON.stringify(asked)}::text::json) AS given(place int, mark bigint) USING (mark)
           ORDER BY place LIMIT 1`,
@@ -87,7 +87,7 @@ export class TeamAffinity implements Affinity {
   async #areKnown(marks: readonly string[]): Promise<boolean> {
     const asked = [...new Set(marks.map(markHash))].map((mark) => ({ mark: String(mark) }));
     try {
-      const [row] = await this.#postgres.ask(
+      const [row] = await this.#postgres.requests.ask(
         (sql) => sql<{ found: number }[]>`SELECT count(*)::int AS found FROM dragoman.affinity
           JOIN json_to_recordset(${JSON.stringify(asked)}::text::json) AS given(mark bigint) USING (mark)`,
         lookUpMs,

@@ -6,6 +6,11 @@ export class SlowDatabase extends Error {
   readonly code = "ERR_POSTGRES_CONNECTION_TIMEOUT";
 }
 
+/** It answers, and has too much to do for this question. */
+export class BusyDatabase extends Error {
+  readonly code = "ERR_POSTGRES_BUSY";
+}
+
 /** The question was not sent, because the database does not answer others either. */
 export class NotAsked extends Error {
   readonly code = "ERR_POSTGRES_CONNECTION_CLOSED";
@@ -34,6 +39,7 @@ const awayRows: readonly AwayRow[] = [
   { state: /^57P/, reason: "it is starting or stopping" },
   { state: /^08/, reason: "it cannot be reached" },
   { code: /^ERR_POSTGRES_CONNECTION_TIMEOUT/, reason: "it does not answer" },
+  { code: /^ERR_POSTGRES_BUSY/, reason: "it has too much to do", answers: true },
   { code: /^ERR_POSTGRES_TLS|^(?:ERR_TLS_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/, reason: "its TLS fails" },
   {
     code: /^ERR_POSTGRES_(?:CONNECTION|IDLE_TIMEOUT|LIFETIME|INVALID_MESSAGE|UNEXPECTED_MESSAGE|SASL)/,
@@ -47,11 +53,12 @@ function rowOf(thrown: unknown): AwayRow | undefined {
   return awayRows.find((row) => (state === undefined ? row.code?.test(code) : row.state?.test(state)));
 }
 
-/** Whether an error says that there is no database to ask, now. */
+/** Whether an error says that the database cannot be asked now: there is none, or it has too much to do. */
 export function isAwayError(thrown: unknown): boolean {
-  if (thrown instanceof ProxyError) return thrown.details.code === awayCode;
-  return rowOf(thrown) !== undefined;
+  return thrown instanceof ProxyError ? isAnnounced(thrown) : rowOf(thrown) !== undefined;
 }
+
+const isAnnounced = ({ details: { code } }: ProxyError) => code === "database_away" || code === "database_busy";
 
 /** Whether the way to the database is what fails: another question would fail too. */
 export const isUnreachable = (thrown: unknown): boolean => {
@@ -59,14 +66,19 @@ export const isUnreachable = (thrown: unknown): boolean => {
   return row !== undefined && !row.answers;
 };
 
+/** Whether the database refuses what is to be written, and would again: by what a value is, and not by how the database is. */
+export const isRefused = (thrown: unknown): boolean => /^(?:22|23|54)/.test(sqlState(thrown) ?? "");
+
 /** Whether the database may have made the change although no answer came. @param thrown An error of `databaseAway`. */
 export const mayBeDone = (thrown: unknown): boolean =>
-  thrown instanceof ProxyError && thrown.details.code === awayCode && isUnanswered(thrown.details.cause);
+  thrown instanceof ProxyError && isAnnounced(thrown) && isUnanswered(thrown.details.cause);
 
 /** Whether the database may have made the change. @param cause The error that `databaseAway` was made of. */
 export function isUnanswered(cause: unknown): boolean {
   if (cause instanceof NotAsked || sqlState(cause) !== undefined) return false;
-  return cause instanceof SlowDatabase || /CLOSED|RESET|EPIPE|ETIMEDOUT/.test(codeOf(cause));
+  return (
+    cause instanceof SlowDatabase || cause instanceof BusyDatabase || /CLOSED|RESET|EPIPE|ETIMEDOUT/.test(codeOf(cause))
+  );
 }
 
 /** Postgres' own code of an error, such as `23505`; undefined if the error is not the server's. */
@@ -74,8 +86,6 @@ export function sqlState(thrown: unknown): string | undefined {
   const state = thrown instanceof Error && "errno" in thrown ? thrown.errno : undefined;
   return typeof state === "string" && /^[0-9A-Z]{5}$/.test(state) ? state : undefined;
 }
-
-const awayCode = "database_away";
 
 /** @param isChange Whether something was to be changed. */
 export function databaseAway(cause: unknown, isChange: boolean): ProxyError {
@@ -90,9 +100,10 @@ const advices = {
 };
 
 function awayError(cause: unknown, advice: string): ProxyError {
-  const reason = rowOf(cause instanceof NotAsked ? cause.cause : cause)?.reason ?? "it cannot be reached";
+  const origin = cause instanceof NotAsked ? cause.cause : cause;
+  const reason = rowOf(origin)?.reason ?? "it cannot be reached";
   return new ProxyError("unable", `The database cannot be used now: ${reason}. ${advice}`, {
-    code: awayCode,
+    code: origin instanceof BusyDatabase ? "database_busy" : "database_away",
     status: 503,
     headers: { "retry-after": "5" },
     cause,

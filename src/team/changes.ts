@@ -126,7 +126,7 @@ export class Changes {
 
   async #compare(): Promise<void> {
     try {
-      const rows = await this.#postgres.ask(
+      const rows = await this.#postgres.requests.ask(
         (sql) => sql<{ name: FollowedTable; revision: number }[]>`SELECT name, revision::float8 AS revision
           FROM dragoman.revisions`,
       );
@@ -147,7 +147,7 @@ export class Changes {
     const off = this.on(this.#echo, () => resolve(true));
     const limit = setTimeout(resolve, withinMs, false);
     try {
-      await this.#postgres.ask((sql) => notifyServers(sql, { topic: this.#echo }));
+      await this.#postgres.requests.ask((sql) => notifyServers(sql, { topic: this.#echo }));
       if ((await heard) || this.#closed) return;
       this.#logger.info("Messages of other servers do not arrive, so the connection for them is opened anew.");
       this.#postgres.replaceDirect();

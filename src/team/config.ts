@@ -104,7 +104,7 @@ export class TeamConfig implements ConfigStore {
   }
 
   async #read(since: number): Promise<number> {
-    const next = this.#open(await this.#parts.postgres.ask(select));
+    const next = this.#open(await this.#parts.postgres.requests.ask(select));
     if (since > 0 && next.revision <= this.#revision) return this.#revision;
     try {
       this.#hold(next, parseConfig(next.stored));

@@ -2,6 +2,7 @@
 import { SQL, type TransactionSQL } from "bun";
 import { databaseAway, isAwayError } from "./away";
 import { CircuitBreaker } from "./circuit-breaker";
+import { Lane, type Questions } from "./lane";
 
 interface PostgresOptions {
   /** `postgres://…` */
@@ -12,19 +13,22 @@ interface PostgresOptions {
   lostDirect?(): void;
 }
 
-/** Connections in the pool. With the direct one and that of `LISTEN`, a server has ten at most. */
-const maxConnections = 8;
+/** Connections for requests, and for everything else. With the direct one and that of `LISTEN`, a server has ten. */
+const connections = { requests: 4, pages: 4 };
 /** Seconds until an attempt to connect is given up: less than a question may take, so that its own error is heard. */
 const connectionTimeout = 3;
-/** Milliseconds that a question may take, once it has a connection. */
-const defaultTimeoutMs = 5_000;
 /** Milliseconds between two tries to listen. */
 const listenEvery = 500;
 
-/** Connects with the first question. */
-export class Postgres {
-  readonly #pool: CircuitBreaker;
-  readonly #direct: CircuitBreaker;
+/** Asks the database what pages and commands ask; `requests` is for what requests need. */
+export class Postgres implements Questions {
+  /** What a request waits for, and what keeps a server working. Pages, which may ask much, never take these connections. */
+  readonly requests: Questions;
+  readonly #breaker: CircuitBreaker;
+  readonly #requests: Lane;
+  readonly #pages: Lane;
+  readonly #directBreaker: CircuitBreaker;
+  readonly #direct: Lane;
   readonly #backListeners: (() => void)[] = [];
   /** Missing until it listens. */
   #listen: (() => Promise<void>) | undefined;
@@ -34,17 +38,25 @@ export class Postgres {
     const common = { database: databaseOf(url), connectionTimeout };
     // A pooler gives each transaction another connection, which does not know statements that were prepared on the last one.
     const prepare = directUrl === undefined;
-    this.#pool = new CircuitBreaker({
-      open: () => new SQL(url, { ...common, max: maxConnections, idleTimeout: 60, prepare }),
-      connections: maxConnections,
+    const pooled = { ...common, prepare, idleTimeout: 60 };
+    const open = (max: number) => new SQL(url, { ...pooled, max });
+    this.#breaker = new CircuitBreaker({
+      open: () => open(1),
       back: () => {
         for (const listener of this.#backListeners) listener();
       },
-      finishSeconds: 5,
     });
+    const lane = { breaker: this.#breaker, open };
+    this.#requests = new Lane({ ...lane, connections: connections.requests, finishSeconds: 5 });
+    // As long as statistics may take, which others may have to wait for.
+    this.#pages = new Lane({ ...lane, connections: connections.pages, finishSeconds: 35, patienceMs: 35_000 });
+    this.requests = this.#requests;
     const address = directUrl ?? url;
-    this.#direct = new CircuitBreaker({
-      open: () => new SQL(address, { ...common, database: databaseOf(address), max: 1, onclose: () => lostDirect() }),
+    const direct = { ...common, database: databaseOf(address) };
+    this.#directBreaker = new CircuitBreaker({ open: () => new SQL(address, { ...direct, max: 1 }) });
+    this.#direct = new Lane({
+      breaker: this.#directBreaker,
+      open: (max) => new SQL(address, { ...direct, max, onclose: () => lostDirect() }),
       connections: 1,
       replaced: () => {
         lostDirect();
@@ -55,41 +67,41 @@ export class Postgres {
     });
   }
 
-  /** The pool, which may lead through PgBouncer. */
+  /** The connections for pages, which may lead through PgBouncer. */
   get sql(): SQL {
-    return this.#pool.sql;
+    return this.#pages.sql;
   }
 
-  /** The last question found no database. */
+  /** It cannot be reached. */
   get isAway(): boolean {
-    return this.#pool.isAway;
+    return this.#breaker.isAway;
   }
 
   /** Milliseconds since the database answered. */
   get silence(): number {
-    return this.#pool.silence;
+    return this.#breaker.silence;
   }
 
   /**
    * Asks the database.
-   * @throws ProxyError `unable` with the code `database_away` if it cannot be used; otherwise Postgres' own error.
+   * @throws ProxyError `unable` with the code `database_away` or `database_busy` if it cannot be asked now; otherwise Postgres' own
+   * error.
    */
-  ask<T>(question: (sql: SQL) => Promise<T>, timeoutMs = defaultTimeoutMs): Promise<T> {
-    return this.#pool.ask(question, timeoutMs);
+  ask<T>(question: (sql: SQL) => Promise<T>, timeoutMs?: number): Promise<T> {
+    return this.#pages.ask(question, timeoutMs);
   }
 
   /** Asks by one connection of its own, for session locks, which belong to a connection. */
   askDirect<T>(question: (sql: SQL) => Promise<T>): Promise<T> {
-    return this.#direct.ask(question, defaultTimeoutMs);
+    return this.#direct.ask(question);
   }
 
   /**
    * Asks in a transaction, which is rolled back if `work` throws.
    * @param isChange Whether something is to be changed: for the sentence of the error.
    */
-  transact<T>(work: (sql: TransactionSQL) => Promise<T>, timeoutMs = defaultTimeoutMs, isChange = true): Promise<T> {
-    const question = (sql: SQL) => sql.begin((transaction) => work(transaction)) as Promise<never>;
-    return this.#pool.ask(question, timeoutMs, isChange);
+  transact<T>(work: (sql: TransactionSQL) => Promise<T>, timeoutMs?: number, isChange?: boolean): Promise<T> {
+    return this.#pages.transact(work, timeoutMs, isChange);
   }
 
   /**
@@ -120,7 +132,8 @@ export class Postgres {
 
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([this.#pool.close(), this.#direct.close()]);
+    for (const breaker of [this.#breaker, this.#directBreaker]) breaker.close();
+    await Promise.all([this.#requests, this.#pages, this.#direct].map((lane) => lane.close()));
   }
 
   /** Bun's client connects again by itself; this is for connections that were replaced. */

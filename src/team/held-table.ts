@@ -18,7 +18,7 @@ export async function followRows<Row>(
 ): Promise<void> {
   const select = `SELECT ${columns}, revision::float8 AS revision FROM dragoman.${table} WHERE revision > $1 ORDER BY revision`;
   const read = async (since: number): Promise<number> => {
-    const rows = (await postgres.ask((sql) => sql.unsafe(select, [since]))) as (Row & { revision: number })[];
+    const rows = (await postgres.requests.ask((sql) => sql.unsafe(select, [since]))) as (Row & { revision: number })[];
     take(rows, since === 0);
     return rows.at(-1)?.revision ?? since;
   };

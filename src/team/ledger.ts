@@ -24,6 +24,7 @@ import {
 import { ProxyError } from "../errors";
 import { isAwayError, mayBeDone, sqlState } from "./away";
 import { type Changes, notifyServers } from "./changes";
+import type { Questions } from "./lane";
 import { periodOf, readHolders, readPeriods, type Settlement, takeOverPeriods } from "./ledger-queries";
 import { type SettlementOptions, Settlements } from "./settlements";
 
@@ -55,11 +56,15 @@ export class TeamLedger implements Ledger {
   async reserve(budgets: readonly Budget[], subject: Subject, amounts: Amounts): Promise<ReserveResult> {
     const entries = entriesFor(budgets, subject, this.#options.now());
     if (entries.length === 0) return { reservation: { id: "", entries } };
-    const id = crypto.randomUUID();
+    // Its time says how old what was used is: see settlements.ts.
+    const id = Bun.randomUUIDv7();
     const wanted = entries.map((entry) => wantedOf(entry, amounts, subject));
     try {
       const place = await this.#reserveSurely(id, wanted);
-      if (place !== null) return { exceeded: (await this.read([entries[place]!]))[0]! };
+      if (place !== null)
+        return {
+          exceeded: (await this.#read(this.#options.postgres.requests, [entries[place]!], reserveTimeoutMs))[0]!,
+        };
     } catch (thrown) {
       if (!isAwayError(thrown)) throw thrown;
       const limiting = entries.find((_, at) => isLimiting(wanted[at]!));
@@ -81,23 +86,13 @@ export class TeamLedger implements Ledger {
   }
 
   states(budgets: readonly Budget[], subject: Subject): Promise<BudgetState[]> {
-    return this.read(entriesFor(budgets, subject, this.#options.now()));
+    const { postgres, now } = this.#options;
+    return this.#read(postgres.requests, entriesFor(budgets, subject, now()), reserveTimeoutMs);
   }
 
-  async read(entries: readonly LedgerEntry[]): Promise<BudgetState[]> {
-    if (entries.length === 0) return [];
-    const { postgres, now } = this.#options;
-    const places = JSON.stringify(entries.map(({ key }, place) => ({ place, ...periodOf(key) })));
-    const rows = await postgres.ask(
-      (sql) => sql<
-        PeriodRow[]
-      >`SELECT place, used::float8 AS used, reserved::float8 AS reserved, unknown::float8 AS unknown
-        FROM jsonb_to_recordset(${places}::text::jsonb) AS given(place int, budget text, kind text, member text, item text, start_ms bigint)
-        JOIN dragoman.ledger USING (budget, kind, member, item, start_ms)`,
-      reserveTimeoutMs,
-    );
-    const byPlace = new Map(rows.map((row) => [row.place, row]));
-    return entries.map((entry, place) => stateOf(entry, byPlace.get(place), now()));
+  /** For pages. */
+  read(entries: readonly LedgerEntry[]): Promise<BudgetState[]> {
+    return this.#read(this.#options.postgres, entries);
   }
 
   holders(budget: Budget, query: HolderQuery): Promise<HolderPage> {
@@ -114,7 +109,7 @@ export class TeamLedger implements Ledger {
 
   async tellUsedUp(key: AmountKey): Promise<void> {
     const { postgres, server } = this.#options;
-    await postgres.ask((sql) => notifyServers(sql, { topic: usedUpTopic, server, key }));
+    await postgres.requests.ask((sql) => notifyServers(sql, { topic: usedUpTopic, server, key }));
   }
 
   followUsedUp(listener: (key: AmountKey) => void): void {
@@ -135,12 +130,27 @@ export class TeamLedger implements Ledger {
     this.#settlements.close();
   }
 
+  async #read(lane: Questions, entries: readonly LedgerEntry[], timeoutMs?: number): Promise<BudgetState[]> {
+    if (entries.length === 0) return [];
+    const places = JSON.stringify(entries.map(({ key }, place) => ({ place, ...periodOf(key) })));
+    const rows = await lane.ask(
+      (sql) => sql<
+        PeriodRow[]
+      >`SELECT place, used::float8 AS used, reserved::float8 AS reserved, unknown::float8 AS unknown
+        FROM jsonb_to_recordset(${places}::text::jsonb) AS given(place int, budget text, kind text, member text, item text, start_ms bigint)
+        JOIN dragoman.ledger USING (budget, kind, member, item, start_ms)`,
+      timeoutMs,
+    );
+    const byPlace = new Map(rows.map((row) => [row.place, row]));
+    return entries.map((entry, place) => stateOf(entry, byPlace.get(place), this.#options.now()));
+  }
+
   /** @returns The place of an entry with too little left; null if all are reserved, now or by an earlier try. */
   async #reserveAll(id: string, amounts: readonly WantedAmount[]): Promise<number | null> {
     const { postgres, server } = this.#options;
     const wanted = JSON.stringify(amounts.map((amount, place) => ({ place, ...amount })));
     try {
-      const [row] = await postgres.ask(
+      const [row] = await postgres.requests.ask(
         (sql) => sql<{ place: number | null }[]>`SELECT dragoman.reserve(${id}::uuid, ${server}::uuid,
           ${reservationLifetime}::bigint, ${wanted}::text::jsonb) AS place`,
         reserveTimeoutMs,

@@ -4,6 +4,7 @@ import { dayMs, hourMs, utcDay } from "../format";
 import { columnNames, type Entry } from "../history/entry";
 import { sqlState } from "./away";
 import type { Postgres } from "./connection";
+import type { Questions } from "./lane";
 import { requestTypes } from "./schema";
 
 const columnList = columnNames.join(", ");
@@ -25,15 +26,15 @@ const insertSql = `WITH inserted AS (INSERT INTO dragoman.requests (${columnList
  * @param now Unix ms, in place of the clock of the database.
  * @throws Postgres' own error, also when the database is away.
  */
-export async function insertRows(postgres: Postgres, entries: readonly Entry[], now?: number): Promise<void> {
+export async function insertRows(lane: Questions, entries: readonly Entry[], now?: number): Promise<void> {
   const rows = JSON.stringify(entries.map(storable));
-  const insert = () => postgres.ask((sql) => sql.unsafe(insertSql, [rows, now ?? null]));
+  const insert = () => lane.ask((sql) => sql.unsafe(insertSql, [rows, now ?? null]));
   try {
     await insert();
   } catch (thrown) {
     if (sqlState(thrown) !== noPartition) throw thrown;
     await addPartitions(
-      postgres,
+      lane,
       entries.map(({ started_at_ms }) => started_at_ms),
     );
     await insert();
@@ -61,9 +62,9 @@ const dayOf = (ms: number) => Math.floor(ms / dayMs) * dayMs;
 const nameOf = (day: number) => `requests_${utcDay(day).replaceAll("-", "_")}`;
 
 /** Makes the partitions of these times, unless they exist. */
-export async function addPartitions(postgres: Postgres, times: readonly number[]): Promise<void> {
+export async function addPartitions(lane: Questions, times: readonly number[]): Promise<void> {
   const days = [...new Set(times.map(dayOf))].sort((one, other) => one - other);
-  await postgres.transact(async (sql) => {
+  await lane.transact(async (sql) => {
     await lockPartitions(sql);
     const present = new Set((await partitionsIn(sql)).map(({ day }) => day));
     for (const day of days.filter((each) => !present.has(each))) {

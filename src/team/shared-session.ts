@@ -89,7 +89,7 @@ async function readSession(
   refused: string | undefined,
 ): Promise<FreshSession | undefined> {
   // Times are by the clock of the database, as those of servers may differ.
-  const [row] = await postgres.ask(
+  const [row] = await postgres.requests.ask(
     (sql) => sql<SessionRow[]>`SELECT sessions.sealed_token, base_url,
       (extract(epoch FROM fresh_until - now()) * 1000)::float8 AS fresh_for,
       (extract(epoch FROM expires_at - now()) * 1000)::float8 AS lifetime,
@@ -119,7 +119,7 @@ async function storeSession(parts: StoreParts, account: SharedSignIn, fresh: Fre
   const { postgres, seals, logger } = parts;
   const { session, freshFor, lifetime } = fresh;
   try {
-    await postgres.transact(async (sql) => {
+    await postgres.requests.transact(async (sql) => {
       await holdSealKey(sql, seals);
       const sealed = seals.seal(session.token, aboutSession(account.key));
       await sql`INSERT INTO dragoman.sessions

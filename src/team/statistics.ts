@@ -89,7 +89,8 @@ export const atOneMoment = <T>(
 
 /** Only this transaction: its connection may be another's by then. */
 async function cancelTransaction(postgres: Postgres, { pid, began }: { pid: number; began: string }): Promise<void> {
-  await postgres
+  // The connections for pages may all be busy.
+  await postgres.requests
     .ask(
       (sql) =>
         sql`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = ${pid} AND xact_start::text = ${began}`,

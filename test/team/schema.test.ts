@@ -98,31 +98,45 @@ describeWithOwnPostgres("the schema", (server) => {
 
   test("questions that only wait for a connection are answered, however many others are before them", async () => {
     const postgres = connected(await server.database({ empty: true }));
-    const ask = () => postgres.ask((sql) => sql`SELECT pg_sleep(0.1)`, 500);
-    const answers = await Promise.allSettled(Array.from({ length: 100 }, ask));
+    const ask = () => postgres.ask((sql) => sql`SELECT pg_sleep(0.1)`, 20_000);
+    const answers = await Promise.allSettled(Array.from({ length: 60 }, ask));
     expect(answers.filter(({ status }) => status === "rejected")).toEqual([]);
     expect(postgres.isAway).toBe(false);
   });
 
-  test("a question that waits for a connection ends when the database answers nobody, and is not told of others", async () => {
+  test("a busy database is not taken for an absent one: who finds no connection is told, requests have their own, and what runs goes on", async () => {
     const url = await server.database({ empty: true });
     const postgres = connected(url);
-    await postgres.ask((sql) => sql`SELECT 1`);
     await using lock = await new SQL(url, { max: 1 }).reserve();
     await lock`SELECT pg_advisory_lock(1)`;
-    const long = Array.from({ length: 8 }, () =>
-      postgres.ask((sql) => sql`SELECT pg_advisory_xact_lock_shared(1)`, 30_000),
-    );
-    const waiting = postgres.transact((sql) => sql`SELECT 1`, 300);
-    expect(await waiting.catch((thrown) => thrown)).toMatchObject({
-      details: { code: "database_away" },
+    const fill = (lane: Pick<Postgres, "ask">) =>
+      Array.from({ length: 4 }, () => lane.ask((sql) => sql`SELECT pg_advisory_xact_lock_shared(1)`, 30_000));
+    const long = fill(postgres.requests);
+    const late = await postgres.requests.transact((sql) => sql`SELECT 1`, 300).catch((thrown) => thrown);
+    expect(late).toMatchObject({
+      status: 503,
+      details: { code: "database_busy", headers: { "retry-after": "5" } },
       message:
-        "The database cannot be used now: it does not answer. Therefore nothing was changed. Try again when it is back.",
+        "The database cannot be used now: it has too much to do. Therefore nothing was changed. Try again when it is back.",
     });
-    // Its connections were replaced, and finish what they do.
+    // Pages have other connections, and wait for as long as a page may take.
     expect([...(await postgres.ask((sql) => sql`SELECT 1 AS one`))]).toEqual([{ one: 1 }]);
     await lock`SELECT pg_advisory_unlock(1)`;
-    expect(await Promise.all(long)).toHaveLength(8);
+    expect(await Promise.all(long)).toHaveLength(4);
+    await lock`SELECT pg_advisory_lock(1)`;
+    const pages = fill(postgres);
+    const patient = postgres.ask((sql) => sql`SELECT 1 AS one`, 300);
+    await Bun.sleep(600);
+    // One that takes too long keeps its connection until its end, and those beside it go on to theirs.
+    const slow = postgres.requests.ask((sql) => sql`SELECT pg_sleep(3)`, 500).catch((thrown) => thrown);
+    const beside = postgres.requests.ask((sql) => sql`SELECT pg_sleep(1.5), 1 AS one`);
+    expect(await slow).toMatchObject({ details: { code: "database_busy" } });
+    expect((await beside)[0].one).toBe(1);
+    expect([...(await postgres.requests.ask((sql) => sql`SELECT 1 AS one`))]).toEqual([{ one: 1 }]);
+    expect(postgres.isAway).toBe(false);
+    await lock`SELECT pg_advisory_unlock(1)`;
+    expect(await Promise.all(pages)).toHaveLength(4);
+    expect([...(await patient)]).toEqual([{ one: 1 }]);
   });
 
   test("an address without a database is an error, and the process may end", async () => {

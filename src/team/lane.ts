@@ -1,0 +1,149 @@
+/** Some connections to the database, for questions of one kind, and the line before them. */
+import type { SQL, TransactionSQL } from "bun";
+import { Turns } from "../turns";
+import {
+  BusyDatabase,
+  databaseAway,
+  isAwayError,
+  isUnanswered,
+  isUnreachable,
+  NotAsked,
+  SlowDatabase,
+  sqlState,
+} from "./away";
+import { type CircuitBreaker, withinTime } from "./circuit-breaker";
+
+interface LaneOptions {
+  breaker: CircuitBreaker;
+  /** Connects with the first question. */
+  open(connections: number): SQL;
+  /** How many questions are asked at a time. */
+  connections: number;
+  /** Milliseconds that a question waits for a connection, where that may be longer than its answer may take. */
+  patienceMs?: number;
+  /** Seconds that a question may take for which nobody waits any more, and those that are under way when connections are replaced. */
+  finishSeconds: number;
+  /** Called with the connections that take the place of others. */
+  replaced?(sql: SQL): void;
+}
+
+/** Milliseconds that a question may wait for a connection, and then for its answer. */
+const defaultTimeoutMs = 5_000;
+
+/** What asks the database. */
+export type Questions = Pick<Lane, "ask" | "transact">;
+
+export class Lane {
+  readonly #options: LaneOptions;
+  #sql: SQL;
+  /** A question that waits for its turn takes none of the database's time. */
+  #turns: Turns;
+  #closed = false;
+  /** Replaced connections that still finish questions. */
+  readonly #finishing = new Set<SQL>();
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+    this.#sql = options.open(options.connections);
+    this.#turns = new Turns(options.connections);
+    options.breaker.whenAway(() => this.#turns.end());
+  }
+
+  /** The present connections. */
+  get sql(): SQL {
+    return this.#sql;
+  }
+
+  /**
+   * @param timeoutMs How long it may wait for a connection, and then for the answer.
+   * @param isChange Whether something is to be changed: for the sentence of the error.
+   * @throws ProxyError if the database cannot be asked now: it is away, or has too much to do; otherwise Postgres' own error.
+   */
+  async ask<T>(question: (sql: SQL) => Promise<T>, timeoutMs = defaultTimeoutMs, isChange = false): Promise<T> {
+    const { breaker } = this.#options;
+    for (let isFirst = true; ; isFirst = false) {
+      const turn = await this.#turn(timeoutMs, isChange);
+      const asked = this.#sql;
+      const work = Promise.try(() => question(asked));
+      try {
+        const answer = await withinTime(work, timeoutMs);
+        breaker.answered();
+        turn.give();
+        return answer;
+      } catch (thrown) {
+        const cause = thrown instanceof SlowDatabase ? await this.#whySlow(thrown) : thrown;
+        // Its connection is still busy.
+        if (cause instanceof BusyDatabase) void this.#whenFree(work, asked).finally(() => turn.give());
+        else turn.give();
+        if (!isAwayError(cause)) {
+          if (sqlState(cause) !== undefined) breaker.answered();
+          throw cause;
+        }
+        if (cause instanceof SlowDatabase) this.#replace(asked);
+        if (isUnreachable(cause)) breaker.begin(cause);
+        // Nothing was done, and the next connection may work: perhaps only this one was lost.
+        if (isFirst && breaker.isAway && !isUnanswered(cause)) continue;
+        throw databaseAway(cause, isChange);
+      }
+    }
+  }
+
+  /** Asks in a transaction, which is rolled back if `work` throws. @throws As `ask` does. */
+  transact<T>(work: (sql: TransactionSQL) => Promise<T>, timeoutMs?: number, isChange = true): Promise<T> {
+    return this.ask((sql) => sql.begin((transaction) => work(transaction)) as Promise<never>, timeoutMs, isChange);
+  }
+
+  /** Opens new connections in place of these. */
+  replace(): void {
+    const { open, connections, finishSeconds, replaced } = this.#options;
+    const old = this.#sql;
+    this.#sql = open(connections);
+    this.#turns.end();
+    this.#turns = new Turns(connections);
+    replaced?.(this.#sql);
+    this.#finishing.add(old);
+    void old.close({ timeout: finishSeconds }).finally(() => this.#finishing.delete(old));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#turns.end();
+    for (const old of this.#finishing) void old.close({ timeout: 0 }).catch(() => {});
+    await Promise.allSettled([this.#sql.close({ timeout: this.#options.finishSeconds > 0 ? 1 : 0 })]);
+  }
+
+  /** @returns What is wrong: that the database has too much to do, or that it is away. */
+  async #whySlow(thrown: SlowDatabase): Promise<SlowDatabase | BusyDatabase> {
+    return (await this.#options.breaker.answers()) ? new BusyDatabase(thrown.message) : thrown;
+  }
+
+  /** Waits for the end of a question that nobody waits for any more. A dead connection reports no error, so it takes its time only. */
+  async #whenFree(work: Promise<unknown>, asked: SQL): Promise<void> {
+    const { promise: isLate, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(resolve, this.#options.finishSeconds * 1_000, true).unref();
+    const isOver = () => false;
+    if (await Promise.race([work.then(isOver, isOver), isLate])) this.#replace(asked);
+    clearTimeout(timer);
+  }
+
+  #replace(asked: SQL): void {
+    if (asked === this.#sql && !this.#closed) this.replace();
+  }
+
+  /** @throws ProxyError if the database is away, or no connection is free in time. */
+  async #turn(timeoutMs: number, isChange: boolean): Promise<Turns> {
+    const patienceMs = Math.max(timeoutMs, this.#options.patienceMs ?? 0);
+    const deadline = performance.now() + patienceMs;
+    for (;;) {
+      await this.#options.breaker.untilBack(isChange);
+      const current = this.#turns;
+      const outcome = await current.take(Math.max(0, deadline - performance.now()));
+      if (outcome === "late") {
+        const cause = new BusyDatabase(`no connection was free within ${patienceMs} ms`);
+        throw databaseAway(new NotAsked(cause.message, { cause }), isChange);
+      }
+      if (outcome === "turn" && current === this.#turns && !this.#options.breaker.isAway) return current;
+      if (outcome === "turn") current.give();
+    }
+  }
+}
