@@ -1,6 +1,7 @@
 /** What the database could not take: it waits on this machine's disk, and is tried again every second. */
 import { FreshRuns } from "../awaitable";
 import { ProxyError } from "../errors";
+import { isRefused } from "./away";
 import type { DiskQueue } from "./disk-queue";
 
 interface BacklogOptions<T> {
@@ -70,6 +71,26 @@ export class Backlog<T> {
     } catch {
       this.#tries.runWithin(retryMs);
     }
+  }
+}
+
+/**
+ * Writes values. One that the database refuses would hold up all others, so it is left out.
+ * @param write May be called again with what it has written before. @param refused Called with each value that is left out.
+ * @throws What else goes wrong.
+ */
+export async function writeAccepted<T>(
+  values: readonly T[],
+  write: (values: readonly T[]) => Promise<void>,
+  refused: (value: T, thrown: unknown) => void,
+): Promise<void> {
+  if (values.length === 0) return;
+  try {
+    await write(values);
+  } catch (thrown) {
+    if (!isRefused(thrown)) throw thrown;
+    if (values.length === 1) refused(values[0]!, thrown);
+    else for (const value of values) await writeAccepted([value], write, refused);
   }
 }
 

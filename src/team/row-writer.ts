@@ -4,8 +4,7 @@
  */
 import { FreshRuns } from "../awaitable";
 import { cut, type Entry } from "../history/entry";
-import { isAwayError } from "./away";
-import { Backlog, reasonOf } from "./backlog";
+import { Backlog, reasonOf, writeAccepted } from "./backlog";
 import type { Postgres } from "./connection";
 import type { DiskQueue } from "./disk-queue";
 import { insertRows } from "./requests";
@@ -113,10 +112,13 @@ export class RowWriter {
     if (this.#queued.length > 0) this.#writes.runWithin(gatherMs);
   }
 
-  /** @throws If the database is away, which it reports. */
-  async #insert(entries: Entry[]): Promise<void> {
+  /** @throws If the database does not take them now, which it reports. */
+  async #insert(entries: readonly Entry[]): Promise<void> {
+    const { postgres, now, warn } = this.#options;
+    const refused = (_: Entry, thrown: unknown) =>
+      warn(`A request could not be added to the history (${reasonOf(thrown)}).`);
     try {
-      await this.#store(entries);
+      await writeAccepted(entries, (rows) => insertRows(postgres.requests, rows, now?.()), refused);
     } catch (thrown) {
       this.#failing = true;
       const lost = this.#lost > 0 ? `, and ${this.#lost} are lost` : "";
@@ -127,18 +129,6 @@ export class RowWriter {
     }
     if (this.#failing) this.#options.warn("The database takes the request history again.");
     this.#failing = false;
-  }
-
-  /** A row that the database rejects would hold up all others, so it is reported and left out. */
-  async #store(entries: Entry[]): Promise<void> {
-    const { postgres, now, warn } = this.#options;
-    try {
-      await insertRows(postgres, entries, now?.());
-    } catch (thrown) {
-      if (isAwayError(thrown)) throw thrown;
-      if (entries.length === 1) return warn(`A request could not be added to the history (${reasonOf(thrown)}).`);
-      for (const entry of entries) await this.#store([entry]);
-    }
   }
 
   #toDisk(): void {

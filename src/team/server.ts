@@ -8,6 +8,7 @@ import type { Logger } from "../logger";
 import { rememberSentFor } from "../notices/sent-notices";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
+import { settledDays } from "./settlements";
 
 interface OwnServerParts {
   postgres: Postgres;
@@ -54,16 +55,12 @@ export class OwnServer {
     this.#isLeader = false;
   }
 
-  /** @param isWaiting Settlements wait on this machine's disk, for a server that is started with its folder. */
-  async close(isWaiting = false): Promise<void> {
+  async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#sending;
     this.#isLeader = false;
-    await this.#parts.postgres
-      .ask(
-        (sql) => sql`WITH gone AS (DELETE FROM dragoman.servers WHERE id = ${this.id} AND NOT ${isWaiting})
-          UPDATE dragoman.servers SET heartbeat_at = now() - interval '1 hour' WHERE id = ${this.id} AND ${isWaiting}`,
-      )
+    await this.#parts.postgres.requests
+      .ask((sql) => sql`DELETE FROM dragoman.servers WHERE id = ${this.id}`)
       .catch(() => {}); // others notice within seconds that it is gone
   }
 
@@ -80,7 +77,7 @@ export class OwnServer {
 
   async #heartbeat(): Promise<void> {
     const { postgres, version } = this.#parts;
-    await postgres.ask(
+    await postgres.requests.ask(
       (sql) => sql`INSERT INTO dragoman.servers (id, host, version, leads)
         VALUES (${this.id}, ${hostname()}, ${version}, ${this.#isLeader})
         ON CONFLICT (id) DO UPDATE SET heartbeat_at = now(), leads = excluded.leads`,
@@ -95,9 +92,9 @@ export class OwnServer {
     );
     const leads = row!.held;
     if (leads !== this.#isLeader)
-      await postgres.ask((sql) => sql`UPDATE dragoman.servers SET leads = ${leads} WHERE id = ${this.id}`);
+      await postgres.requests.ask((sql) => sql`UPDATE dragoman.servers SET leads = ${leads} WHERE id = ${this.id}`);
     this.#isLeader = leads;
-    this.#servers = await postgres.ask(aliveServers);
+    this.#servers = await postgres.requests.ask(aliveServers);
     if (!leads || performance.now() - this.#cleanedAt < cleanEvery) return;
     this.#cleanedAt = performance.now();
     await removeOld(postgres);
@@ -121,15 +118,27 @@ export function requireNoServer({ length: count }: readonly KnownServer[]): void
 
 const rememberSentSeconds = rememberSentFor / 1_000;
 
+/**
+ * Removes settled reservations: a settlement that arrives again must not count again, and it may wait on the disk of a server that
+ * does not run. So those of servers that run go after a day, and the others later, without being read before.
+ */
+export async function removeSettled(postgres: Postgres): Promise<void> {
+  const settled = "DELETE FROM dragoman.reservations WHERE state <> 'running' AND changed_at < now()";
+  // Named one by one, so that Postgres knows how few rows each has.
+  const running = (await postgres.ask(aliveServers)).map(({ id }) => `'${id}'`);
+  for (const which of [
+    `- interval '${settledDays} days'`,
+    `- interval '1 day' AND server IN (${running.length > 0 ? running : "NULL"})`,
+  ])
+    await postgres.ask((sql) => sql.unsafe(`${settled} ${which}`), 60_000);
+}
+
 /** Removes what is over. Each statement alone, so that one lock holds nothing else up. */
 async function removeOld(postgres: Postgres): Promise<void> {
   const statements = [
     // Their server was killed. A reservation of the same budget would free them too, but there may be none.
     `SELECT dragoman.expire_reservations(ledger) FROM dragoman.ledger WHERE reserved > 0 AND (budget, kind, member, item, start_ms) IN
       (SELECT budget, kind, member, item, start_ms FROM dragoman.reservations WHERE state = 'running' AND expires_at <= now())`,
-    // A settlement that arrives again must not count again. It may wait on the disk of a server that was lost.
-    `DELETE FROM dragoman.reservations WHERE state <> 'running' AND changed_at < now() - interval '1 day'
-      AND NOT EXISTS (SELECT 1 FROM dragoman.servers WHERE servers.id = server AND heartbeat_at < now() - interval '1 minute')`,
     "DELETE FROM dragoman.ledger WHERE changed_at < now() - interval '400 days'",
     "DELETE FROM dragoman.affinity WHERE seen_at < now() - interval '30 days'",
     // For 30 days the page of a link says what became of it.
@@ -139,9 +148,9 @@ async function removeOld(postgres: Postgres): Promise<void> {
     "DELETE FROM dragoman.device_logins WHERE expires_at < now() - interval '10 minutes'",
     // A revoked key stays for the history of names; its refresh token is of no use.
     "DELETE FROM dragoman.logins USING dragoman.keys WHERE keys.sha256 = logins.key AND revoked_at_ms IS NOT NULL",
-    // They stay as long as the ledger, because settlements of a lost server are known by its row.
-    "DELETE FROM dragoman.servers WHERE heartbeat_at < now() - interval '400 days'",
+    "DELETE FROM dragoman.servers WHERE heartbeat_at < now() - interval '1 day'",
     `DELETE FROM dragoman.notices WHERE sent_at < now() - make_interval(secs => ${rememberSentSeconds})`,
   ];
+  await removeSettled(postgres);
   for (const statement of statements) await postgres.ask((sql) => sql.unsafe(statement), 60_000);
 }

@@ -1,6 +1,7 @@
 /** Writes what requests used of their budgets. What the database cannot take waits on this machine's disk. */
-import { isAwayError } from "./away";
-import { Backlog } from "./backlog";
+import { dayMs, plural } from "../format";
+import { isAwayError, isRefused } from "./away";
+import { Backlog, reasonOf, writeAccepted } from "./backlog";
 import type { Postgres } from "./connection";
 import type { DiskQueue } from "./disk-queue";
 import type { Settlement } from "./ledger-queries";
@@ -13,6 +14,13 @@ export interface SettlementOptions {
   /** For settlements that wait for the database. @throws The disk's error, if it cannot be opened. */
   openQueue(): DiskQueue<Settlement[]>;
 }
+
+type Waiting = [id: string, settlements: Settlement[]];
+
+/** Days for which the database knows which reservations were settled, by a server that does not run any more. */
+export const settledDays = 7;
+/** Milliseconds after which a settlement is not sent: the database may have taken it, and not know that any more. */
+const lateAfter = (settledDays - 1) * dayMs;
 
 /** Each settlement counts once, however often it is sent. */
 export class Settlements {
@@ -34,11 +42,12 @@ export class Settlements {
     return this.#closed ? 0 : this.#backlog.size;
   }
 
+  /** @param id Of the reservation: a UUID with its time, of version 7. @throws Postgres' own error if it refuses them. */
   async send(id: string, settlements: Settlement[]): Promise<void> {
     try {
-      await this.#write(id, settlements);
+      await this.#write([id, settlements]);
     } catch (thrown) {
-      if (!isAwayError(thrown)) throw thrown;
+      if (isRefused(thrown)) throw thrown;
       this.keep(id, settlements);
     }
   }
@@ -58,20 +67,37 @@ export class Settlements {
     this.#backlog.close();
   }
 
-  async #writeAll(waiting: [id: string, settlements: Settlement[]][]): Promise<void> {
+  async #writeAll(waiting: Waiting[]): Promise<void> {
+    const { warn } = this.#options;
+    const isLate = ([id]: Waiting) => timeOf(id) < Date.now() - lateAfter;
+    const late = waiting.filter(isLate).length;
+    if (late > 0)
+      warn(
+        `What ${plural(late, "request")} of more than ${settledDays - 1} days ago used of their budgets waited here until now, and is not counted: it may have been counted before.`,
+      );
+    const refused = (_: Waiting, thrown: unknown) =>
+      warn(`What a request used of its budgets is not counted, because the database refuses it (${reasonOf(thrown)}).`);
+    const inTime = waiting.filter((each) => !isLate(each));
     try {
-      for (const [id, settlements] of waiting) await this.#write(id, settlements);
+      await writeAccepted(inTime, (each) => this.#writeInOrder(each), refused);
     } catch (thrown) {
       if (!isAwayError(thrown))
-        this.#options.warn(`What requests used of their budgets could not be written (${thrown}).`);
+        warn(`What requests used of their budgets cannot be written now (${reasonOf(thrown)}).`);
       throw thrown;
     }
   }
 
-  async #write(id: string, settlements: readonly Settlement[]): Promise<void> {
+  async #writeInOrder(waiting: readonly Waiting[]): Promise<void> {
+    for (const each of waiting) await this.#write(each);
+  }
+
+  async #write([id, settlements]: Waiting): Promise<void> {
     const { postgres, server } = this.#options;
-    await postgres.ask(
+    await postgres.requests.ask(
       (sql) => sql`SELECT dragoman.settle(${id}::uuid, ${server}::uuid, ${JSON.stringify(settlements)}::text::jsonb)`,
     );
   }
 }
+
+/** Unix ms. */
+const timeOf = (id: string): number => Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16);

@@ -237,9 +237,8 @@ export class PostgresStores implements Stores {
       this.accountSync?.flush(),
     ]);
     await Promise.race([written, Bun.sleep(finishMs)]);
-    const isWaiting = this.team.waiting().settlements > 0;
     for (const part of [this.#queues, this.affinity, this.accountSync, this.#parts.changes]) part?.close();
-    await this.#joined?.server.close(isWaiting);
+    await this.#joined?.server.close();
     await this.postgres.close();
   }
 

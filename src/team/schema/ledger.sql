@@ -34,6 +34,8 @@ CREATE TABLE dragoman.reservations (
   PRIMARY KEY (id, budget)
 );
 CREATE INDEX reservations_period ON dragoman.reservations (budget, kind, member, item, start_ms, expires_at) WHERE state = 'running';
+-- For the removal of those that are over: of a server's, and of all.
+CREATE INDEX reservations_server ON dragoman.reservations (server, changed_at) WHERE state <> 'running';
 CREATE INDEX reservations_changed_at ON dragoman.reservations (changed_at) WHERE state <> 'running';
 
 -- Frees what requests had reserved that have not ended in time: their server was killed. Returns true if there were any.
