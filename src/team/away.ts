@@ -37,6 +37,7 @@ const awayRows: readonly AwayRow[] = [
   { state: /^58/, reason: "its system has an error", answers: true },
   { state: /^25006/, reason: "it is a standby, which can only be read", answers: true },
   { state: /^57P/, reason: "it is starting or stopping" },
+  { state: /^08P01/, reason: "it, or a pooler before it, refuses the settings that a connection is opened with" },
   { state: /^08/, reason: "it cannot be reached" },
   { code: /^ERR_POSTGRES_CONNECTION_TIMEOUT/, reason: "it does not answer" },
   { code: /^ERR_POSTGRES_BUSY/, reason: "it has too much to do", answers: true },

@@ -3,6 +3,7 @@ import { SQL, type TransactionSQL } from "bun";
 import { databaseAway, isAwayError } from "./away";
 import { CircuitBreaker } from "./circuit-breaker";
 import { Lane, type Questions } from "./lane";
+import { settings } from "./settings";
 
 interface PostgresOptions {
   /** `postgres://…` */
@@ -36,9 +37,10 @@ export class Postgres implements Questions {
 
   constructor({ url, directUrl, lostDirect = () => {} }: PostgresOptions) {
     const common = { database: databaseOf(url), connectionTimeout };
-    // A pooler gives each transaction another connection, which does not know statements that were prepared on the last one.
+    // A pooler gives each transaction another connection, which does not know statements that were prepared on the last one, and
+    // refuses most settings.
     const prepare = directUrl === undefined;
-    const pooled = { ...common, prepare, idleTimeout: 60 };
+    const pooled = { ...common, prepare, idleTimeout: 60, ...(prepare && { connection: settings }) };
     const open = (max: number) => new SQL(url, { ...pooled, max });
     this.#breaker = new CircuitBreaker({
       open: () => open(1),
@@ -52,7 +54,7 @@ export class Postgres implements Questions {
     this.#pages = new Lane({ ...lane, connections: connections.pages, finishSeconds: 35, patienceMs: 35_000 });
     this.requests = this.#requests;
     const address = directUrl ?? url;
-    const direct = { ...common, database: databaseOf(address) };
+    const direct = { ...common, database: databaseOf(address), connection: settings };
     this.#directBreaker = new CircuitBreaker({ open: () => new SQL(address, { ...direct, max: 1 }) });
     this.#direct = new Lane({
       breaker: this.#directBreaker,

@@ -5,6 +5,7 @@ import { Postgres } from "./connection";
 import { schemaVersion } from "./schema";
 import { keyIdOf } from "./seal";
 import { aliveServers } from "./server";
+import { otherSettings } from "./settings";
 
 export interface DatabaseReport {
   /** Postgres' own version. */
@@ -13,6 +14,8 @@ export interface DatabaseReport {
   isNew: boolean;
   /** Its schema is too new for this version. */
   isTooNew: boolean;
+  /** Settings of its connections that are not as they must be. */
+  otherSettings: Record<string, string>;
   /** The key that seals is not set here. */
   lacksKey: boolean;
   accounts: number;
@@ -31,10 +34,11 @@ export async function inspectDatabase({
 }: Environment): Promise<DatabaseReport> {
   const postgres = new Postgres({ url: url!, directUrl });
   try {
+    const other = await otherSettings(postgres);
     return await postgres.ask(async (sql) => {
       const [found] = await sql<Pick<DatabaseReport, "server" | "isNew">[]>`SELECT
         current_setting('server_version') AS server, to_regclass('dragoman.schema') IS NULL AS "isNew"`;
-      const report = found!;
+      const report = { ...found!, otherSettings: other };
       if (report.isNew) return { ...report, ...nothing };
       const [row] = await sql<Row[]>`SELECT
         (SELECT compatible_with FROM dragoman.schema) AS compatible_with,

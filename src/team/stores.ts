@@ -40,6 +40,7 @@ import { Seals } from "./seal";
 import { agreeOnKey } from "./seal-key";
 import { postgresSentNotices } from "./sent-notices";
 import { OwnServer } from "./server";
+import { requireSettings } from "./settings";
 import { TeamSignIns } from "./sign-ins";
 
 /** Milliseconds that a server which starts waits for the database. */
@@ -88,6 +89,7 @@ async function tryOpening(
   const parts: StoreParts = { postgres, seals, changes, logger };
   try {
     if (follow) await requireOwnConnection(postgres);
+    await requireSettings(postgres);
     await migrate(postgres);
     const tokenSecrets = await agreeOnKey(postgres, seals);
     const config = await TeamConfig.open(parts);

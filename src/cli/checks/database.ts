@@ -24,6 +24,9 @@ export async function checkDatabase({ environment, logger }: CheckContext): Prom
     const { server, isNew, isTooNew, lacksKey, accounts } = report;
     const name = `Postgres ${server}`;
     if (Number.parseInt(server, 10) < 15) return [database.fail(`${name} is too old.`, "Use Postgres 15 or newer.")];
+    const { otherSentence, otherAdvice } = await import("../../team/settings");
+    if (Object.keys(report.otherSettings).length > 0)
+      return [database.fail(otherSentence(report.otherSettings), otherAdvice(report.otherSettings))];
     if (isNew) return [database.ok(`${name} can be reached; the first start makes the tables.`)];
     if (isTooNew)
       return [

@@ -1,0 +1,74 @@
+/** A role or a database may have settings on which statements would fail: each connection is opened with its own. */
+import { expect, test } from "bun:test";
+import { Postgres } from "../../src/team/connection";
+import { otherSettings, settings } from "../../src/team/settings";
+import { inProcess } from "../support/in-process";
+import { describeWithDatabases } from "../support/shared-postgres";
+import { startTeamApp } from "../support/team-app";
+import { until } from "../support/until";
+
+/** Of each setting a value with which something fails, or may. */
+const hostile: Record<keyof typeof settings | "DateStyle", string> = {
+  bytea_output: "escape",
+  DateStyle: "German",
+  default_transaction_isolation: "serializable",
+  default_transaction_read_only: "on",
+  extra_float_digits: "-15",
+  IntervalStyle: "iso_8601",
+  lock_timeout: "1ms",
+  standard_conforming_strings: "off",
+  statement_timeout: "20s",
+  TimeZone: "+14",
+};
+
+describeWithDatabases("a database with other settings", (postgres) => {
+  async function hostileDatabase(): Promise<string> {
+    const url = await postgres.database();
+    const name = new URL(url).pathname.slice(1);
+    for (const [setting, value] of Object.entries(hostile))
+      await postgres.administer(`ALTER DATABASE ${name} SET ${setting} = '${value}'`);
+    return url;
+  }
+
+  test("servers start, change what they keep, and read it back; doctor finds nothing", async () => {
+    const url = await hostileDatabase();
+    // The settings are in effect for whoever brings none.
+    expect(await postgres.administer("SHOW bytea_output", url)).toEqual([{ bytea_output: "escape" }]);
+    await using one = await startTeamApp(postgres, { env: { DRAGOMAN_DATABASE_URL: url } });
+    const anna = await one.addMember("anna", "anna-hub");
+    await one.app.config.change({ retentionDays: 9 });
+    await using other = await startTeamApp(postgres, { env: one.env, demo: one.demo });
+    expect(other.app.config.current.retentionDays).toBe(9);
+    for (const server of [one, other])
+      await until(async () => {
+        const answer = await fetch(`${server.url}/v1/chat/completions`, {
+          method: "POST",
+          headers: { "content-type": "application/json", "x-api-key": anna.key },
+          body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] }),
+        });
+        return answer.status === 200;
+      }, "the member is served");
+    await until(async () => (await one.app.history.list({}, 10)).items.length >= 2, "the rows are read");
+    await other.app.config.change({ retentionDays: 10 });
+    await until(() => one.app.config.current.retentionDays === 10, "the change is heard");
+    for (const server of [one, other]) expect(server.lines.join("")).not.toMatch(/"level":"(?:warn|error)"/);
+    const { stdout, stderr } = await inProcess(["doctor", "--json"], one.env);
+    expect(stdout + stderr).not.toContain("bytea_output");
+  });
+
+  test("behind a pooler that does not pass ours on, a server does not start and says what to set, as doctor does", async () => {
+    const url = await hostileDatabase();
+    await using team = await startTeamApp(postgres, {});
+    // With a direct address, `url` leads through a pooler, so its connections bring no settings.
+    const env = { ...team.env, DRAGOMAN_DATABASE_URL: url, DRAGOMAN_DATABASE_DIRECT_URL: url };
+    const pooled = new Postgres({ url, directUrl: url });
+    expect(Object.keys(await otherSettings(pooled)).sort()).toEqual(Object.keys(settings).sort());
+    await pooled.close();
+    const refused = await startTeamApp(postgres, { env, demo: team.demo }).catch(String);
+    expect(refused).toContain("bytea_output is escape");
+    expect(refused).toContain("ALTER ROLE … SET bytea_output = 'hex';");
+    const { code, stdout, stderr } = await inProcess(["doctor"], env);
+    expect(code).toBe(1);
+    expect(stdout + stderr).toContain("settings with which dragoman cannot work: bytea_output is escape");
+  });
+});
