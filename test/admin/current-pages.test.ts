@@ -200,7 +200,11 @@ describe("without a script", () => {
     await using proxy = await startProxy();
     const add = (client_model: string) =>
       proxy.app.history.add(
-        entry({ request_id: client_model, client_model, upstream_model: "gpt-5-mini", fixups: '["model-name"]' }),
+        entry({
+          ...{ request_id: client_model, client_model, upstream_model: "gpt-5-mini" },
+          started_at_ms: Date.now(),
+          fixups: '["model-name"]',
+        }),
       );
     add("gpt-5-mini");
     add("GPT-5-Mini");

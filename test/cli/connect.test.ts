@@ -262,7 +262,7 @@ describe("what is refused", () => {
     [["--write"], /Name a client: claude-code,/],
     [["codex", "--shell", "csh"], /--shell must be one of: bash, zsh, fish, powershell, cmd/],
     [["codex", "--model", "claude-sonet-4.6"], /The nearest are `claude-sonnet-4.6`.*`dragoman models`/],
-    [["aider", "--write"], /writes no file of aider: set the lines above yourself/],
+    [["aider", "--write"], /aider has no file that dragoman can write: set the lines above yourself/],
     [["curl", "--undo"], /nothing to undo/],
   ])("dragoman refuses to connect with %j as wrong usage", async (args, sentence) => {
     using own = person();

@@ -118,7 +118,8 @@ function randomTimes({ below, pick, maybe }: Chance): () => number {
   return () => {
     at += below(60_000);
     if (maybe(0.005)) at += pick(hour, -hour, 2 * day, -day, 10 * 60_000);
-    at = Math.min(at, noon);
+    // No older than what is kept.
+    at = Math.max(noon - 13 * day, Math.min(at, noon));
     return at;
   };
 }

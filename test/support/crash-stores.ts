@@ -2,7 +2,6 @@
  * What dragoman keeps on a disk: a few changes of each store, and how to read it again. As a program of its own it makes the
  * changes and prints which were done: `crash-stores.ts <store> <folder>`.
  */
-import { Database } from "bun:sqlite";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { openAccountStore, type SavedAccount } from "../../src/accounts/account-store";
@@ -12,9 +11,7 @@ import { undoSettings } from "../../src/clients/settings-file/undo";
 import { type SettingsFile, writeSettings } from "../../src/clients/settings-file/write";
 import { budgetSchema } from "../../src/config/budget-schema";
 import { openConfig } from "../../src/config/store";
-import { columnNames } from "../../src/history/entry";
 import { openHistory } from "../../src/history/history";
-import { migrations } from "../../src/history/migrations";
 import { createKey, revokeKey } from "../../src/keys/stored-keys";
 import { createLogger } from "../../src/logger";
 import { openSentNotices } from "../../src/notices/sent-notices";
@@ -151,48 +148,6 @@ function history(): CrashStore {
   };
 }
 
-/** The history of an older version, whose columns and totals are made at the start. */
-function olderHistory(): CrashStore {
-  const options = { retentionDays: () => 14, maxRows: () => 1_000, warn, now: () => noon };
-  return {
-    prepare(folder) {
-      using database = new Database(join(folder, "admin.sqlite"), { strict: true });
-      for (const migrate of migrations.slice(0, 4)) migrate(database);
-      // The first step makes the columns of today.
-      database.run("ALTER TABLE requests DROP COLUMN premium_units; ALTER TABLE requests DROP COLUMN client_name");
-      const names = columnNames.filter((name) => name !== "premium_units" && name !== "client_name");
-      const insert = database.query(`INSERT INTO requests (${names}) VALUES (${names.map((name) => `$${name}`)})`);
-      for (let at = 0; at < 20; at += 1) {
-        const { premium_units: _, client_name: __, ...older } = entry();
-        insert.run(older);
-      }
-      database.run("PRAGMA user_version = 4");
-    },
-    initial: { rows: 20 },
-    steps: (folder) => [
-      {
-        sets: {},
-        async run() {
-          const opened = openHistory(join(folder, "admin.sqlite"), options);
-          await opened.prune();
-          opened.close();
-          unlessWarned(undefined);
-        },
-      },
-    ],
-    async read(folder) {
-      const opened = openHistory(join(folder, "admin.sqlite"), options);
-      const { totals, groups } = await opened.statistics({}, ["client_name"]);
-      const rows = opened.count();
-      opened.close();
-      unlessWarned(undefined);
-      if (totals.request_count !== rows || groups.length !== 1)
-        throw new Error(`${totals.request_count} of ${rows} rows`);
-      return { rows };
-    },
-  };
-}
-
 function ledger(): CrashStore {
   const [own, all] = ["key", undefined].map((each) =>
     budgetSchema().parse({ name: each ?? "all", unit: "credits", limit: 100, per: "month", each }),
@@ -322,7 +277,6 @@ export const crashStores = {
   "the config with its client keys": config(),
   "the accounts with their tokens": accounts(),
   "the history": history(),
-  "the history of an older version": olderHistory(),
   "the ledger of the budgets": ledger(),
   "what waits for the database": queues(),
   "the notices that were sent": sentNotices(),

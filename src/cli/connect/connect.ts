@@ -137,7 +137,7 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
     const setup = settingsFor(choice);
     printSetup(options, setup, server);
     if (action === "write")
-      throw new UsageError(`dragoman writes no file of ${client.name}: set the lines above yourself.`);
+      throw new UsageError(`${client.name} has no file that dragoman can write: set the lines above yourself.`);
     return options.test ? test(options, { server, setup, models, choice }) : 0;
   }
   const choice = renewed ?? (await keyToWrite(options.client, server, store, options.key));
@@ -239,7 +239,7 @@ function sayWhatIsLeft({ client: id }: ConnectOptions, setup: ClientSetup, { url
 
 async function undo({ client: id, environment, force, yes }: ConnectOptions): Promise<number> {
   const { name, file } = clientOf(id);
-  if (!file) throw new UsageError(`dragoman writes no file of ${name}, so there is nothing to undo.`);
+  if (!file) throw new UsageError(`${name} has no file that dragoman can write, so there is nothing to undo.`);
   const files = filesOf(id, [], person()).map((each) => placeOf(id, each, environment));
   const backups = backupsIn(environment.home);
   const written = files.flatMap((place) => backups.filter((backup) => backup.id === place.id));
