@@ -4,7 +4,7 @@ import { type Dialect, modelRules, type Objection, schemaObjection, type View } 
 import type { ModelRequest, Reading, Tool } from "./parse-prompt";
 import { promptBlock } from "./prompt-cache";
 import { chatFrames, wholeChat } from "./reply-variants";
-import { proves } from "./signatures";
+import { proof } from "./signatures";
 import { entry, invalid, type Json, number, record, records, refusal, string } from "./wire";
 
 const stopped = `data: ${JSON.stringify({ error: { code: "server_error", message: "DEMO: the model stopped working" } })}\n\n`;
@@ -105,7 +105,7 @@ function* rules(view: View): Generator<Objection> {
   // Replayed reasoning must be the model's own, unmodified.
   for (const { reasoning_opaque, reasoning_text } of messages)
     yield reasoning_opaque !== undefined &&
-      !proves(string(reasoning_opaque), string(reasoning_text)) &&
+      proof(string(reasoning_opaque), string(reasoning_text)) !== "valid" &&
       refused("Invalid `signature` in `thinking` block");
   yield modelRules.promptFits(view);
 }

@@ -90,12 +90,12 @@ function blocks({ reply, model, body, isNewest }: ReplyContext): Block[] {
 
 function thinkingBlock(reply: ModelReply, omitted: boolean): Block {
   const thought = reply.thinking.join("");
-  const signature = sign(thought);
   if (reply.redacted) {
-    const whole = { type: "redacted_thinking", data: signature };
+    const whole = { type: "redacted_thinking", data: sign(thought, "", "redacted_thinking") };
     return { whole, begun: whole, deltas: [] };
   }
   const shown = omitted ? [] : reply.thinking;
+  const signature = sign(thought, shown.join(""));
   return {
     whole: { type: "thinking", thinking: shown.join(""), signature },
     begun: { type: "thinking", thinking: "", signature: "" },

@@ -2,7 +2,7 @@
 
 import { modelRules, type Objection, type View } from "./model-call";
 import { promptTokens } from "./scripted-replies";
-import { proves } from "./signatures";
+import { proof } from "./signatures";
 import { anthropicInvalid, type Json, list, number, Refusal, record, records, refusal, string } from "./wire";
 
 const betas = ["interleaved-thinking-2025-05-14", "context-management-2025-06-27", "advanced-tool-use-2025-11-20"];
@@ -171,11 +171,17 @@ function* blockRules(block: Json, path: string): Generator<Objection> {
     string(text).trim() === "" &&
     !(text === " " && cache_control != null) &&
     bad("messages: text content blocks must be non-empty");
-  yield type === "thinking" &&
-    !proves(string(signature), string(thinking)) &&
-    bad(`${path}: Invalid \`signature\` in \`thinking\` block`);
+  if (type === "thinking") {
+    const proved = proof(string(signature), string(thinking));
+    yield proved === "invalid" && bad(`${path}: Invalid \`signature\` in \`thinking\` block`);
+    yield proved === "changed" && string(thinking) === "" && bad("each thinking block must contain thinking");
+    yield proved === "changed" &&
+      bad(
+        `${path}: \`thinking\` or \`redacted_thinking\` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.`,
+      );
+  }
   yield type === "redacted_thinking" &&
-    !proves(string(data), "") &&
+    proof(string(data), "", "redacted_thinking") !== "valid" &&
     bad(`${path}: Invalid \`data\` in \`redacted_thinking\` block`);
   // No search has run here, so that no index of a found page is one of its own.
   yield records(citations).some((citation) => citation.type === "web_search_result_location") &&

@@ -37,7 +37,7 @@ gpt-41-copilot | GPT-4.1 Copilot | Azure OpenAI | 0 | - | - | gpt-41-copilot | h
 text-embedding-3-small | Embedding V3 small | Azure OpenAI | 0 | - | - | text-embedding-3-small | hidden no-policy embeddings dimensions inputs=512 | 0/0/0`;
 
 const generationC = `
-claude-opus-5.5 | Claude Opus 5.5 | Anthropic | 0 | 1000000/936000/128000 | MC | claude-opus-5-5-20260922 | powerful paid adaptive-only always-thinks search edits texts effort=low,medium,high,xhigh,max structured vision=5 | 500/2500/25/625
+claude-opus-5.5 | Claude Opus 5.5 | Anthropic | 0 | 1000000/936000/128000 | M | claude-opus-5-5-20260922 | powerful paid adaptive-only always-thinks search edits texts effort=low,medium,high,xhigh,max structured vision=5 | 500/2500/25/625
 claude-sonnet-5 | Claude Sonnet 5 | Anthropic | 0 | 1000000/936000/128000 | CM | claude-sonnet-5-20260804 | versatile paid adaptive-only search edits promo=50 effort=low,medium,high,xhigh,max structured vision=5 whole=16000 | 300/1500/30/375
 claude-sonnet-4.6 | Claude Sonnet 4.6 | Anthropic | 0 | 1000000/936000/64000 | CM | claude-sonnet-4-6-20260217 | versatile paid adaptive search edits budget=1024-32000 effort=low,medium,high,max structured vision=5 whole=16000 | 300/1500/30/375
 claude-haiku-4.5 | Claude Haiku 4.5 | Anthropic | 0 | 200000/136000/64000 | CM | claude-haiku-4-5-20251001 | versatile no-search edits budget=1024-32000 vision=5 whole=16000 | 100/500/10/125

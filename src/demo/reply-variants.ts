@@ -57,8 +57,7 @@ function splitChoices(reply: ModelReply, model: Model): Json[] {
 
 const reasoning = (reply: ModelReply): Json => {
   if (reply.thinking.length === 0) return {};
-  const thought = reply.thinking.join("");
-  return { ...(!reply.redacted && { reasoning_text: thought }), reasoning_opaque: sign(thought) };
+  return { ...(!reply.redacted && { reasoning_text: reply.thinking.join("") }), reasoning_opaque: signed(reply) };
 };
 
 export function* chatFrames(context: ReplyContext): Generator<Frame> {
@@ -99,7 +98,7 @@ function* gptFrames(context: ReplyContext): Generator<Frame> {
         ? frame("content", { choices: [{ delta: { cot_summary: piece }, index }], ...common, id: "" })
         : chunk("content", { reasoning_text: piece, role: "assistant" });
     if (!hidden && reply.thinking.length > 0)
-      yield chunk("content", { content: "", reasoning_opaque: sign(reply.thinking.join("")), role: "assistant" });
+      yield chunk("content", { content: "", reasoning_opaque: signed(reply), role: "assistant" });
     if (reply.calls.length === 0) yield chunk("opening", { content: "", refusal: null, role: "assistant" });
     for (const piece of reply.calls.length > 0 ? [] : reply.text)
       yield chunk("content", reply.finish === "refusal" ? { refusal: piece } : { content: piece }, null, safe);
@@ -129,7 +128,7 @@ function* claudeFrames({ reply, model, demo }: ReplyContext): Generator<Frame> {
       model: model.id,
     });
   for (const piece of reply.redacted ? [] : reply.thinking) yield chunk({ content: null, reasoning_text: piece });
-  if (reply.thinking.length > 0) yield chunk({ content: "", reasoning_opaque: sign(reply.thinking.join("")) });
+  if (reply.thinking.length > 0) yield chunk({ content: "", reasoning_opaque: signed(reply) });
   for (const piece of reply.text) yield chunk({ content: piece });
   for (const call of reply.calls) {
     const { function: called, id, type } = toolCall(call, model);
@@ -195,3 +194,9 @@ const safe = Object.fromEntries(
   ["hate", "self_harm", "sexual", "violence"].map((name) => [name, { filtered: false, severity: "safe" }]),
 );
 const promptFilter = [{ prompt_index: 0, content_filter_results: safe }];
+
+/** The signature of what is shown of the thought. */
+function signed({ thinking, redacted }: ModelReply): string {
+  const thought = thinking.join("");
+  return sign(thought, redacted ? "" : thought);
+}

@@ -23,16 +23,20 @@ export function unseal(text: string): Sealed | undefined {
 const secret = "demo upstream signs its own thoughts";
 const mac = (text: string) => createHmac("sha256", secret).update(text).digest("base64url");
 
-/** The signature of a thought. It is valid for every account. */
-export function sign(thought: string): string {
-  const digest = mac(thought);
+type Kind = "thinking" | "redacted_thinking";
+
+/** The signature of a thought. It is valid for every account. @param shown What the client gets of the thought. */
+export function sign(thought: string, shown = thought, kind: Kind = "thinking"): string {
+  const digest = mac(`${kind} ${shown}`);
   return Buffer.from(`demo.${digest}.${mac(digest)}.${"0".repeat(120)}`).toString("base64");
 }
 
-/** Whether the signature is this upstream's and belongs to this thought. For a thought shown as empty, the signature suffices. */
-export function proves(signature: string, thought: string): boolean {
-  const [name, digest = "", proof] = Buffer.from(signature, "base64").toString("utf8").split(".");
-  return name === "demo" && proof === mac(digest) && (thought === "" || digest === mac(thought));
+/** Whether the signature is this upstream's, and whether it belongs to what was shown of a thought. */
+export function proof(signature: string, shown: string, kind: Kind = "thinking"): "valid" | "changed" | "invalid" {
+  const [name, digest = "", seal] = Buffer.from(signature, "base64").toString("utf8").split(".");
+  if (name !== "demo" || seal !== mac(digest)) return "invalid";
+  if (digest === mac(`${kind} ${shown}`)) return "valid";
+  return kind === "thinking" && digest === mac("redacted_thinking ") ? "invalid" : "changed";
 }
 
 /** Encrypted reasoning of a responses item: bound to the item and its account, as long as the thought. */

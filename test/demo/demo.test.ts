@@ -408,8 +408,11 @@ describe("the upstream remembers", () => {
         messages: [begun[0], { role: "assistant", content: [first, content[1]] }, begun[0]],
       });
     expect((await replay(content[0])).status).toBe(200);
-    expect((await replay({ ...content[0], thinking: "" })).status).toBe(200);
+    expect((await replay({ ...content[0], thinking: "" })).status).toBe(400);
     expect((await replay({ ...content[0], thinking: "changed" })).status).toBe(400);
+    const adaptive = { thinking: { type: "adaptive", display: "omitted" }, model: "claude-sonnet-4.6" };
+    const [omitted] = (await json(messages(adaptive))).content;
+    expect([omitted.thinking, (await replay(omitted)).status]).toEqual(["", 200]);
     const claude = { model: "claude-sonnet-4.5" };
     const { message } = (await json(chat({ ...claude, thinking_budget: 2000 }))).choices[0];
     const again = (more: object) => chat({ ...claude, messages: [begun[0], { ...message, ...more }, begun[0]] });

@@ -445,14 +445,15 @@ describe("a reply written for a chat client", () => {
       { type: "block-end", signature: { dialect: "messages", value: "c2ln" } },
       ...hello,
     );
+    const packed = "dragoman.messages.~SG0u.c2ln";
     expect(chat.encodeReply(events, conversation())).toMatchObject({
-      choices: [{ message: { reasoning_text: "Hm.", reasoning_opaque: "dragoman.messages..c2ln", content: "Hello" } }],
+      choices: [{ message: { reasoning_text: "Hm.", reasoning_opaque: packed, content: "Hello" } }],
     });
     const deltas = chunksTo(conversation(), events).flatMap((chunk) =>
       typeof chunk === "string" ? [] : (chunk.choices as JsonObject[]).map((choice) => choice.delta),
     );
     expect(deltas).toContainEqual({ reasoning_text: "Hm." });
-    expect(deltas).toContainEqual({ reasoning_opaque: "dragoman.messages..c2ln" });
+    expect(deltas).toContainEqual({ reasoning_opaque: packed });
   });
 
   test("numbers parallel calls and writes {} for a call without arguments", () => {

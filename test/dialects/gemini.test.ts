@@ -466,7 +466,7 @@ describe("a reply", () => {
     ];
     const { reasoning, ...silent } = asked();
     expect(reasoning).toBeDefined();
-    const thoughtSignature = packed("dragoman.chat..p");
+    const thoughtSignature = packed(`dragoman.chat.~${Buffer.from("Hm.").toString("base64url")}.p`);
     expect(contentOf(gemini.encodeReply(events, silent)).parts).toEqual([{ text: "", thoughtSignature }]);
     expect(contentOf(gemini.encodeReply(events, asked())).parts).toEqual([
       { text: "Hm.", thought: true },

@@ -302,12 +302,7 @@ describe("what a client asks, in the hub", () => {
       ),
     ).toEqual([
       { kind: "thinking", text: "Hm.", signature: { dialect: "messages", value: "c2ln" } },
-      {
-        kind: "thinking",
-        text: "",
-        signature: { dialect: "messages", value: "ZGF0YQ==" },
-        extras: { anthropic: { type: "redacted_thinking" } },
-      },
+      { kind: "thinking", text: "", signature: { dialect: "messages", value: "ZGF0YQ==", redacted: true } },
       { kind: "thinking", text: "Ho.", signature: { dialect: "chat", value: "b3A=" } },
       { kind: "thinking", text: "", signature: { dialect: "responses", value: "ZW5j", id: "rs_1" } },
       { kind: "thinking", text: "Bare." },
@@ -879,8 +874,8 @@ describe("what the upstream answers, in the hub", () => {
       usage: { input_tokens: 1, output_tokens: 1 },
     };
     const expected = [
-      { type: "block-start", block: { kind: "thinking", extras: { anthropic: { type: "redacted_thinking" } } } },
-      { type: "block-end", signature: { dialect: "messages", value: "ZGF0YQ==" } },
+      { type: "block-start", block: { kind: "thinking" } },
+      { type: "block-end", signature: { dialect: "messages", value: "ZGF0YQ==", redacted: true } },
       { type: "block-start", block: { kind: "text" } },
       { type: "block-delta", text: "Yes." },
       { type: "block-end", extras: { anthropic: { citations: [citation] } } },

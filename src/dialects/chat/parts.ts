@@ -7,7 +7,7 @@ import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
 import { omitUndefined, refuse } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
-import { unpackSignature } from "../hub/signature";
+import { signedThinking, unpackSignature } from "../hub/signature";
 import { dataOf, dataUrl } from "../openai";
 import { cacheOf, ownExtras, unreadExtras } from "./extras";
 import { isClaude, isOpenAi } from "./rules";
@@ -22,7 +22,7 @@ export function decodeThinking(message: JsonObject): ThinkingPart[] {
   const hasProof = typeof opaque === "string" && opaque !== "";
   if (text === "" && !hasProof) return [];
   const part: ThinkingPart = { kind: "thinking", text };
-  return [hasProof ? { ...part, signature: unpackSignature(opaque, "chat") } : part];
+  return [hasProof ? signedThinking(text, unpackSignature(opaque, "chat")) : part];
 }
 
 /** @throws ProxyError `invalid_request` naming the field. */

@@ -43,6 +43,8 @@ class StreamWriter extends FrameWriter {
   /** Writes the deltas of the open block. */
   private frameOf: ((text: string) => SseFrame) | undefined;
   private hasText = false;
+  /** The open block's, of thinking. */
+  private thought = "";
   private refused = false;
   private calls = -1;
   /** Length of the content: so far, and before the open block. */
@@ -65,6 +67,7 @@ class StreamWriter extends FrameWriter {
   protected openBlock(block: Block) {
     this.block = block;
     this.hasText = false;
+    this.thought = "";
     if (block.kind === "text" && block.refusal) this.refused = true;
     if (block.kind === "tool-call") this.write({ tool_calls: [{ index: ++this.calls, ...callOf(block, "") }] });
     this.frameOf = isDeltaBlock(block) ? writeDeltas(undefined, this.withDelta(deltaOf(block, this.calls))) : undefined;
@@ -74,6 +77,7 @@ class StreamWriter extends FrameWriter {
     const { block, frameOf } = this;
     this.hasText = true;
     if (block?.kind === "text" && !block.refusal) this.length += text.length;
+    if (block?.kind === "thinking") this.thought += text;
     if (frameOf) this.next.push(frameOf(text));
   }
 
@@ -83,7 +87,7 @@ class StreamWriter extends FrameWriter {
     if (annotations.length > 0) this.write({ annotations });
     this.before = this.length;
     if (block?.kind === "thinking" && end.signature)
-      this.write({ reasoning_opaque: packSignature(end.signature, "chat") });
+      this.write({ reasoning_opaque: packSignature(end.signature, "chat", this.thought) });
     if (block?.kind === "tool-call" && !this.hasText && !block.freeform) this.addText("{}");
     this.block = undefined;
     this.frameOf = undefined;
@@ -139,7 +143,7 @@ export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversa
       texts[block.refusal ? "refusal" : "content"] += text;
     } else if (block.kind === "thinking") texts.reasoning_text += text;
     else if (block.kind === "tool-call") calls.push(callOf(block, text === "" && !block.freeform ? "{}" : text));
-    if (end.signature) opaque = packSignature(end.signature, "chat");
+    if (end.signature) opaque = packSignature(end.signature, "chat", text);
   }
   const finish_reason = finish ? finishReasonOf(finish.reason, texts.refusal !== "") : null;
   const message = omitUndefined({

@@ -14,6 +14,7 @@ import type {
   ToolResultPart,
 } from "../hub/conversation";
 import { refuse } from "../hub/json";
+import { signedThinking } from "../hub/signature";
 import type { CallIds } from "./call-ids";
 import { fieldsAt, fieldsIn, GoogleFields, objectsAt, unreadExtras } from "./fields";
 import { decodeSignature } from "./signature";
@@ -38,9 +39,10 @@ export function addModelParts(parts: GoogleFields[], calls: CallIds, turn: Part[
     const open = last?.kind === "thinking" && !last.signature ? last : undefined;
     if (isThought || signature) {
       const thought = isThought ? text : "";
-      if (open) Object.assign(open, { text: open.text + thought, ...(signature ? { signature } : {}) });
-      else if (thought !== "" || signature)
-        turn.push({ kind: "thinking", text: thought, ...(signature ? { signature } : {}) });
+      const said = (open?.text ?? "") + thought;
+      const part: Part = signature ? signedThinking(said, signature) : { kind: "thinking", text: said };
+      if (open) Object.assign(open, part);
+      else if (thought !== "" || signature) turn.push(part);
     }
     if (isThought) continue;
     for (const part of decodePart(fields, calls)) {

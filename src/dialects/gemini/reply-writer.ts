@@ -85,21 +85,21 @@ const randomId = (): string => crypto.randomUUID().replaceAll("-", "");
 /** Writes parts, each with the signature of the thought before it. Thoughts are shown only to clients that asked for them. */
 function partWriter({ reasoning }: Conversation) {
   const shows = reasoning?.summary !== undefined;
-  let held: Signature | undefined;
+  let held: string | undefined;
   const take = (): JsonObject => {
-    const signature = held;
+    const thoughtSignature = held;
     held = undefined;
-    return signature ? { thoughtSignature: encodeSignature(signature) } : {};
+    return thoughtSignature === undefined ? {} : { thoughtSignature };
   };
   /** A part for a signature that no other part can carry: a thought or the end follows. */
-  const last = (): JsonObject | undefined => (held ? { text: "", ...take() } : undefined);
+  const last = (): JsonObject | undefined => (held === undefined ? undefined : { text: "", ...take() });
   return {
     shows,
     last,
     take,
     /** Keeps the signature of a thought that ended. */
-    hold(signature: Signature | undefined) {
-      held = signature;
+    hold(signature: Signature | undefined, text: string) {
+      held = signature && encodeSignature(signature, text);
     },
     call: ({ id, name, freeform }: CallBlock, input: string): JsonObject => ({
       functionCall: { id, name, args: inputObject({ input, freeform }) },
@@ -110,7 +110,7 @@ function partWriter({ reasoning }: Conversation) {
       if (block.kind === "text") return text === "" ? [] : [{ text, ...take() }];
       if (block.kind !== "thinking") return [];
       const before = last();
-      this.hold(signature);
+      this.hold(signature, text);
       return [...(before ? [before] : []), ...(text === "" || !shows ? [] : [{ text, thought: true }])];
     },
   };
@@ -127,8 +127,8 @@ class StreamWriter extends FrameWriter {
   private readonly parts: ReturnType<typeof partWriter>;
   private id = "";
   private block: Block | undefined;
-  /** The input of the open call, which is written whole. */
-  private input = "";
+  /** The input of the open call, which is written whole, or the open thought. */
+  private text = "";
   /** A call that has ended waits for what follows: before an error, or at the output limit, it may be incomplete. */
   private heldCall: { block: CallBlock; input: string } | undefined;
   /** A call was left out although the reply was not cut. */
@@ -165,7 +165,7 @@ class StreamWriter extends FrameWriter {
 
   protected openBlock(block: Block) {
     this.block = block;
-    this.input = "";
+    this.text = "";
     const before = block.kind === "thinking" ? this.parts.last() : undefined;
     if (before) this.write([before]);
     this.frameOf = undefined;
@@ -173,8 +173,9 @@ class StreamWriter extends FrameWriter {
 
   protected addText(text: string) {
     const { block } = this;
-    if (block?.kind === "tool-call") this.input += text;
-    else if (this.frameOf) this.next.push(this.form.frame(this.frameOf(text)));
+    if (block?.kind === "tool-call" || block?.kind === "thinking") this.text += text;
+    if (block?.kind === "tool-call") return;
+    if (this.frameOf) this.next.push(this.form.frame(this.frameOf(text)));
     else if (block?.kind === "text") {
       this.write([{ text, ...this.parts.take() }]);
       this.frameOf = writeDeltas(undefined, this.response([{ text: textPlace }]));
@@ -185,9 +186,9 @@ class StreamWriter extends FrameWriter {
   }
 
   protected closeBlock({ signature }: BlockEnd) {
-    const { block, input } = this;
-    if (block?.kind === "tool-call") this.heldCall = { block, input };
-    else if (block?.kind === "thinking") this.parts.hold(signature);
+    const { block, text } = this;
+    if (block?.kind === "tool-call") this.heldCall = { block, input: text };
+    else if (block?.kind === "thinking") this.parts.hold(signature, text);
     this.block = undefined;
   }
 

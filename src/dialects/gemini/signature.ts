@@ -16,5 +16,8 @@ export function decodeSignature(text: string): Signature | undefined {
   return isPacked(value) ? unpackSignature(value, "gemini") : { dialect: "gemini", value: text };
 }
 
-export const encodeSignature = (signature: Signature): string =>
-  signature.dialect === "gemini" ? signature.value : Buffer.from(packSignature(signature, "gemini")).toString("base64");
+/** @param text The thinking, which is not shown to every client, nor sent back by all. */
+export const encodeSignature = (signature: Signature, text: string): string =>
+  signature.dialect === "gemini"
+    ? signature.value
+    : Buffer.from(packSignature(signature, "gemini", text)).toString("base64");

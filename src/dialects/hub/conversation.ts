@@ -43,6 +43,10 @@ export interface Signature {
   dialect: ClientDialect;
   value: string;
   id?: string;
+  /** The thinking itself is in it, and is not shown: Anthropic's `redacted_thinking`. */
+  redacted?: true;
+  /** The thinking that it proves, as it was made: clients may send a part of it back, or nothing. */
+  text?: string;
 }
 
 export interface PlainField {

@@ -25,7 +25,7 @@ export function writeBlock(block: Block, text: string, end: BlockEnd): JsonObjec
     }
     case "thinking":
       if (text === "" && !signature) return [];
-      return [signature && isRedacted(block, text, signature) ? redacted(signature) : thinking(block, text, signature)];
+      return [signature && isRedacted(text, signature) ? redacted(signature) : thinking(block, text, signature)];
     case "tool-call":
       return [{ ...toolUse(block), input: inputObject({ input: text, freeform: block.freeform }) }];
     case "server-call":
@@ -43,9 +43,8 @@ export function citationsOf({ extras, citations = [] }: BlockEnd): unknown[] {
 }
 
 /** Thinking without text is written as `redacted_thinking`, except Anthropic's own, which may be just hidden. */
-function isRedacted(block: Block & { kind: "thinking" }, text: string, signature: Signature): boolean {
-  return block.extras?.anthropic?.type === "redacted_thinking" || (text === "" && signature.dialect !== "messages");
-}
+const isRedacted = (text: string, { dialect, redacted }: Signature): boolean =>
+  redacted === true || (text === "" && dialect !== "messages");
 
 const redacted = (signature: Signature): JsonObject => ({
   type: "redacted_thinking",

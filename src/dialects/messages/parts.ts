@@ -17,7 +17,7 @@ import type {
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
 import { listAt, omitUndefined, optionalText, textAt } from "../hub/json";
-import { unpackSignature } from "../hub/signature";
+import { signedThinking, unpackSignature } from "../hub/signature";
 import { inputObject } from "../hub/tool-input";
 import { dataOf } from "../openai";
 import { dropExtras, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
@@ -141,19 +141,19 @@ const base64Of = (source: Fields) => ({ mediaType: source.text("media_type"), ba
 function decodeThinking(block: Fields): ThinkingPart {
   block.skip("type");
   const proof = block.optionalText("signature");
+  const text = block.optionalText("thinking") ?? "";
   return {
-    kind: "thinking",
-    text: block.optionalText("thinking") ?? "",
-    ...(proof ? { signature: unpackSignature(proof, "messages") } : {}),
+    ...(proof ? signedThinking(text, unpackSignature(proof, "messages")) : { kind: "thinking", text }),
     ...withCacheMark(block),
   };
 }
 
-/** A signature without text. The extras keep the block's type, unless dragoman packed another dialect's signature. */
+/** A signature without text: Anthropic's own, or one that dragoman packed of another dialect. */
 function decodeRedacted(block: Fields): ThinkingPart {
+  block.skip("type");
   const signature = unpackSignature(block.text("data"), "messages");
-  const own = signature.dialect === "messages";
-  return { kind: "thinking", text: "", signature, ...(own ? withCacheMark(block) : {}) };
+  if (signature.dialect !== "messages") return signedThinking("", signature);
+  return { kind: "thinking", text: "", signature: { ...signature, redacted: true }, ...withCacheMark(block) };
 }
 
 function decodeToolUse(block: Fields): ToolCallPart {
@@ -256,9 +256,9 @@ function encodeFile(part: FilePart, dropped: Set<string>): JsonObject {
 }
 
 function encodeThinking(part: ThinkingPart, dropped: Set<string>): JsonObject | undefined {
-  const { signature, text, extras } = part;
+  const { signature, text } = part;
   if (signature?.dialect === "messages") {
-    return extras?.anthropic?.type === "redacted_thinking"
+    return signature.redacted
       ? restoreCacheMark({ type: "redacted_thinking", data: signature.value }, part)
       : restoreCacheMark({ type: "thinking", thinking: text, signature: signature.value }, part);
   }

@@ -64,10 +64,9 @@ function readBlock(value: JsonObject): ReadBlock {
       const { type: _, thinking, signature, ...rest } = value;
       return { text: textIn(thinking), block: { kind: "thinking", ...asExtras(rest) }, end: signed(signature) };
     }
-    // Its type stays among the extras, and tells it from other thinking.
     case "redacted_thinking": {
-      const { data, ...rest } = value;
-      return { text: "", block: { kind: "thinking", ...asExtras(rest) }, end: signed(data) };
+      const { type: _, data, ...rest } = value;
+      return { text: "", block: { kind: "thinking", ...asExtras(rest) }, end: signed(data, { redacted: true }) };
     }
     case "tool_use": {
       const { type: _, id, name, input, ...rest } = value;
@@ -81,8 +80,8 @@ function readBlock(value: JsonObject): ReadBlock {
   }
 }
 
-const signed = (proof: unknown): { signature?: Signature } =>
-  typeof proof === "string" && proof !== "" ? { signature: { dialect: "messages", value: proof } } : {};
+const signed = (proof: unknown, kind: Pick<Signature, "redacted"> = {}): { signature?: Signature } =>
+  typeof proof === "string" && proof !== "" ? { signature: { dialect: "messages", value: proof, ...kind } } : {};
 
 // ── Stream ──
 

@@ -14,7 +14,7 @@ import type {
 } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { arrayAt, omitUndefined, textIn } from "../hub/json";
-import { unpackSignature } from "../hub/signature";
+import { signedThinking, unpackSignature } from "../hub/signature";
 import { dataOf, dataUrl, extrasOf } from "../openai";
 import { chatOnly, ownExtras, ownValue } from "./extras";
 import { hubName, type ToolNames, wireName } from "./tools";
@@ -74,12 +74,10 @@ export function decodeThinking(item: JsonObject): Part {
   const id = fields.any("id");
   const summary = fields.any("summary");
   const isPlain = Bun.deepEquals(summary, summaryOf(text));
+  const signature =
+    proof === "" ? undefined : unpackSignature(proof, "responses", typeof id === "string" ? id : undefined);
   return {
-    kind: "thinking",
-    text,
-    ...(proof === ""
-      ? {}
-      : { signature: unpackSignature(proof, "responses", typeof id === "string" ? id : undefined) }),
+    ...(signature ? signedThinking(text, signature) : { kind: "thinking", text }),
     ...extrasOf({ ...fields.rest(), ...(isPlain ? {} : { summary: summary ?? [] }) }),
   };
 }
