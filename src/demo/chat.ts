@@ -70,6 +70,7 @@ function* rules(view: View): Generator<Objection> {
   const odd = messages.find(({ role }) => !["system", "user", "assistant", "tool"].includes(string(role)));
   yield odd && refused(`unsupported role: ${string(odd.role)}`);
   yield* toolPairs(messages);
+  if (model.family === "gpt") yield* idLengths(messages);
   // Newer models of OpenAI accept max_completion_tokens only.
   yield body.max_tokens !== undefined &&
     /^(gpt-5|o\d)/.test(model.id) &&
@@ -112,6 +113,20 @@ function* rules(view: View): Generator<Objection> {
 
 const emptyText = (content: unknown) =>
   content === "" || records(content).some((part) => part.type === "text" && string(part.text) === "");
+
+function* idLengths(messages: Json[]): Generator<Objection> {
+  for (const [at, { tool_calls }] of messages.entries())
+    for (const [call, { id }] of records(tool_calls).entries()) {
+      const { length } = string(id);
+      const path = `messages[${at}].tool_calls[${call}].id`;
+      yield length > 40 &&
+        invalid(
+          "string_above_max_length",
+          `Invalid '${path}': string too long. Expected a string with maximum length 40, but got a string with length ${length} instead.`,
+          path,
+        );
+    }
+}
 
 /** Each call needs a result directly after it, and each result a call. */
 function* toolPairs(messages: Json[]): Generator<Objection> {

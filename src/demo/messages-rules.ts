@@ -183,6 +183,19 @@ function* blockRules(block: Json, path: string): Generator<Objection> {
   yield type === "redacted_thinking" &&
     proof(string(data), "", "redacted_thinking") !== "valid" &&
     bad(`${path}: Invalid \`data\` in \`redacted_thinking\` block`);
+  yield type === "tool_result" &&
+    block.is_error === true &&
+    !blocksOf(content).some((inner) => inner.type !== "text" || string(inner.text).trim() !== "") &&
+    bad(`${path}.tool_result: content cannot be empty if \`is_error\` is true`);
+  const source = record(block.source);
+  const kind = imageKind(string(source.data));
+  yield type === "image" &&
+    source.type === "base64" &&
+    kind !== undefined &&
+    kind !== source.media_type &&
+    bad(
+      `${path}.image.source.base64: The image was specified using the ${string(source.media_type)} media type, but the image appears to be a ${kind} image`,
+    );
   // No search has run here, so that no index of a found page is one of its own.
   yield records(citations).some((citation) => citation.type === "web_search_result_location") &&
     bad(`${path}: Invalid \`encrypted_index\` in \`text\` block`);
@@ -190,6 +203,9 @@ function* blockRules(block: Json, path: string): Generator<Objection> {
     records(content).some((inner) => inner.cache_control != null) &&
     bad(`${path}: cache_control may not be specified within \`tool_result.content\``);
 }
+
+const imageKind = (base64: string): string | undefined =>
+  base64.startsWith("iVBORw0KGgo") ? "image/png" : base64.startsWith("/9j/") ? "image/jpeg" : undefined;
 
 const invalidBody = (message: string) => refusal(400, "invalid_request_body", message);
 

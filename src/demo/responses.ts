@@ -200,6 +200,13 @@ function* itemRules(item: Json, at: string, login: string, isNewest: boolean): G
       `Invalid '${at}.id': string too long. Expected a string with maximum length 64, but got a string with length ${id.length} instead.`,
       `${at}.id`,
     );
+  const { length } = string(item.call_id);
+  yield length > 64 &&
+    invalid(
+      "string_above_max_length",
+      `Invalid '${at}.call_id': string too long. Expected a string with maximum length 64, but got a string with length ${length} instead.`,
+      `${at}.call_id`,
+    );
   // Encrypted reasoning is valid for its account and its item only.
   const secret = item.encrypted_content;
   if (secret == null || (type !== "reasoning" && type !== "compaction")) return;

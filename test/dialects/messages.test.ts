@@ -491,7 +491,7 @@ describe("what another dialect's client asks, for this upstream", () => {
           role: "user",
           content: [
             { type: "tool_result", tool_use_id: "a", content: "A" },
-            { type: "tool_result", tool_use_id: "b", is_error: true },
+            { type: "tool_result", tool_use_id: "b", content: "The tool failed, and did not say why.", is_error: true },
             { type: "text", text: "<system-reminder>\nQuick.\n</system-reminder>" },
           ],
         },

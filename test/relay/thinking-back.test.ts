@@ -142,3 +142,32 @@ describe.each(models)("thinking of %s", (model) => {
     });
   });
 });
+
+describe("Claude's thinking that a client of its own API has changed", () => {
+  const tools = [{ name: "get_weather", description: "Weather.", input_schema: schema }];
+  const user = { role: "user", content: wish };
+  const ask = (messages: Json[]) =>
+    proxy.post("/v1/messages", {
+      model: "claude-opus-5.5",
+      max_tokens: 4000,
+      thinking: { type: "adaptive", display: "summarized" },
+      tools,
+      messages,
+    });
+
+  test.each([
+    ["emptied", ""],
+    ["rewritten", "I looked."],
+  ])("is left out where it was %s, and the request is sent once more", async (_, thinking) => {
+    const { content } = (await (await ask([user])).json()) as Json;
+    const { id } = content.find(({ type }: Json) => type === "tool_use");
+    proxy.demo.journal.length = 0;
+    const changed = content.map((block: Json) => (block.type === "thinking" ? { ...block, thinking } : block));
+    const result = { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "Sunny." }] };
+    const response = await ask([user, { role: "assistant", content: changed }, result]);
+    expect({ status: response.status, body: await response.text() }).toMatchObject({ status: 200 });
+    expect(proxy.demo.journal.map(({ status }) => status)).toEqual([400, 200]);
+    expect(JSON.stringify(proxy.demo.journal[1]!.body)).not.toContain('"thinking",');
+    expect(JSON.parse(proxy.rows()[0]!.fixups)).toContain("foreign-items");
+  });
+});

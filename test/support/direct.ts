@@ -147,6 +147,8 @@ const places: Record<string, RegExp> = {
   "call-pairs": /^request\.input/,
   "call-namespace": /^request\.input\.\d+\.namespace$/,
   "namespace-description": /^request\.(input\.\d+\.)?tools\.\d+\.description$/,
+  "call-ids": /^request\.(input\.\d+\.call_id|messages\.\d+\.(tool_call_id|tool_calls\.\d+\.id))$/,
+  "failed-result": /^request\.messages/,
   "repeated-call-ids": /^request\.input\.\d+\.call_id$/,
   "repeated-item-ids": /^request\.input/,
   "tool-result-order": /^request\.messages/,

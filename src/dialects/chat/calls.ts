@@ -2,11 +2,15 @@
 
 import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
+import { shortId } from "../hub/short-id";
 import type { ReportFixup } from "../hub/upstream-stream";
 import { isJson, ObjectEnd } from "./object-end";
 
 /** Maximum number of calls in a reply, and maximum index: protects the memory against a faulty upstream. */
 const callLimit = 1024;
+
+/** OpenAI accepts ids of up to 40 characters in chat, fewer than in the responses dialect. */
+export const wireId = (id: string): string => shortId(id, 40);
 
 /** The fields of a piece of a call; `index` is the upstream's, if it sends one. */
 export function callPieceIn(piece: JsonObject): { id: string; name: string; input: string; index: unknown } {

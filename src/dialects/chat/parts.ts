@@ -9,6 +9,7 @@ import { omitUndefined, refuse } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { signedThinking, unpackSignature } from "../hub/signature";
 import { dataOf, dataUrl } from "../openai";
+import { wireId } from "./calls";
 import { cacheOf, ownExtras, unreadExtras } from "./extras";
 import { isClaude, isOpenAi } from "./rules";
 import { thoughtIn } from "./thinking";
@@ -116,20 +117,26 @@ export function encodeResult(part: ToolResultPart, model: ModelFacts, dropped: S
     ...ownExtras(part, dropped),
     role: "tool",
     tool_call_id: wireId(part.id),
-    content: serialized(encodeContent(part.parts, model, dropped), model),
+    content: serialized(encodeContent(part.parts, model, dropped, "result"), model),
     ...encodeCache([part, ...part.parts], model, dropped),
   };
 }
 
 /**
  * What the model does not support is left out and named in `dropped`.
- * @throws ProxyError `invalid_request` for a file that the model cannot read.
+ * @param place In a tool's result, which stays in the conversation for ever, a file that the model cannot read becomes a note.
+ * @throws ProxyError `invalid_request` for such a file anywhere else: a person has sent it.
  */
-export function encodeContent(parts: Part[], model: ModelFacts, dropped: Set<string>): JsonObject[] {
-  return parts.map((part) => encodePart(part, model, dropped)).filter((part) => part !== undefined);
+export function encodeContent(parts: Part[], model: ModelFacts, dropped: Set<string>, place?: "result"): JsonObject[] {
+  return parts.map((part) => encodePart(part, model, dropped, place)).filter((part) => part !== undefined);
 }
 
-function encodePart(part: Part, model: ModelFacts, dropped: Set<string>): JsonObject | undefined {
+function encodePart(
+  part: Part,
+  model: ModelFacts,
+  dropped: Set<string>,
+  place: "result" | undefined,
+): JsonObject | undefined {
   const extras = ownExtras(part, dropped);
   if (part.kind === "text") return part.text === "" ? undefined : { ...extras, type: "text", text: part.text };
   if (part.kind === "image") {
@@ -149,6 +156,13 @@ function encodePart(part: Part, model: ModelFacts, dropped: Set<string>): JsonOb
   if (part.kind === "file") {
     const { file: unread, ...others } = extras;
     if (!isOpenAi(model)) {
+      if (place === "result") {
+        dropped.add("file");
+        return {
+          type: "text",
+          text: `[The file ${part.name ?? ""} (${part.mediaType}), which this model cannot read.]`,
+        };
+      }
       const file = part.name === undefined ? "the file" : quoted(part.name);
       refuse("messages", words`${model.id} reads no files; send the text of ${file} instead.`);
     }
@@ -182,9 +196,4 @@ export function encodeCache(parts: Part[], model: ModelFacts, dropped: Set<strin
   if (isClaude(model)) return { cache_control: { type: "ephemeral" } };
   dropped.add("cache_control");
   return {};
-}
-
-/** OpenAI accepts ids of up to 40 characters in chat, fewer than in the responses dialect. */
-function wireId(id: string): string {
-  return id.length <= 40 ? id : `${id.slice(0, 26)}_${Bun.hash(id).toString(36).padStart(13, "0")}`;
 }

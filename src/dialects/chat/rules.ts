@@ -12,6 +12,7 @@ import { budgetOf, effortOf } from "../hub/reasoning";
 import { modelName, onList, type Rule, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { refuseSeveral, withProperties } from "../openai";
+import { wireId } from "./calls";
 import {
   moveToUser,
   withAddedCacheMarks,
@@ -50,6 +51,7 @@ export const rules: Record<string, RuleRow> = {
   ],
   "file-name": ["file", onList("messages", (messages) => mapObjects(messages, withFileNames))],
   "foreign-thinking": ["reasoning_opaque", onList("messages", withoutForeignThinking)],
+  "call-ids": ["tool", "tool_calls", onList("messages", (messages) => mapObjects(messages, withWireIds))],
   "tool-results": ["tool", "tool_calls", onList("messages", withToolResults)],
   "tool-images": ["tool", onList("messages", (messages, model) => (isClaude(model) ? messages : moveToUser(messages)))],
   "cache-marks": ["cache_control", forClaude(onList("messages", withCacheMarks))],
@@ -80,6 +82,18 @@ export const { applyRules, fixRequest } = requestRules({
   notes,
   providerRules: rulesNamed(rules, ["model-name", "max-tokens-name", "usage-asked", "foreign-thinking"]),
 });
+
+/** A message whose ids of calls are no longer than OpenAI takes them. */
+function withWireIds(message: JsonObject): JsonObject {
+  const { tool_call_id: answered, tool_calls: calls } = message;
+  if (typeof answered === "string" && wireId(answered) !== answered)
+    return { ...message, tool_call_id: wireId(answered) };
+  if (!Array.isArray(calls)) return message;
+  const renamed = mapObjects(calls, (call) =>
+    typeof call.id === "string" && wireId(call.id) !== call.id ? { ...call, id: wireId(call.id) } : call,
+  );
+  return renamed === calls ? message : { ...message, tool_calls: renamed };
+}
 
 /** Removes thinking, which may be bound to the account that produced it. */
 export function repairRequest(body: JsonObject): JsonObject {

@@ -1,7 +1,7 @@
 /** The content of a message: a list of blocks. */
 
 import { isObject } from "../../json";
-import { readUnmarked } from "../../net/json/json-skeleton";
+import { beginningOf, type LongText, readUnmarked } from "../../net/json/json-skeleton";
 import type {
   FileLinkPart,
   FilePart,
@@ -223,7 +223,7 @@ function encodeText(part: TextPart): JsonObject {
 
 function imageSource(source: ImagePart["source"]): JsonObject {
   const data = "base64" in source ? source : dataOf(source.url);
-  if (data) return { type: "base64", media_type: plainType(data.mediaType), data: data.base64 };
+  if (data) return { type: "base64", media_type: imageType(data), data: data.base64 };
   return { type: "url", url: "url" in source ? source.url : "" };
 }
 
@@ -231,6 +231,19 @@ function imageSource(source: ImagePart["source"]): JsonObject {
 function plainType(mediaType: string): string {
   const bare = mediaType.replace(/;.*/s, "").trim().toLowerCase();
   return bare === "image/jpg" ? "image/jpeg" : bare;
+}
+
+/** How images begin, in base64; Anthropic refuses one whose bytes are of another type than it says, which OpenAI and Google ignore. */
+const imageBeginnings: readonly [beginning: RegExp, mediaType: string][] = [
+  [/^iVBORw0KGgo/, "image/png"],
+  [/^\/9j\//, "image/jpeg"],
+  [/^R0lGOD[dl]/, "image/gif"],
+  [/^UklGR.{6}XRUJQ/, "image/webp"],
+];
+
+function imageType({ mediaType, base64 }: { mediaType: string; base64: LongText }): string {
+  const beginning = beginningOf(base64, 32);
+  return imageBeginnings.find(([begins]) => begins.test(beginning))?.[1] ?? plainType(mediaType);
 }
 
 /** Anything else could be somebody's text. */

@@ -11,6 +11,7 @@ import { blocksOf, changed, eachBlock, isThinking, objectsIn } from "./traverse"
 /** Applied in this order. */
 export const turnRules: Record<string, RuleRow> = {
   "empty-text": [emptyText],
+  "failed-result": ["is_error", failedResult],
   "system-role": ["system", systemRole],
   "tool-ids": ["tool_use", "tool_result", toolIds],
   "tool-result-order": ["tool_use", toolResultOrder],
@@ -117,6 +118,15 @@ function withoutBlankResultText(result: JsonObject): JsonObject {
   const inner = objectsIn(content);
   const kept = inner.filter((block) => block.type !== "text" || !isBlank(block.text));
   return kept.length === inner.length ? result : { ...result, content: kept };
+}
+
+/** "content cannot be empty if `is_error` is true" */
+function failedResult(body: JsonObject): JsonObject | undefined {
+  const says = (block: JsonObject) => block.type !== "text" || !isBlank(block.text);
+  return eachBlock(body, (block) => {
+    if (block.type !== "tool_result" || block.is_error !== true || blocksOf(block.content).some(says)) return block;
+    return { ...block, content: "The tool failed, and did not say why." };
+  });
 }
 
 const isBlank = (text: unknown): boolean => typeof text !== "string" || !/\S/.test(text);

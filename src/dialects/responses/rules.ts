@@ -11,10 +11,11 @@ import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
 import { emptyTools, modelName, onList, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
+import { shortId } from "../hub/short-id";
 import { isPacked } from "../hub/signature";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { withFileName } from "../openai";
-import { callNamespace, callPairs, pairs, repeatedCallIds, repeatedItemIds, typeOf } from "./call-rules";
+import { callNamespace, callPairs, longestId, pairs, repeatedCallIds, repeatedItemIds, typeOf } from "./call-rules";
 import { readSummaries } from "./compaction";
 import { isOwnId } from "./ids";
 import { withoutReference } from "./references";
@@ -42,6 +43,7 @@ export const rules: Record<string, RuleRow> = {
   "file-name": ["input_file", (body) => eachItem(body, withFileNames)],
   "foreign-thinking": ["encrypted_content", (body) => eachItem(body, (item) => (isForeign(item) ? undefined : item))],
   "unsigned-reasoning": ["reasoning", (body) => eachItem(body, (item) => (isUnsigned(item) ? undefined : item))],
+  "call-ids": ["call_id", (body) => eachItem(body, withShortCallId)],
   "repeated-call-ids": ["function_call", "custom_tool_call", onList("input", repeatedCallIds)],
   "own-searches": ["web_search_call", onList("input", ownSearches)],
   "call-pairs": [...Object.keys(pairs), onList("input", callPairs)],
@@ -130,6 +132,11 @@ const isToolless = (body: JsonObject, changes: JsonObject): boolean => {
 /** A missing `strict` means true, and the upstream would rewrite the client's schema. */
 const strictSaid = (tool: JsonObject): JsonObject =>
   typeOf(tool) === "function" && typeof tool.strict !== "boolean" ? { ...tool, strict: false } : tool;
+
+const withShortCallId = (item: JsonObject): JsonObject =>
+  typeof item.call_id === "string" && item.call_id.length > longestId
+    ? { ...item, call_id: shortId(item.call_id, longestId) }
+    : item;
 
 /** The item with a name for each file of its content or output; the same object if they have one. */
 function withFileNames(item: JsonObject): JsonObject {

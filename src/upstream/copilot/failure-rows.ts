@@ -119,7 +119,7 @@ export const rows: readonly FailureRow[] = [
   {
     status: [400],
     words:
-      /item_id did not match|input\[\d+\]\.id'?: string too long|invalid `(?:signature|data)` in `(?:redacted_)?thinking`/i,
+      /item_id did not match|input\[\d+\]\.id'?: string too long|invalid `(?:signature|data)` in `(?:redacted_)?thinking`|`?thinking`? blocks in the latest assistant message cannot be modified|each thinking block must contain thinking/i,
     ...replayed,
   },
   // The session token of Auto has ended, or belongs to another account. The status is not known (texts seen 2026-03).

@@ -75,6 +75,8 @@ const descriptions: Record<string, string> = {
   "call-namespace": "The namespace was added to a tool call without one, as the upstream requires.",
   "namespace-description":
     "A namespace of tools without a description was described by its name, as the upstream requires.",
+  "call-ids": "IDs of tool calls that are longer than the upstream takes were shortened.",
+  "failed-result": "A tool result that failed and says nothing got a sentence, as the upstream requires.",
   "repeated-call-ids": "Tool calls with the same ID were given IDs of their own, as the upstream requires.",
   "repeated-item-ids": "Items that the client repeated, or their IDs, were removed because the upstream rejects them.",
   "tool-result-order": "Tool results were moved to the start of their message.",
