@@ -266,6 +266,11 @@ const adaptiveOnly = (type: string) =>
   );
 
 function* thinkingRules({ body, model: { traits, budget: bounds }, isNewest }: View): Generator<Objection> {
+  const forced = ["any", "tool"].includes(string(record(body.tool_choice).type));
+  yield forced &&
+    traits.has("free-choice") &&
+    bad('tool_choice: type "tool" and "any" are not supported for this model.');
+  yield body.thinking == null && traits.has("always-thinks") && adaptiveOnly("disabled");
   if (body.thinking == null) return;
   const { type, budget_tokens, display } = record(body.thinking);
   if (isNewest) {
@@ -296,8 +301,7 @@ function* thinkingRules({ body, model: { traits, budget: bounds }, isNewest }: V
         "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking#max-tokens-and-context-window-size",
       );
   }
-  const forced = record(body.tool_choice).type;
-  yield (forced === "any" || forced === "tool") && bad("Thinking may not be enabled when tool_choice forces tool use.");
+  yield forced && !traits.has("adaptive-only") && bad("Thinking may not be enabled when tool_choice forces tool use.");
   yield body.temperature != null &&
     body.temperature !== 1 &&
     bad("`temperature` may only be set to 1 when thinking is enabled or in adaptive mode.");

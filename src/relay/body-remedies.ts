@@ -71,6 +71,16 @@ export const bodyRemedies: readonly Remedy<SentRequest>[] = [
     again: "never",
   },
   {
+    when: "free-choice",
+    apply: (current) =>
+      change(current, ({ codec }, json, text) => {
+        const freed = codec.freeChoice?.(json);
+        if (freed) current.record.addFixup("forced-choice");
+        return freed && editMembers(text, freed, []);
+      }),
+    again: "never",
+  },
+  {
     when: "drop-param",
     async apply(current, { param }) {
       if (param === undefined) return false;

@@ -104,27 +104,121 @@ describe("thinking", () => {
 
 describe("a model that always thinks", () => {
   const model = "claude-opus-5.5";
-  const disabled = request(model, { thinking: { type: "disabled" } });
+  const shown = { type: "adaptive", display: "summarized" };
+  const plain = { model, max_tokens: 1000, messages: [{ role: "user", content: "Say hello." }] };
 
-  test("a model that always thinks is asked without the switch once it has refused it, and its adaptive thinking stays", async () => {
-    const first = await ask(disabled);
-    expect([first.status, first.calls.map(({ status }) => status)]).toEqual([200, [400, 200]]);
-    expect(first.sent.thinking).toBeUndefined();
-    const second = await ask(disabled);
-    expect([second.status, second.calls.length, second.sent.thinking]).toEqual([200, 1, undefined]);
-    expect(JSON.parse(second.row.fixups ?? "[]")).toContain("refused:thinking.disabled");
-    const adaptive = await ask(request(model));
-    expect(adaptive.sent.thinking).toEqual({ type: "adaptive", display: "summarized" });
-    const other = await ask(request("claude-sonnet-4.6", { thinking: { type: "disabled" } }));
-    expect([other.calls.length, other.sent.thinking]).toEqual([1, { type: "disabled" }]);
+  test.each<[string, Json, Json, unknown]>([
+    ["without a word of thinking", {}, shown, undefined],
+    ["with thinking turned off", { thinking: { type: "disabled" } }, shown, "low"],
+    [
+      "with thinking turned off and an effort",
+      { thinking: { type: "disabled" }, output_config: { effort: "high" } },
+      shown,
+      "high",
+    ],
+    ["with an effort alone", { output_config: { effort: "medium" } }, shown, "medium"],
+    [
+      "with thinking unseen",
+      { thinking: { type: "adaptive", display: "omitted" } },
+      { type: "adaptive", display: "omitted" },
+      undefined,
+    ],
+  ])("is asked to think by Anthropic's client %s, at once", async (_, more, thinking, effort) => {
+    const { status, calls, sent } = await ask({ ...plain, ...more });
+    expect([status, calls.length]).toEqual([200, 1]);
+    expect([sent.thinking, (sent.output_config as Json | undefined)?.effort]).toEqual([thinking, effort]);
   });
 
-  test.each([
-    ["/v1/chat/completions", { messages: [{ role: "user", content: "Hi" }], reasoning_effort: "none" }],
-    ["/v1/responses", { input: "Hi", reasoning: { effort: "none" } }],
-  ])("a model that always thinks answers a client of %s that asks for no reasoning", async (path, body) => {
-    await using fresh = await startProxy({ demo: { generation: "C" } });
-    expect((await fresh.post(path, { model, ...body })).status).toBe(200);
+  test.each<[string, Json, unknown]>([
+    ["/v1/chat/completions", { model, messages: plain.messages }, undefined],
+    ["/v1/chat/completions", { model, messages: plain.messages, reasoning_effort: "none" }, "low"],
+    ["/v1/responses", { model, store: false, input: "Hi" }, undefined],
+    ["/v1/responses", { model, store: false, input: "Hi", reasoning: { effort: "none" } }, "low"],
+    [`/v1beta/models/${model}:generateContent`, { contents: [{ role: "user", parts: [{ text: "Hi" }] }] }, undefined],
+  ])("is asked to think by a client of %s: %j", async (path, body, effort) => {
+    const before = proxy.demo.journal.length;
+    const response = await proxy.post(path, body);
+    expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+    const [sent, ...others] = proxy.demo.journal.slice(before).map((call) => call.body as Json);
+    expect(others).toEqual([]);
+    expect([sent!.thinking, (sent!.output_config as Json | undefined)?.effort]).toEqual([shown, effort]);
+  });
+});
+
+describe("a call that is forced", () => {
+  const schema = { type: "object", properties: { city: { type: "string" } } };
+  const words = "Answer with a call of the tool `look`, and with nothing else.";
+  const askForced = async (model: string, choice: Json, more: Json = {}) => {
+    const tools = [{ name: "look", description: "Looks.", input_schema: schema }];
+    const messages = [{ role: "user", content: "Hello." }];
+    return ask({ model, max_tokens: 2000, tools, tool_choice: choice, messages, ...more });
+  };
+
+  test("is asked for in words where the model takes no such choice, and the row says so", async () => {
+    const forced = await askForced("claude-opus-5.5", { type: "tool", name: "look" }, { system: "Be brief." });
+    expect([forced.status, forced.calls.length]).toEqual([200, 1]);
+    expect([forced.sent.tool_choice, forced.sent.thinking]).toEqual([
+      { type: "auto" },
+      { type: "adaptive", display: "summarized" },
+    ]);
+    expect(JSON.stringify(forced.sent.system)).toContain(words);
+    expect(JSON.parse(forced.row.fixups ?? "[]")).toContain("forced-choice");
+    const any = await askForced("claude-opus-5.5", { type: "any", disable_parallel_tool_use: true });
+    expect(any.sent.tool_choice).toEqual({ type: "auto", disable_parallel_tool_use: true });
+    expect(JSON.stringify(any.sent.system)).toContain("one of the tools");
+  });
+
+  test.each<[string, Json]>([
+    [
+      "/v1/chat/completions",
+      {
+        messages: [{ role: "user", content: "Hi" }],
+        tools: [{ type: "function", function: { name: "look", parameters: schema } }],
+        tool_choice: { type: "function", function: { name: "look" } },
+      },
+    ],
+    [
+      "/v1/responses",
+      {
+        input: "Hi",
+        store: false,
+        tools: [{ type: "function", name: "look", parameters: schema, strict: false }],
+        tool_choice: { type: "function", name: "look" },
+      },
+    ],
+  ])("is asked for in words of a client of %s", async (path, body) => {
+    const before = proxy.demo.journal.length;
+    const response = await proxy.post(path, { model: "claude-opus-5.5", ...body });
+    expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+    const [sent, ...others] = proxy.demo.journal.slice(before).map((call) => call.body as Json);
+    expect([others, sent!.tool_choice, JSON.stringify(sent!.system).includes(words)]).toEqual([
+      [],
+      { type: "auto" },
+      true,
+    ]);
+    expect(JSON.parse(proxy.rows()[0]!.dropped ?? "[]")).toContain("forced-choice");
+  });
+
+  test("stays beside adaptive thinking where the model takes both", async () => {
+    const thinking = { type: "adaptive", display: "summarized" };
+    const choice = { type: "tool", name: "look" };
+    const { status, calls, sent, json } = await askForced("claude-sonnet-5", choice, { thinking });
+    expect([status, calls.length, sent.thinking, sent.tool_choice]).toEqual([200, 1, thinking, choice]);
+    expect(json.content.at(-1)).toMatchObject({ type: "tool_use", name: "look" });
+  });
+
+  test("is asked for in words once the model has refused it", async () => {
+    const { status, calls, sent, row } = await askForced("claude-haiku-5.5", { type: "tool", name: "look" });
+    expect([status, calls.map((call) => call.status), sent.tool_choice]).toEqual([200, [400, 200], { type: "auto" }]);
+    expect(JSON.stringify(sent.system)).toContain(words);
+    expect(JSON.parse(row.fixups ?? "[]")).toContain("forced-choice");
+  });
+
+  test("takes precedence over thinking everywhere else", async () => {
+    const thinking = { type: "enabled", budget_tokens: 1024 };
+    const choice = { type: "tool", name: "look" };
+    const { status, sent } = await askForced("claude-haiku-4.5", choice, { thinking });
+    expect([status, sent.thinking, sent.tool_choice]).toEqual([200, undefined, choice]);
   });
 });
 

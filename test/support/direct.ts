@@ -132,6 +132,8 @@ const places: Record<string, RegExp> = {
   "beta-fields": /^request\.(thinking\.block_binding|output_config|context_management)/,
   "thinking-type": /^request\.thinking\.type$/,
   "thinking-display": /^request\.thinking\.display$/,
+  "always-thinks": /^request\.(thinking|output_config)/,
+  "forced-choice": /^request\.(tool_choice|system)/,
   "thinking-shown": /^request\.thinking\.display$/,
   "tool-schema": /^request\.tools\.\d+\.function\.parameters/,
   "input-schema": /^request\.tools\.\d+\.input_schema/,

@@ -66,6 +66,40 @@ describe("what a model can do", () => {
     for (const stated of [true, false]) expect(able(id, { tool_search: stated }).supports.toolSearch).toBe(stated);
   });
 
+  test.each([
+    ["claude-fable-5", true, false, true],
+    ["claude-fable-5.1", true, true, false],
+    ["claude-mythos-5", true, true, false],
+    ["claude-opus-4.8", false, false, true],
+    ["claude-opus-5", false, false, true],
+    ["claude-opus-5.5", true, true, false],
+    ["claude-opus-6", true, true, false],
+    ["claude-sonnet-5", false, false, true],
+    ["claude-sonnet-5.5", false, true, false],
+    ["claude-haiku-5.5", false, false, false],
+    ["claude-sonnet-4.6", false, false, false],
+    ["gpt-6-sol", false, false, false],
+  ])(
+    "knows of %s whether it always thinks (%p), takes no forced call (%p), or takes one while it thinks (%p)",
+    (id, always, unforced, both) => {
+      const { alwaysThinks, noForcedCalls, forcedCallsThink } = able(id, {}).supports;
+      expect([alwaysThinks, noForcedCalls, forcedCallsThink]).toEqual([always, unforced, both]);
+    },
+  );
+
+  test.each([
+    [true, true, true],
+    [false, false, false],
+    ["adaptive_only", true, true],
+    ["supported", true, false],
+    ["unsupported", false, false],
+    [undefined, false, true],
+  ])("thinks adaptively by the list's word %p: %p, and always: %p", (word, adapts, always) => {
+    const { adaptiveThinking, alwaysThinks } = able("claude-opus-5.5", { adaptive_thinking: word }).supports;
+    expect([adaptiveThinking, alwaysThinks]).toEqual([adapts, always]);
+    expect(able("claude-next", { adaptive_thinking: word }).supports.alwaysThinks).toBe(word === "adaptive_only");
+  });
+
   test("is unknown of context editing unless the list states it", () => {
     expect(able("claude-opus-5.5", {}).supports.contextEditing).toBeUndefined();
     expect(able("claude-opus-5.5", { context_editing: false }).supports.contextEditing).toBe(false);

@@ -127,7 +127,9 @@ describe("what is left out of a request", () => {
   });
 
   test("a parameter of the kind that is refused goes, and of another kind stays", () => {
-    expect(without({ thinking: { type: "disabled" }, a: 1 }, "thinking.disabled")).toEqual({ a: 1 });
+    const thinking = { type: "adaptive", display: "summarized" };
+    // A model without the switch always thinks, and may refuse a request that does not ask for it.
+    expect(without({ thinking: { type: "disabled" }, a: 1 }, "thinking.disabled")).toEqual({ thinking, a: 1 });
     const adaptive = { thinking: { type: "adaptive", mark: "disabled" } };
     expect(without(adaptive, "thinking.disabled")).toEqual(adaptive);
     const choice = { tool_choice: { type: "auto" }, messages: [{ type: "auto" }] };

@@ -27,6 +27,12 @@ export interface ModelFacts {
     structuredOutputs: boolean;
     /** The model can decide by itself how long to think. */
     adaptiveThinking: boolean;
+    /** Each request has to ask for adaptive thinking. */
+    alwaysThinks?: boolean;
+    /** No call can be forced. */
+    noForcedCalls?: boolean;
+    /** A call can be forced also where the model thinks adaptively. */
+    forcedCallsThink?: boolean;
     /** The range of thinking tokens that a request may set. */
     thinkingBudget?: { min: number; max: number };
     /** The effort values that the model accepts, weakest first. */

@@ -9,6 +9,7 @@ import { CollectedMessage } from "./collect";
 import { encodeError } from "./errors";
 import { endIn, fixFull, PassedMessage } from "./fixups";
 import { knownNames } from "./known-names";
+import { withFreeChoice } from "./limits";
 import { MessagesNormalizer } from "./normalize";
 import { decodeReply, StreamReader } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
@@ -34,6 +35,7 @@ export const messages: Codec = {
   // Thinking may be bound to the account that produced it.
   repairRequest: forgetThinking,
   repairTools,
+  freeChoice: withFreeChoice,
   session,
   offersServerTools,
   hasServerCalls,

@@ -19,6 +19,8 @@ export const limitRules: Record<string, RuleRow> = {
   "max-tokens-limit": ["max_tokens", maxTokensLimit],
   "thinking-type": ["thinking", thinkingType],
   "thinking-display": ["thinking", thinkingDisplay],
+  "always-thinks": [alwaysThinks],
+  "forced-choice": ["tool_choice", forcedChoice],
   "tool-choice-with-thinking": ["thinking", toolChoiceWithThinking],
   "thinking-adaptive": ["thinking", thinkingAdaptive],
   "thinking-shown": ["thinking", thinkingShown],
@@ -122,10 +124,42 @@ function thinkingShown({ thinking }: JsonObject): JsonObject | undefined {
   return { thinking: { ...thinking, display: "summarized" } };
 }
 
-/** Thinking cannot be combined with a forced call; the call takes precedence. */
-function toolChoiceWithThinking(body: JsonObject): JsonObject | undefined {
-  const choice = isObject(body.tool_choice) ? body.tool_choice.type : undefined;
-  return thinks(body) && (choice === "any" || choice === "tool") ? { thinking: undefined } : undefined;
+/** What asks for thinking, and to see it. */
+export const shownThinking = { type: "adaptive", display: "summarized" };
+
+/** A model that always thinks refuses a request that does not ask for it: who wants no thinking gets as little as there is. */
+function alwaysThinks(body: JsonObject, { supports }: ModelFacts): JsonObject | undefined {
+  if (!supports.alwaysThinks || thinks(body)) return undefined;
+  const config = isObject(body.output_config) ? body.output_config : {};
+  const isUnwanted = isObject(body.thinking) && body.thinking.type === "disabled" && config.effort == null;
+  return { thinking: shownThinking, ...(isUnwanted ? { output_config: { ...config, effort: "low" } } : {}) };
+}
+
+/** The choice that forces a call, if the request has one. */
+const forcedIn = ({ tool_choice: choice }: JsonObject): JsonObject | undefined =>
+  isObject(choice) && (choice.type === "any" || choice.type === "tool") ? choice : undefined;
+
+function forcedChoice(body: JsonObject, { supports }: ModelFacts): JsonObject | undefined {
+  return supports.noForcedCalls ? withFreeChoice(body) : undefined;
+}
+
+/** The request with words in place of a forced call; undefined if it forces none. */
+export function withFreeChoice(body: JsonObject): JsonObject | undefined {
+  const choice = forcedIn(body);
+  if (!choice) return undefined;
+  const { type, name, ...others } = choice;
+  const which = type === "tool" ? `the tool \`${String(name)}\`` : "one of the tools";
+  return {
+    tool_choice: { ...others, type: "auto" },
+    system: [...blocksOf(body.system), textBlock(`Answer with a call of ${which}, and with nothing else.`)],
+  };
+}
+
+/** Most models cannot think where a call is forced; the call takes precedence. */
+function toolChoiceWithThinking(body: JsonObject, { supports }: ModelFacts): JsonObject | undefined {
+  if (!thinks(body) || !forcedIn(body)) return undefined;
+  const isAdaptive = supports.adaptiveThinking && !supports.thinkingBudget;
+  return supports.forcedCallsThink && isAdaptive ? undefined : { thinking: undefined };
 }
 
 /**

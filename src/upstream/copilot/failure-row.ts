@@ -15,7 +15,14 @@ export interface FailureRow {
    */
   words?: Pick<RegExp, "test">;
   /** What to try; nothing when missing. `renew-session` sends the request again even if the session stays the same. */
-  remedy?: "refresh-session" | "renew-session" | "relearn-host" | "next-account" | "repair" | "fit-tools";
+  remedy?:
+    | "refresh-session"
+    | "renew-session"
+    | "relearn-host"
+    | "next-account"
+    | "repair"
+    | "fit-tools"
+    | "free-choice";
   /** The new state of the account. */
   state?: "cooling" | "exhausted" | "failed";
   /** What the state applies to: this model only, or all premium models; the whole account when missing. */

@@ -143,6 +143,14 @@ export const rows: readonly FailureRow[] = [
   },
   {
     status: [400],
+    words: /tool_choice: type "tool" and "any" are not supported|thinking may not be enabled when tool_choice forces/i,
+    remedy: "free-choice",
+    kind: "invalid_request",
+    clientStatus: 400,
+    meaning: "The model does not take a choice that forces a call.",
+  },
+  {
+    status: [400],
     code: /^(?:model_max_prompt_tokens_exceeded|context_length_exceeded)/,
     stream: 400,
     ...tooLong,

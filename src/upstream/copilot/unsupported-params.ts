@@ -7,7 +7,7 @@
 import { BoundedMap } from "../../bounded-map";
 import { hourMs } from "../../format";
 import { isObject } from "../../json";
-import { removePaths } from "../../net/json/json-edit";
+import { editMembers, removePaths } from "../../net/json/json-edit";
 
 /** Milliseconds. */
 const rememberFor = hourMs;
@@ -92,14 +92,16 @@ export function withoutParams(text: string, patterns: readonly string[]): { text
   const body: unknown = JSON.parse(text);
   const found = likely.map((pattern) => ({ pattern, paths: [...find(body, pattern.split("."), [])] }));
   const removed = found.flatMap(({ pattern, paths }) => (paths.length > 0 ? [pattern] : []));
-  return {
-    text: removePaths(
-      text,
-      found.flatMap(({ paths }) => paths),
-    ),
-    removed,
-  };
+  const left = removePaths(
+    text,
+    found.flatMap(({ pattern, paths }) => (pattern === disabledThinking ? [] : paths)),
+  );
+  return { text: removed.includes(disabledThinking) ? editMembers(left, replacedThinking, []) : left, removed };
 }
+
+/** A model that refuses this always thinks, and may refuse a request without thinking, too: it is asked to think. */
+const disabledThinking = "thinking.disabled";
+const replacedThinking = { thinking: { type: "adaptive", display: "summarized" } };
 
 type Path = (string | number)[];
 

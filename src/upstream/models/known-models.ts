@@ -35,6 +35,32 @@ const facts = {
   ],
   /** It is meant for small tasks. Lists say `model_picker_category: lightweight`, and since 2026-06 a price category. */
   light: [{ names: /-(?:mini|flash|haiku|nano|luna)\b/, source: "the vendors' price lists, 2026-09" }],
+  /** It thinks with every request: one that leaves thinking out, or disables it, is refused. Lists have no word for it yet. */
+  alwaysThinks: [
+    {
+      names: /^claude-(?:fable|mythos)/,
+      source: "GitHub's SDK 1.0.15-preview.4, 2026-09: of `adaptive_only` models an omitted block is refused as well",
+    },
+    {
+      names: /^claude-opus-(?:5[.-][5-9]|[6-9]|\d\d)/,
+      source: "Anthropic's “What's new in Claude Opus 5.5”, 2026-09: it cannot be disabled",
+    },
+  ],
+  /** “`tool_choice`: type "tool" and "any" are not supported for this model.” */
+  noForcedCalls: [
+    {
+      names: /^claude-(?:fable-(?:5[.-][1-9]|[6-9]|\d\d)|mythos|(?:opus|sonnet)-(?:5[.-][5-9]|[6-9]|\d\d))/,
+      source:
+        "Anthropic's documentation, 2026-09; a run of 190 calls on Amazon Bedrock, 2026-10-05, has Sonnet 5.5, too",
+    },
+  ],
+  /** It thinks adaptively also where a call is forced. */
+  forcedCallsThink: [
+    {
+      names: /^claude-(?:fable-5|(?:opus|sonnet)-5|opus-4[.-][89])(?![.\d-])/,
+      source: "langchain-ai/langchain-aws#1141 on Amazon Bedrock: Opus 4.8 and Sonnet 5 take both, 2026-09",
+    },
+  ],
   /** It accepts no `temperature` and no `top_p` on chat completions. */
   fixedSampling: [{ names: /^o\d/, source: "OpenAI's documentation of reasoning models, 2025-12" }],
 } satisfies Record<string, Row[]>;
@@ -44,6 +70,9 @@ export const namedAbilities = (id: string) => ({
   toolSearch: isKnownFor("toolSearch", id),
   completionTokens: isKnownFor("completionTokens", id),
   fixedSampling: isKnownFor("fixedSampling", id),
+  alwaysThinks: isKnownFor("alwaysThinks", id),
+  noForcedCalls: isKnownFor("noForcedCalls", id),
+  forcedCallsThink: isKnownFor("forcedCallsThink", id),
 });
 
 /** Whether a model of this name is known to be so. */

@@ -69,15 +69,22 @@ export function readModel(item: unknown): Model | undefined {
       parallelTools: supports.parallel_tool_calls === true,
       vision: supports.vision === true,
       structuredOutputs: supports.structured_outputs === true,
-      adaptiveThinking: supports.adaptive_thinking === true,
+      adaptiveThinking: supports.adaptive_thinking === true || isAbleIn(supports.adaptive_thinking),
       thinkingBudget: readBudget(supports),
       efforts: textsIn(supports.reasoning_effort),
       ...namedAbilities(item.id),
+      // A model that always thinks has a word of its own.
+      ...((typeof supports.adaptive_thinking === "string" || supports.adaptive_thinking === false) && {
+        alwaysThinks: supports.adaptive_thinking === "adaptive_only",
+      }),
       ...(typeof supports.tool_search === "boolean" && { toolSearch: supports.tool_search }),
       ...(typeof supports.context_editing === "boolean" && { contextEditing: supports.context_editing }),
     },
   };
 }
+
+/** A boolean on the wire until now (2026-07); GitHub's SDK has words for it (2026-09), of which one says no. */
+const isAbleIn = (word: unknown): boolean => typeof word === "string" && word !== "" && word !== "unsupported";
 
 /** Each list since 2026-03 has the category; a name decides only where it is missing. */
 function isLight({ model_picker_category: category, model_picker_price_category: price }: JsonObject, id: string) {

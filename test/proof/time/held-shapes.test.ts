@@ -62,6 +62,7 @@ const requestSteps: Record<ReadsRequest, Record<string, Step>> = {
   requestHeaders: forModels((codec, body, model) => codec.requestHeaders?.(new Headers(), body, model)),
   repairRequest: { "": (codec, body) => codec.repairRequest?.(body) },
   repairTools: { "": (codec, body) => codec.repairTools?.(body) },
+  freeChoice: { "": (codec, body) => codec.freeChoice?.(body) },
   offersServerTools: forModels((codec, body, model) => codec.offersServerTools?.(body, model)),
   hasServerCalls: { "": (codec, body) => codec.hasServerCalls?.(body) },
   hasOwnResults: { "": (codec, body) => codec.hasOwnResults?.(body) },
