@@ -14,8 +14,12 @@ const words = (text: string) => new Set(text.split(" "));
 const fields = words(
   "model messages max_tokens system stream temperature top_p top_k stop_sequences tools tool_choice metadata thinking output_config",
 );
-const toolFields = words("type name description input_schema cache_control");
-const advancedToolFields = words("defer_loading strict input_examples allowed_callers");
+const toolFields = words("type name description input_schema cache_control strict");
+const advancedToolFields = words("defer_loading input_examples allowed_callers");
+const computerUse = "computer-use-2025-11-24";
+const clientTools = words(
+  "bash_20250124 text_editor_20250124 text_editor_20250429 text_editor_20250728 memory_20250818",
+);
 
 const bad = anthropicInvalid;
 const extra = (path: string) => bad(`${path}: Extra inputs are not permitted`);
@@ -35,7 +39,9 @@ export function* messagesRules(view: View): Generator<Objection> {
   const sent = betasOf(headers);
   const turns = records(body.messages);
   const tools = records(body.tools);
-  const unknown = sent.find((beta) => !betas.includes(beta) && !(isNewest && beta === oneHourCache));
+  const unknown = sent.find(
+    (beta) => !betas.includes(beta) && !(isNewest && (beta === oneHourCache || beta === computerUse)),
+  );
   yield unknown !== undefined &&
     bad(
       `Unexpected value(s) \`${unknown}\` for the \`anthropic-beta\` header. Please consult our documentation at docs.anthropic.com or try again without the header.`,
@@ -245,11 +251,18 @@ function* toolRules(tool: Json, path: string, sent: string[], model: string): Ge
       { "content-type": "text/plain; charset=utf-8" },
     );
   if (type.startsWith("tool_search_tool_") && advanced) return;
-  yield type !== "custom" && unknownTag(path, type, ["custom"]);
+  if (clientTools.has(type) || (type === "computer_20251124" && sent.includes(computerUse))) return;
+  yield type !== "custom" && unknownTag(path, type, ["custom", ...clientTools]);
+  yield tool.strict === true &&
+    record(tool.input_schema).additionalProperties !== false &&
+    bad(`${path}.custom: For 'object' type, 'additionalProperties' must be explicitly set to false`);
   yield unexpected(
     `${path}.custom.`,
     tool,
-    (name) => toolFields.has(name) || (advanced && advancedToolFields.has(name)),
+    (name) =>
+      toolFields.has(name) ||
+      (advanced && advancedToolFields.has(name)) ||
+      (name === "eager_input_streaming" && !model.includes("haiku-4")),
   );
   yield !/^[a-zA-Z0-9_-]{1,128}$/.test(string(tool.name)) &&
     bad(`${path}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`);

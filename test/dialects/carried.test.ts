@@ -190,15 +190,18 @@ describe("what OpenAI takes and Anthropic refuses", () => {
 
 test("a tool that is built into Anthropic's API is named, whoever is asked", () => {
   const tools = [
-    { type: "bash_20250124", name: "bash" },
-    { type: "text_editor_20250728", name: "edit" },
+    { type: "web_fetch_20250910", name: "web_fetch" },
+    { type: "code_execution_20250825", name: "code_execution" },
     { name: "f", input_schema: { type: "object", properties: {} } },
   ];
   const request = { max_tokens: 99, messages: [{ role: "user", content: "Hi" }], tools };
   for (const upstream of others)
-    expect(translated("messages", request, upstream).dropped).toEqual(["bash_20250124", "text_editor_20250728"]);
+    expect(translated("messages", request, upstream).dropped).toEqual([
+      "web_fetch_20250910",
+      "code_execution_20250825",
+    ]);
   const own = codecs.messages.fixRequest({ model: "m", ...request }, models.messages);
-  expect(own.dropped).toEqual(["bash_20250124", "text_editor_20250728"]);
+  expect(own.dropped).toEqual(["web_fetch_20250910", "code_execution_20250825"]);
   const alone = { model: "m", ...request, tools: tools.slice(0, 1) };
   expect(() => codecs.messages.fixRequest(alone, models.messages)).toThrow(/built into Anthropic's own API/);
 });

@@ -460,10 +460,12 @@ test("messages: an hour's cache is asked for where the owner wants it, unless it
 });
 
 test("messages: a server's tool is refused if nothing is left without it, or if it must be called", () => {
-  const server = { type: "bash_20250124", name: "bash" };
+  const server = { type: "web_fetch_20250910", name: "web_fetch" };
   const apply = (body: JsonObject) => () =>
     applyMessages({ model: "m", max_tokens: 9, messages: hi, ...body }, claude, { webSearch: false });
-  expect(apply({ tools: [server] })).toThrow("The tool `bash_20250124` is built into Anthropic's own API");
-  expect(apply({ tools: [server, client], tool_choice: { type: "tool", name: "bash" } })).toThrow("bash_20250124");
+  expect(apply({ tools: [server] })).toThrow("The tool `web_fetch_20250910` is built into Anthropic's own API");
+  expect(apply({ tools: [server, client], tool_choice: { type: "tool", name: "web_fetch" } })).toThrow(
+    "web_fetch_20250910",
+  );
   expect(apply({ tools: [server, client], tool_choice: { type: "tool", name: "f" } })).not.toThrow();
 });

@@ -222,6 +222,66 @@ describe("a call that is forced", () => {
   });
 });
 
+describe("tools of Anthropic's API that the client runs", () => {
+  const own = [
+    { type: "bash_20250124", name: "bash" },
+    { type: "text_editor_20250728", name: "str_replace_based_edit_tool" },
+    { type: "memory_20250818", name: "memory" },
+  ];
+  const plain = { model: "claude-sonnet-4.6", max_tokens: 1000, messages: [{ role: "user", content: "Say hello." }] };
+
+  test("go up as they are, alone and chosen", async () => {
+    const { status, calls, sent } = await ask({ ...plain, tools: own, tool_choice: { type: "tool", name: "bash" } });
+    expect([status, calls.length]).toEqual([200, 1]);
+    expect([sent.tools, sent.tool_choice]).toEqual([own, { type: "tool", name: "bash" }]);
+  });
+
+  test.each([{}, { "anthropic-beta": "computer-use-2025-11-24" }])(
+    "as does a computer, with its beta: %j",
+    async (sentHeaders) => {
+      const tools = [{ type: "computer_20251124", name: "computer", display_width_px: 800, display_height_px: 600 }];
+      const { status, calls, sent } = await ask({ ...plain, tools }, sentHeaders as Record<string, string>);
+      expect([status, calls.length, sent.tools]).toEqual([200, 1, tools]);
+      expect(calls[0]!.headers["anthropic-beta"]).toContain("computer-use-2025-11-24");
+    },
+  );
+
+  test("and those that Anthropic runs are refused", async () => {
+    const { status, json } = await ask({ ...plain, tools: [{ type: "web_fetch_20250910", name: "web_fetch" }] });
+    expect([status, JSON.stringify(json)]).toEqual([400, expect.stringContaining("GitHub Copilot does not offer it")]);
+  });
+});
+
+describe("members of a tool", () => {
+  const closed = {
+    type: "object",
+    properties: { at: { type: "string" } },
+    required: ["at"],
+    additionalProperties: false,
+  };
+  const open = { type: "object", properties: { at: { type: "string", minLength: 1 } } };
+  const tools = (more: Json) => [
+    { name: "look", input_schema: closed, ...more },
+    { name: "dig", input_schema: open, ...more },
+  ];
+  const plain = { max_tokens: 1000, messages: [{ role: "user", content: "Say hello." }] };
+
+  test("`strict` goes to Claude where the schema qualifies for it", async () => {
+    const { status, calls, sent } = await ask({ ...plain, model: "claude-sonnet-4.6", tools: tools({ strict: true }) });
+    expect([status, calls.length]).toEqual([200, 1]);
+    expect((sent.tools as Json[]).map(({ strict }) => strict)).toEqual([true, undefined]);
+  });
+
+  test.each([
+    ["claude-sonnet-5", true],
+    ["claude-haiku-4.5", undefined],
+  ])("`eager_input_streaming` goes to %s: %p", async (model, expected) => {
+    const { status, calls, sent } = await ask({ ...plain, model, tools: tools({ eager_input_streaming: true }) });
+    expect([status, calls.length]).toEqual([200, 1]);
+    expect((sent.tools as Json[]).map((tool) => tool.eager_input_streaming)).toEqual([expected, expected]);
+  });
+});
+
 describe("a thread", () => {
   test("that is continued is refused with the code after which Claude Code sends the whole conversation", async () => {
     for (const model of ["claude-opus-5.5", "gpt-6-sol"]) {

@@ -33,6 +33,8 @@ export interface ModelFacts {
     noForcedCalls?: boolean;
     /** A call can be forced also where the model thinks adaptively. */
     forcedCallsThink?: boolean;
+    /** The input of a tool's call is streamed as it is written, if the request wants that. */
+    eagerInput?: boolean;
     /** The range of thinking tokens that a request may set. */
     thinkingBudget?: { min: number; max: number };
     /** The effort values that the model accepts, weakest first. */

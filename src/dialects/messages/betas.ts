@@ -10,6 +10,7 @@ const beta = {
   advancedToolUse: "advanced-tool-use-2025-11-20",
   contextManagement: "context-management-2025-06-27",
   extendedCacheTtl: "extended-cache-ttl-2025-04-11",
+  computerUse: "computer-use-2025-11-24",
 } as const;
 
 /** The upstream refuses a request with an unknown value, so only these are sent when a client asks for them. */
@@ -17,6 +18,7 @@ const supported: ReadonlySet<string> = new Set([
   beta.interleavedThinking,
   beta.advancedToolUse,
   beta.contextManagement,
+  beta.computerUse,
 ]);
 
 interface BetaField {
@@ -39,6 +41,7 @@ interface BetaField {
 const betaFields: readonly BetaField[] = [
   { field: "context_management", beta: beta.contextManagement, isIn: (body) => body.context_management != null },
   { field: "tools[].defer_loading", beta: beta.advancedToolUse, isIn: usesToolSearch },
+  { field: "tools[].type", value: "computer_20251124", beta: beta.computerUse, isIn: usesComputer },
   { field: "cache_control.ttl", beta: beta.extendedCacheTtl, isIn: asksForHour },
   { field: "cache_control.scope", beta: "prompt-caching-scope-2026-01-05" },
   { field: "container", beta: "skills-2025-10-02" },
@@ -109,6 +112,10 @@ function asksForHour({ tools, system, messages }: JsonObject): boolean {
 
 const hasLifetime = (list: unknown): boolean =>
   objectsIn(list).some(({ cache_control: mark }) => isObject(mark) && mark.ttl !== undefined);
+
+function usesComputer({ tools }: JsonObject): boolean {
+  return objectsIn(tools).some(({ type }) => type === "computer_20251124");
+}
 
 /** Whether a tool is to be searched for, or searches. */
 export function usesToolSearch(body: JsonObject): boolean {

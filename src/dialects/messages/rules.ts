@@ -10,6 +10,7 @@ import type { JsonObject } from "../hub/conversation";
 import { filled, omitUndefined, refuse, textIn, without } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { emptyTools, modelName, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
+import { isStrictEverywhere } from "../hub/strict-schema";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { isRefused, usesToolSearch, withheldFields } from "./betas";
 import { lostCitations, ownCitations } from "./citations";
@@ -19,7 +20,7 @@ import { eachBlock, eachResultBlock, eachTool, isThinking, objectsIn, textBlock,
 import { foreignThinking, systemAlone, turnRules } from "./turns";
 
 const unsupported = ["inference_geo", "service_tier", ...withheldFields()];
-const toolFieldNames = ["strict", "input_examples", "allowed_callers"];
+const toolFieldNames = ["input_examples", "allowed_callers"];
 
 export const rules: Record<string, RuleRow> = {
   "model-name": modelName,
@@ -35,9 +36,10 @@ export const rules: Record<string, RuleRow> = {
   "blank-stop": ["stop_sequences", blankStop],
   "eager-input-streaming": [
     "eager_input_streaming",
-    (body) => eachTool(body, (tool) => without(tool, ["eager_input_streaming"])),
+    (body, { supports }) =>
+      supports.eagerInput ? undefined : eachTool(body, (tool) => without(tool, ["eager_input_streaming"])),
   ],
-  "tool-fields": [...toolFieldNames, toolFields],
+  "tool-fields": ["strict", ...toolFieldNames, toolFields],
   "schema-dialect": ["tools", schemaDialect],
   "input-schema": ["tools", inputSchema],
   "defer-loading": ["defer_loading", deferLoading],
@@ -125,10 +127,7 @@ const nestedFields = (["thinking", "output_config"] as const).map(
   (holder) => [holder, withheldFields(holder)] as const,
 );
 
-/**
- * Tools of Anthropic's own API, run there or by the client (`bash_…`, `text_editor_…`): "The use of the
- * web search tool is not supported."
- */
+/** Tools that Anthropic's own API runs: "The use of the web search tool is not supported." */
 function serverTools(body: JsonObject): JsonObject | undefined {
   const all = objectsIn(body.tools);
   const kept = all.filter((tool) => !isServerTool(tool));
@@ -140,7 +139,13 @@ function serverTools(body: JsonObject): JsonObject | undefined {
 }
 
 const isServerTool = ({ type }: JsonObject): boolean =>
-  typeof type === "string" && type !== "custom" && !type.startsWith("tool_search_tool_");
+  typeof type === "string" && type !== "custom" && !type.startsWith("tool_search_tool_") && !clientTools.test(type);
+
+/**
+ * Tools that Anthropic defines and the client runs. GitHub Copilot takes them; its answer to an unknown one names them all
+ * (a run of 60 requests, 2026-07).
+ */
+const clientTools = /^(?:(?:bash|text_editor|memory)_\d{8}|computer_20251124)$/;
 
 const nameOfTool = ({ type }: JsonObject): string => plainName(String(type));
 
@@ -180,9 +185,17 @@ function toolChoiceWithoutTools(body: JsonObject): JsonObject | undefined {
   return body.tool_choice === undefined || objectsIn(body.tools).length > 0 ? undefined : { tool_choice: undefined };
 }
 
+/** Anthropic: "Too many strict tools". */
+const mostStrictTools = 20;
+
+/** `strict` goes up where the schema qualifies for it, and the others with the beta of tool search only. */
 function toolFields(body: JsonObject): JsonObject | undefined {
   if (usesToolSearch(body)) return undefined;
-  return eachTool(body, (tool) => without(tool, toolFieldNames));
+  let strict = 0;
+  return eachTool(body, (tool) => {
+    const isKept = tool.strict === true && isStrictEverywhere(tool.input_schema) && ++strict <= mostStrictTools;
+    return without(tool, isKept ? toolFieldNames : ["strict", ...toolFieldNames]);
+  });
 }
 
 function schemaDialect(body: JsonObject): JsonObject | undefined {

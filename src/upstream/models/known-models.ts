@@ -61,6 +61,13 @@ const facts = {
       source: "langchain-ai/langchain-aws#1141 on Amazon Bedrock: Opus 4.8 and Sonnet 5 take both, 2026-09",
     },
   ],
+  /** It takes `eager_input_streaming` of a tool. */
+  eagerInput: [
+    {
+      names: /^claude-(?!haiku-4|3|instant)/,
+      source: "pi 1.6.0, 2026-11: every Claude on GitHub Copilot but Haiku 4.5",
+    },
+  ],
   /** It accepts no `temperature` and no `top_p` on chat completions. */
   fixedSampling: [{ names: /^o\d/, source: "OpenAI's documentation of reasoning models, 2025-12" }],
 } satisfies Record<string, Row[]>;
@@ -73,6 +80,7 @@ export const namedAbilities = (id: string) => ({
   alwaysThinks: isKnownFor("alwaysThinks", id),
   noForcedCalls: isKnownFor("noForcedCalls", id),
   forcedCallsThink: isKnownFor("forcedCallsThink", id),
+  eagerInput: isKnownFor("eagerInput", id),
 });
 
 /** Whether a model of this name is known to be so. */
