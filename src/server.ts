@@ -165,7 +165,12 @@ export function handler(app: Server, exposed: boolean, bound?: string) {
   });
   // Loaded with the first request for them: few starts need them, and the first answer should not wait for them.
   const adminApi = lazy(async () =>
-    (await import("./admin/api/routes")).adminAnswers(app, callerOf, () => describeApi(app), fail),
+    (await import("./admin/api/routes")).adminAnswers(
+      app,
+      callerOf,
+      lazy(() => describeApi(app)),
+      fail,
+    ),
   );
   const pages = lazy(async () => (await import("./admin/pages/routes")).pageAnswers(app, callerOf, fail));
 
@@ -270,7 +275,7 @@ const overSocket: Omit<ClientConnection, "peer"> = {
   upgrade: () => false,
 };
 
-/** The OpenAPI document of all endpoints; its generator is loaded with the first call. */
+/** The OpenAPI document of all endpoints. Its generator is loaded, and holds the thread for a part of a second. */
 async function describeApi({ version }: Server): Promise<object> {
   const { openApiDocument } = await import("./openapi");
   const { adminGroup } = await import("./admin/api/routes");
