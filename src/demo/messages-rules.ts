@@ -16,6 +16,7 @@ const fields = words(
 );
 const toolFields = words("type name description input_schema cache_control strict");
 const advancedToolFields = words("defer_loading input_examples allowed_callers");
+const turnControl = "per-turn-control-2026-07-01";
 const computerUse = "computer-use-2025-11-24";
 const clientTools = words(
   "bash_20250124 text_editor_20250124 text_editor_20250429 text_editor_20250728 memory_20250818",
@@ -40,7 +41,7 @@ export function* messagesRules(view: View): Generator<Objection> {
   const turns = records(body.messages);
   const tools = records(body.tools);
   const unknown = sent.find(
-    (beta) => !betas.includes(beta) && !(isNewest && (beta === oneHourCache || beta === computerUse)),
+    (beta) => !betas.includes(beta) && !(isNewest && [oneHourCache, computerUse, turnControl].includes(beta)),
   );
   yield unknown !== undefined &&
     bad(
@@ -54,7 +55,17 @@ export function* messagesRules(view: View): Generator<Objection> {
   yield* outputConfig(view);
   if (isNewest) yield* newestRules(view);
   yield* markRules(marked(body), isNewest && sent.includes(oneHourCache));
-  for (const [at, turn] of turns.entries()) yield* turnRules(turn, `messages.${at}`);
+  const turnEffort = sent.includes(turnControl);
+  yield !model.traits.has("system-turns") &&
+    turns.some(({ role }) => role === "system") &&
+    bad(
+      'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, not "system" as an input message role.',
+    );
+  for (const [at, turn] of turns.entries()) {
+    const isPlaced = turns[at - 1]?.role === "user" && turns[at + 1]?.role !== "user";
+    yield turn.role === "system" && !isPlaced && bad(`messages.${at}: system messages must follow a user message`);
+    yield* turnRules(turn, `messages.${at}`, turnEffort);
+  }
   yield* pairRules(
     turns,
     tools.map(({ name }) => name),
@@ -148,10 +159,15 @@ function* outputConfig({ body, model: { traits, efforts } }: View): Generator<Ob
   yield !efforts.includes(string(effort)) && bad(`output_config.effort: Input should be ${listed(efforts)}`);
 }
 
-function* turnRules({ role, content, ...others }: Json, path: string): Generator<Objection> {
-  yield role !== "user" && role !== "assistant" && bad(`${path}.role: Input should be 'user' or 'assistant'`);
-  yield unexpected(`${path}.`, others, () => false);
+function* turnRules({ role, content, ...others }: Json, path: string, turnEffort: boolean): Generator<Objection> {
+  const isSystem = role === "system";
+  yield !isSystem &&
+    role !== "user" &&
+    role !== "assistant" &&
+    bad(`${path}.role: Input should be 'user' or 'assistant'`);
+  yield unexpected(`${path}.`, others, (name) => isSystem && turnEffort && name === "output_config");
   yield list(content).length + string(content).length === 0 &&
+    others.output_config === undefined &&
     bad(`${path}: ${role} messages must have non-empty content`);
   for (const [at, block] of blocksOf(content).entries()) yield* blockRules(block, `${path}.content.${at}`);
 }

@@ -37,10 +37,10 @@ gpt-41-copilot | GPT-4.1 Copilot | Azure OpenAI | 0 | - | - | gpt-41-copilot | h
 text-embedding-3-small | Embedding V3 small | Azure OpenAI | 0 | - | - | text-embedding-3-small | hidden no-policy embeddings dimensions inputs=512 | 0/0/0`;
 
 const generationC = `
-claude-opus-5.5 | Claude Opus 5.5 | Anthropic | 0 | 1000000/936000/128000 | M | claude-opus-5-5-20260922 | powerful paid adaptive-only always-thinks free-choice search edits texts effort=low,medium,high,xhigh,max structured vision=5 | 500/2500/25/625
+claude-opus-5.5 | Claude Opus 5.5 | Anthropic | 0 | 1000000/936000/128000 | M | claude-opus-5-5-20260922 | powerful paid adaptive-only always-thinks free-choice system-turns search edits texts effort=low,medium,high,xhigh,max structured vision=5 | 500/2500/25/625
 claude-sonnet-5 | Claude Sonnet 5 | Anthropic | 0 | 1000000/936000/128000 | CM | claude-sonnet-5-20260804 | versatile paid adaptive-only search edits promo=50 effort=low,medium,high,xhigh,max structured vision=5 whole=16000 | 300/1500/30/375
 claude-sonnet-4.6 | Claude Sonnet 4.6 | Anthropic | 0 | 1000000/936000/64000 | CM | claude-sonnet-4-6-20260217 | versatile paid adaptive search edits budget=1024-32000 effort=low,medium,high,max structured vision=5 whole=16000 | 300/1500/30/375
-claude-haiku-5.5 | Claude Haiku 5.5 | Anthropic | 0 | 1000000/936000/128000 | M | claude-haiku-5-5-20261006 | versatile adaptive-only free-choice no-search edits texts effort=low,medium,high,max structured vision=5 | 100/500/10/125
+claude-haiku-5.5 | Claude Haiku 5.5 | Anthropic | 0 | 1000000/936000/128000 | M | claude-haiku-5-5-20261006 | versatile adaptive-only free-choice system-turns no-search edits texts effort=low,medium,high,max structured vision=5 | 100/500/10/125
 claude-haiku-4.5 | Claude Haiku 4.5 | Anthropic | 0 | 200000/136000/64000 | CM | claude-haiku-4-5-20251001 | versatile no-search edits budget=1024-32000 vision=5 whole=16000 | 100/500/10/125
 gemini-3.8-flash | Gemini 3.8 Flash | Google | 0 | 1000000/936000/64000 | C | gemini-3.8-flash | lightweight no-search budget=256-32000 effort=minimal,low,medium,high vision=10 | 50/300/5
 gemini-3.1-pro-preview | Gemini 3.1 Pro | Google | 0 | 1000000/936000/64000 | C | gemini-3.1-pro-preview | powerful edu preview no-search budget=256-32000 effort=low,medium,high vision=10 long=200000 | 200/1200/20

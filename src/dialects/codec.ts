@@ -93,6 +93,8 @@ export interface Codec extends ClientCodec {
   repairRequest(body: JsonObject): JsonObject;
   /** The top-level fields to set where a forced call was refused; undefined if the request forces none. */
   freeChoice?(body: JsonObject): JsonObject | undefined;
+  /** The same where system messages within the conversation were refused; undefined if it has none. */
+  foldSystem?(body: JsonObject): JsonObject | undefined;
   /** The request with repaired tool schemas, for a retry; undefined if there is nothing to repair. */
   repairTools(body: JsonObject): FittedWire | undefined;
   /** Whether the request wants of this model what dragoman can do in the upstream's place: to run a tool, to search tools. */

@@ -2,7 +2,7 @@
 
 import type { Scope } from "../app";
 import type { JsonObject } from "../dialects/hub/conversation";
-import { omit } from "../dialects/hub/json";
+import { omit, omitUndefined } from "../dialects/hub/json";
 import { withNearestEffort, withoutTools } from "../dialects/hub/value-remedies";
 import { isObject, parseWithSource } from "../json";
 import { type Body, bodyText, editBody, inOnePiece } from "../net/in/request-body";
@@ -77,6 +77,16 @@ export const bodyRemedies: readonly Remedy<SentRequest>[] = [
         const freed = codec.freeChoice?.(json);
         if (freed) current.record.addFixup("forced-choice");
         return freed && editMembers(text, freed, []);
+      }),
+    again: "never",
+  },
+  {
+    when: "fold-system",
+    apply: (current) =>
+      change(current, ({ codec }, json, text) => {
+        const folded = codec.foldSystem?.(json);
+        if (folded) current.record.addFixup("system-role");
+        return folded && editedTo(text, json, omitUndefined({ ...json, ...folded }));
       }),
     again: "never",
   },

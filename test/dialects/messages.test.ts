@@ -1271,6 +1271,8 @@ const models = fc.constantFrom(
   facts,
   { ...facts, supports: { ...facts.supports, adaptiveThinking: false, efforts: [] } },
   { ...facts, supports: { ...facts.supports, thinkingBudget: undefined } },
+  { ...facts, supports: { ...facts.supports, thinkingBudget: undefined, systemTurns: true, eagerInput: true } },
+  { ...facts, supports: { ...facts.supports, thinkingBudget: undefined, alwaysThinks: true, noForcedCalls: true } },
   {
     ...facts,
     limits: {},

@@ -1,5 +1,7 @@
 /** What only a system message within a conversation can say: tools that come and go, an effort, how long a reminder stays. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { codecs } from "../../src/dialects/codecs";
+import { ableModel } from "../support/facts";
 import { startProxy } from "../support/proxy";
 
 const proxy = await startProxy({ demo: { generation: "C" } });
@@ -118,7 +120,8 @@ describe("an effort within the conversation", () => {
   ];
   const efforts = ({ output_config, reasoning, reasoning_effort }: Json) =>
     output_config?.effort ?? reasoning?.effort ?? reasoning_effort;
-  const strong = ["claude-opus-5.5", "claude-sonnet-4.6", "gpt-6-sol", "gemini-3.1-pro-preview"];
+  // The first one takes system messages, but no effort in them.
+  const strong = ["claude-haiku-5.5", "claude-sonnet-4.6", "gpt-6-sol", "gemini-3.1-pro-preview"];
 
   test.each(
     strong.flatMap((model) =>
@@ -148,6 +151,66 @@ describe("an effort within the conversation", () => {
     const said: Json[] = sent.messages ?? sent.input;
     expect(said.filter(({ content, role }) => role && role !== "assistant" && content?.length === 0)).toEqual([]);
     expect(JSON.stringify(said)).not.toMatch(/output_config/);
+  });
+});
+
+describe("a model that takes system messages within the conversation", () => {
+  const model = "claude-opus-5.5";
+  const effort = { role: "system", content: [], output_config: { effort: "low" } };
+  const reminder = { role: "system", content: "The build is red." };
+
+  test("gets them where they follow a user's message, and the request stays as it is", async () => {
+    const messages = [user("Hello"), reminder, assistant("Hello."), user("And now?"), reminder];
+    const sent = await ask({ model, messages });
+    expect(sent.messages).toEqual(messages);
+    expect(JSON.parse(proxy.rows()[0]!.fixups ?? "[]")).not.toContain("system-role");
+  });
+
+  test.each([
+    ["after the model's", [user("Hello"), assistant("Hello."), reminder, user("And now?")]],
+    ["before a user's", [user("Hello"), reminder, user("And now?")]],
+  ])("gets one that stands %s as a reminder in a user's", async (_, messages) => {
+    const sent = await ask({ model, messages });
+    expect(sent.messages.map(({ role }: Json) => role)).not.toContain("system");
+    expect(JSON.stringify(sent.messages)).toContain("<system-reminder>\\nThe build is red.");
+  });
+
+  test("gets the effort where it was said, so that the prompt's beginning stays the same", async () => {
+    const messages = [
+      user("Hello"),
+      effort,
+      assistant("Hello."),
+      user("And now?"),
+      { ...reminder, ...effort, content: "Be quick." },
+    ];
+    const sent = await ask({ model, messages, output_config: { effort: "high" } });
+    expect([sent.messages, sent.output_config]).toEqual([messages, { effort: "high" }]);
+    expect(proxy.demo.journal.at(-1)!.headers["anthropic-beta"]).toContain("per-turn-control-2026-07-01");
+  });
+
+  test("gets it with the request where it was said elsewhere, or where the beta was refused", async () => {
+    const elsewhere = await ask({ model, messages: [user("Hello"), assistant("Hello."), effort, user("And now?")] });
+    expect(elsewhere.output_config).toEqual({ effort: "low" });
+    const facts = ableModel(model, "Anthropic");
+    const able = { ...facts, supports: { ...facts.supports, systemTurns: true, turnEfforts: true } };
+    const refusedBetas = ["per-turn-control-2026-07-01"];
+    const body = { model, max_tokens: 9, messages: [user("Hello"), effort] };
+    const { body: sent } = codecs.messages.fixRequest(body, able, { webSearch: false, refusedBetas });
+    expect([sent.messages, sent.output_config]).toEqual([[user("Hello")], { effort: "low" }]);
+  });
+
+  test("is asked without them once it has refused them", async () => {
+    await using fronted = await startProxy({ demo: { generation: "C" }, fronted: true });
+    const error = { type: "invalid_request_error", message: 'messages: Unexpected role "system".' };
+    let asked = 0;
+    fronted.front!.answers = (path) =>
+      path === "/v1/messages" && asked++ === 0 ? JSON.stringify({ type: "error", error }) : undefined;
+    const body = { model, max_tokens: 2000, messages: [user("Hello"), reminder, effort] };
+    const response = await fronted.post("/v1/messages", body);
+    expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+    const sent = fronted.demo.journal.findLast((call) => (call.body as Json)?.model)!.body as Json;
+    expect(JSON.stringify(sent.messages)).toContain("<system-reminder>\\nThe build is red.");
+    expect(sent.output_config).toEqual({ effort: "low" });
   });
 });
 

@@ -35,6 +35,10 @@ export interface ModelFacts {
     forcedCallsThink?: boolean;
     /** The input of a tool's call is streamed as it is written, if the request wants that. */
     eagerInput?: boolean;
+    /** In the Messages API, system messages may stand within the conversation. */
+    systemTurns?: boolean;
+    /** They may change the effort. */
+    turnEfforts?: boolean;
     /** The range of thinking tokens that a request may set. */
     thinkingBudget?: { min: number; max: number };
     /** The effort values that the model accepts, weakest first. */

@@ -11,6 +11,7 @@ const beta = {
   contextManagement: "context-management-2025-06-27",
   extendedCacheTtl: "extended-cache-ttl-2025-04-11",
   computerUse: "computer-use-2025-11-24",
+  turnControl: "per-turn-control-2026-07-01",
 } as const;
 
 /** The upstream refuses a request with an unknown value, so only these are sent when a client asks for them. */
@@ -42,6 +43,7 @@ const betaFields: readonly BetaField[] = [
   { field: "context_management", beta: beta.contextManagement, isIn: (body) => body.context_management != null },
   { field: "tools[].defer_loading", beta: beta.advancedToolUse, isIn: usesToolSearch },
   { field: "tools[].type", value: "computer_20251124", beta: beta.computerUse, isIn: usesComputer },
+  { field: "messages[].output_config", beta: beta.turnControl, isIn: hasTurnEffort },
   { field: "cache_control.ttl", beta: beta.extendedCacheTtl, isIn: asksForHour },
   { field: "cache_control.scope", beta: "prompt-caching-scope-2026-01-05" },
   { field: "container", beta: "skills-2025-10-02" },
@@ -112,6 +114,10 @@ function asksForHour({ tools, system, messages }: JsonObject): boolean {
 
 const hasLifetime = (list: unknown): boolean =>
   objectsIn(list).some(({ cache_control: mark }) => isObject(mark) && mark.ttl !== undefined);
+
+function hasTurnEffort({ messages }: JsonObject): boolean {
+  return objectsIn(messages).some((message) => message.output_config !== undefined);
+}
 
 function usesComputer({ tools }: JsonObject): boolean {
   return objectsIn(tools).some(({ type }) => type === "computer_20251124");

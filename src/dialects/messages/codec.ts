@@ -14,7 +14,7 @@ import { MessagesNormalizer } from "./normalize";
 import { decodeReply, StreamReader } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest, session } from "./request";
-import { fixRequest, forgetThinking, repairTools } from "./rules";
+import { fixRequest, foldSystem, forgetThinking, repairTools } from "./rules";
 import { hasOwnResults, hasServerCalls, offersServerTools } from "./server-tools";
 import { objectsIn, withoutBilling } from "./traverse";
 
@@ -36,6 +36,7 @@ export const messages: Codec = {
   repairRequest: forgetThinking,
   repairTools,
   freeChoice: withFreeChoice,
+  foldSystem,
   session,
   offersServerTools,
   hasServerCalls,

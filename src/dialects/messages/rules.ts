@@ -15,9 +15,9 @@ import { type FittedWire, fitWire } from "../hub/tools";
 import { isRefused, usesToolSearch, withheldFields } from "./betas";
 import { lostCitations, ownCitations } from "./citations";
 import { cacheInToolResult, cacheOnThinking, clearThinking, limitRules, thinkingInToolLoop } from "./limits";
-import { systemTurnRules } from "./system-turns";
+import { systemTurnRules, withoutSystemTurns } from "./system-turns";
 import { eachBlock, eachResultBlock, eachTool, isThinking, objectsIn, textBlock, withoutBilling } from "./traverse";
-import { foreignThinking, systemAlone, turnRules } from "./turns";
+import { foreignThinking, systemAlone, turnRules, withSystemFolded } from "./turns";
 
 const unsupported = ["inference_geo", "service_tier", ...withheldFields()];
 const toolFieldNames = ["input_examples", "allowed_callers"];
@@ -79,6 +79,13 @@ export function forgetThinking(body: JsonObject): JsonObject {
   const forgotten = { ...body, ...eachBlock(body, (block) => (isThinking(block) ? undefined : block)) };
   const unasked = omitUndefined({ ...forgotten, ...thinkingInToolLoop(forgotten) });
   return omitUndefined({ ...unasked, ...clearThinking(unasked) });
+}
+
+/** The request without system messages within the conversation, where they were refused; undefined if it has none. */
+export function foldSystem(body: JsonObject): JsonObject | undefined {
+  const plain = withoutSystemTurns(body);
+  const folded = withSystemFolded(plain, false);
+  return folded && { output_config: plain.output_config, ...folded };
 }
 
 /** Repairs tool schemas that the upstream refused. */

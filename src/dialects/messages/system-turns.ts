@@ -5,10 +5,13 @@
  * (2026-10).
  */
 import { isObject } from "../../json";
+import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { omitUndefined, without } from "../hub/json";
 import { mapped } from "../hub/lists";
+import type { ModelFacts } from "../hub/model";
 import type { RuleRow } from "../hub/rules";
+import { isRefused } from "./betas";
 import { blocksOf, changed, isThinking, objectsIn } from "./traverse";
 
 /** Applied in this order. */
@@ -21,7 +24,7 @@ export const systemTurnRules = {
 /** The request without them: what they say is said by the request itself. The same object if it has none. */
 export function withoutSystemTurns(body: JsonObject): JsonObject {
   let plain = body;
-  for (const change of [toolChanges, messageOutputConfig, clearedReminders]) {
+  for (const change of [toolChanges, effortOfRequest, clearedReminders]) {
     const changes = change(plain);
     if (changes) plain = omitUndefined({ ...plain, ...changes });
   }
@@ -90,7 +93,48 @@ function changedTools(tools: JsonObject[], changes: JsonObject[]): JsonObject[] 
  * "messages.N.output_config: Extra inputs are not permitted". An effort counts from the person's message on that it follows;
  * anywhere else, such as after a tool's result, from the person's next one on.
  */
-function messageOutputConfig(body: JsonObject): JsonObject | undefined {
+function messageOutputConfig(
+  body: JsonObject,
+  { supports }: ModelFacts,
+  options: TranslationOptions,
+): JsonObject | undefined {
+  const mayStay = supports.turnEfforts && supports.systemTurns && !isRefused("messages[].output_config", options);
+  return mayStay && areEffortsPlaced(body) ? undefined : effortOfRequest(body);
+}
+
+function areEffortsPlaced({ messages }: JsonObject): boolean {
+  const all = objectsIn(messages);
+  const placed = placedSystemTurns(all);
+  return all.every((message) => message.output_config === undefined || placed.has(message));
+}
+
+/**
+ * The system messages that a model takes where they are: of texts, after a user's message, and before the model's or at the
+ * end of the conversation.
+ */
+export function placedSystemTurns(messages: readonly JsonObject[]): ReadonlySet<JsonObject> {
+  const placed = new Set<JsonObject>();
+  let group: JsonObject[] = [];
+  let before: unknown;
+  const close = (next: unknown) => {
+    if (before === "user" && next !== "user") for (const message of group) placed.add(message);
+    group = [];
+  };
+  for (const message of messages) {
+    if (message.role === "system") {
+      if (blocksOf(message.content).every(({ type }) => type === "text")) group.push(message);
+      else before = undefined;
+    } else {
+      close(message.role);
+      before = message.role;
+    }
+  }
+  close(undefined);
+  return placed;
+}
+
+/** The request with the effort that is in force as its own. */
+function effortOfRequest(body: JsonObject): JsonObject | undefined {
   const all = objectsIn(body.messages);
   let effort: string | undefined;
   let next: string | undefined;
@@ -118,7 +162,9 @@ function clearedReminders({ messages }: JsonObject): JsonObject | undefined {
   const lastUser = all.findLastIndex(({ role }) => role === "user");
   const kept = mapped(all, (message, at) => {
     if (message.role !== "system" || !("clear_at" in message)) return message;
-    return message.clear_at === "next_user_message" && at < lastUser ? undefined : without(message, ["clear_at"]);
+    const left = without(message, ["clear_at"]);
+    if (message.clear_at !== "next_user_message" || at > lastUser) return left;
+    return message.output_config === undefined ? undefined : { ...left, content: [] };
   });
   return changed("messages", all, kept);
 }

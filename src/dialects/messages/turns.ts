@@ -1,11 +1,13 @@
 /** Rules about the history: roles, blank text, signatures, and tool calls with their results. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { mapped } from "../hub/lists";
+import { isSameList, mapped } from "../hub/lists";
 import { lostResultHeading } from "../hub/lost-result";
+import type { ModelFacts } from "../hub/model";
 import type { RuleRow } from "../hub/rules";
 import { isPacked } from "../hub/signature";
 import { simplified } from "./parts";
+import { placedSystemTurns } from "./system-turns";
 import { blocksOf, changed, eachBlock, isThinking, objectsIn } from "./traverse";
 
 /** Applied in this order. */
@@ -20,13 +22,19 @@ export const turnRules: Record<string, RuleRow> = {
   "no-prefill": ["assistant", noPrefill],
 };
 
+function systemRole(body: JsonObject, { supports }: ModelFacts): JsonObject | undefined {
+  return withSystemFolded(body, supports.systemTurns === true);
+}
+
 /**
- * Messages have only the roles `user` and `assistant`. Leading system messages join `system`; later ones stay in place
+ * Most models know only the roles `user` and `assistant`. Leading system messages join `system`; later ones stay in place
  * as a reminder in a user message, because a changed `system` would invalidate the prompt cache.
+ * @param areTaken Whether the model takes system messages where they follow a user's.
  */
-function systemRole(body: JsonObject): JsonObject | undefined {
+export function withSystemFolded(body: JsonObject, areTaken: boolean): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   if (!messages.some(({ role }) => role === "system")) return undefined;
+  const placed = areTaken ? placedSystemTurns(messages) : undefined;
   const system = [...blocksOf(body.system)];
   const before = system.length;
   const folded: JsonObject[] = [];
@@ -46,6 +54,10 @@ function systemRole(body: JsonObject): JsonObject | undefined {
       }
     } else if (!last) {
       append(system, content);
+    } else if (placed?.has(message)) {
+      if (last.role === "system") folded[folded.length - 1] = joined(last, message);
+      else folded.push(message);
+      gathering = undefined;
     } else {
       if (!gathering && last.role === "user") {
         gathering = { content: [...blocksOf(last.content)], ours: false };
@@ -57,8 +69,16 @@ function systemRole(body: JsonObject): JsonObject | undefined {
       append(gathering.content, content.map(asReminder));
     }
   }
+  if (isSameList(folded, messages)) return undefined;
   return { messages: folded, ...(system.length === before ? {} : { system }) };
 }
+
+/** Two system messages as one: the later one's effort counts. */
+const joined = (one: JsonObject, other: JsonObject): JsonObject => ({
+  ...one,
+  ...other,
+  content: [...blocksOf(one.content), ...blocksOf(other.content)],
+});
 
 /** A request needs a message: a system text alone, which OpenAI accepts, becomes a user message. */
 export function systemAlone(body: JsonObject): JsonObject | undefined {
@@ -88,7 +108,9 @@ function emptyText(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   const spoken = mapped(messages, (message) => {
     const content = withoutBlankText(message.content);
-    return content === undefined ? undefined : content === message.content ? message : { ...message, content };
+    // A system message may have nothing but an effort.
+    if (content === undefined) return message.output_config == null ? undefined : { ...message, content: [] };
+    return content === message.content ? message : { ...message, content };
   });
   const system = withoutBlankText(body.system);
   if (spoken === messages && system === body.system) return undefined;

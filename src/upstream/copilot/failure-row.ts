@@ -22,7 +22,8 @@ export interface FailureRow {
     | "next-account"
     | "repair"
     | "fit-tools"
-    | "free-choice";
+    | "free-choice"
+    | "fold-system";
   /** The new state of the account. */
   state?: "cooling" | "exhausted" | "failed";
   /** What the state applies to: this model only, or all premium models; the whole account when missing. */

@@ -151,6 +151,14 @@ export const rows: readonly FailureRow[] = [
   },
   {
     status: [400],
+    words: /unexpected role "system"/i,
+    remedy: "fold-system",
+    kind: "invalid_request",
+    clientStatus: 400,
+    meaning: "The model takes no system messages within the conversation.",
+  },
+  {
+    status: [400],
     code: /^(?:model_max_prompt_tokens_exceeded|context_length_exceeded)/,
     stream: 400,
     ...tooLong,

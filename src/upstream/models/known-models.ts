@@ -68,6 +68,21 @@ const facts = {
       source: "pi 1.6.0, 2026-11: every Claude on GitHub Copilot but Haiku 4.5",
     },
   ],
+  /** Messages of the role `system` may stand within the conversation. */
+  systemTurns: [
+    {
+      names: /^claude-(?:fable|mythos|opus-(?:4[.-][89]|[5-9]|\d\d)|(?:sonnet|haiku)-(?:5[.-][5-9]|[6-9]|\d\d))/,
+      source: "Anthropic's documentation, 2026-10, without Sonnet 5; pi 1.6.0 for GitHub Copilot, 2026-11",
+    },
+  ],
+  /** Such a message may change the effort, which keeps the prompt in the upstream's cache. */
+  turnEfforts: [
+    {
+      names: /^claude-(?:opus|sonnet)-(?:5[.-][5-9]|[6-9]|\d\d)/,
+      source:
+        "VS Code's client passes `per-turn-control-2026-07-01` to GitHub Copilot, 2026-10; Vercel's names these models",
+    },
+  ],
   /** It accepts no `temperature` and no `top_p` on chat completions. */
   fixedSampling: [{ names: /^o\d/, source: "OpenAI's documentation of reasoning models, 2025-12" }],
 } satisfies Record<string, Row[]>;
@@ -81,6 +96,8 @@ export const namedAbilities = (id: string) => ({
   noForcedCalls: isKnownFor("noForcedCalls", id),
   forcedCallsThink: isKnownFor("forcedCallsThink", id),
   eagerInput: isKnownFor("eagerInput", id),
+  systemTurns: isKnownFor("systemTurns", id),
+  turnEfforts: isKnownFor("turnEfforts", id),
 });
 
 /** Whether a model of this name is known to be so. */

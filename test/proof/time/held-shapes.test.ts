@@ -63,6 +63,7 @@ const requestSteps: Record<ReadsRequest, Record<string, Step>> = {
   repairRequest: { "": (codec, body) => codec.repairRequest?.(body) },
   repairTools: { "": (codec, body) => codec.repairTools?.(body) },
   freeChoice: { "": (codec, body) => codec.freeChoice?.(body) },
+  foldSystem: { "": (codec, body) => codec.foldSystem?.(body) },
   offersServerTools: forModels((codec, body, model) => codec.offersServerTools?.(body, model)),
   hasServerCalls: { "": (codec, body) => codec.hasServerCalls?.(body) },
   hasOwnResults: { "": (codec, body) => codec.hasOwnResults?.(body) },
