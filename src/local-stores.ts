@@ -1,5 +1,4 @@
 /** The stores in the data folder: files and SQLite. */
-import { join } from "node:path";
 import { openAccountStore } from "./accounts/account-store";
 import { openAffinity } from "./accounts/affinity";
 import { openMemorySignIns } from "./accounts/sign-in-store";
@@ -12,6 +11,7 @@ import { lazy } from "./lazy";
 import { createLogger } from "./logger";
 import { openSentNotices } from "./notices/sent-notices";
 import type { PageState, Stores, StoresOptions } from "./stores";
+import { inHome } from "./config/home-names";
 
 export function openLocalStores(
   { home, configFile, accountsFolder, historyFile, adminToken }: Environment,
@@ -31,8 +31,8 @@ export function openLocalStores(
     affinity: openAffinity(),
     signIns: openMemorySignIns(),
     openHistory: (options) => openHistory(historyFile, options),
-    openLedger: (options) => openLedger(join(home, "budgets.sqlite"), options),
-    openSentNotices: (options) => openSentNotices(join(home, "notices.json"), options),
+    openLedger: (options) => openLedger(inHome(home, "budgets"), options),
+    openSentNotices: (options) => openSentNotices(inHome(home, "notices"), options),
     openPageState: (now) => openMemoryPageState(now, adminToken),
     isLeader: true,
     isolation: undefined,

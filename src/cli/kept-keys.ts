@@ -1,7 +1,7 @@
 /** Client keys that are kept on this machine for tools that ask for theirs, so that none is in a tool's own file. */
-import { join } from "node:path";
 import { z } from "zod";
 import { ensurePrivateFolder, readPrivate, removeFile, writePrivate } from "../config/files";
+import { inHome } from "../config/home-names";
 import { parseJson } from "../json";
 import { print, say } from "./terminal";
 import { UsageError } from "./usage-error";
@@ -11,7 +11,7 @@ interface Place {
   home: string;
 }
 
-export const keptKeysFile = ({ home }: Place): string => join(home, "kept-keys.json");
+export const keptKeysFile = ({ home }: Place): string => inHome(home, "keptKeys");
 
 /** By the name of the key. */
 const kept = (place: Place): Record<string, string> =>

@@ -9,6 +9,7 @@ import { writtenProjects } from "./connect/project";
 import { person, placeOf } from "./connect/tools";
 import { undoFiles } from "./connect/undo";
 import { type Installation, type InstallationKind, installationOf } from "./installation";
+import { forgetKept } from "./kept-keys";
 import { table } from "./layout";
 import { recordedIn } from "./running-server";
 import { serviceFiles, serviceUninstall } from "./service/service";
@@ -111,10 +112,15 @@ function requireStopped(environment: Environment): void {
 /** @returns False if some settings could not be undone; each is named. */
 async function undoAll(environment: Environment): Promise<boolean> {
   let isDone = true;
-  const own = clientIds.map((id) => filesOf(id, [], person()).map((file) => placeOf(id, file, environment)));
-  for (const files of [...own, ...writtenProjects(environment).map((file) => [file])])
+  const own = clientIds.map((id) => ({
+    files: filesOf(id, [], person()).map((file) => placeOf(id, file, environment)),
+    forget: () => forgetKept(environment, id),
+  }));
+  const projects = writtenProjects(environment).map((file) => ({ files: [file], forget() {} }));
+  for (const { files, forget } of [...own, ...projects])
     try {
       await undoFiles(files, false);
+      forget();
     } catch (thrown) {
       say(asProxyError(thrown).message);
       isDone = false;

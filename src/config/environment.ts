@@ -2,6 +2,7 @@ import { homedir } from "node:os";
 import { join, posix, win32 } from "node:path";
 import { ProxyError } from "../errors";
 import { isLoopbackName } from "../host-name";
+import { inHome } from "./home-names";
 
 interface Variable {
   /** The documented name, then its accepted aliases. */
@@ -166,14 +167,14 @@ export function databaseName(url: string): string {
 export const demoEnvironment = (environment: Environment): Environment => ({
   ...environment,
   databaseUrl: undefined,
-  ...pathsIn(join(environment.home, "demo"), join),
+  ...pathsIn(inHome(environment.home, "demo"), join),
 });
 
 const pathsIn = (home: string, inside: typeof join) => ({
   home,
-  configFile: inside(home, "config.json"),
-  accountsFolder: inside(home, "accounts"),
-  historyFile: inside(home, "admin.sqlite"),
+  configFile: inHome(home, "config", inside),
+  accountsFolder: inHome(home, "accounts", inside),
+  historyFile: inHome(home, "history", inside),
 });
 
 function readVariable(env: Record<string, string | undefined>, { names, kind }: Variable) {

@@ -20,6 +20,7 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import { codeOf, ProxyError } from "../errors";
 import { homeFolder } from "./environment";
+import { isOwnName } from "./home-names";
 
 /** Undefined on Windows, where a folder in the user's profile inherits private permissions. */
 const ourUid = process.getuid?.();
@@ -53,10 +54,6 @@ export function ensurePrivateFolder(path: string, warn: (sentence: string) => vo
   }
 }
 
-/** What dragoman keeps in its data folder, with what SQLite, locks and temporary files add to these names. */
-const ownNames =
-  /^(?:accounts|connect|demo|waiting|config\.json|notices\.json|running\.json|update-check\.json|admin\.sqlite|budgets\.sqlite|service\.log|service\.env)(?:$|[.-])/;
-
 /** What an empty volume has. */
 const ofFileSystems = new Set(["lost+found", ".DS_Store"]);
 
@@ -64,7 +61,7 @@ const ofFileSystems = new Set(["lost+found", ".DS_Store"]);
 function foreignIn(path: string): string | undefined {
   const place = realpathSync(path);
   if (place === resolve("/") || place === homeFolder()) return place;
-  return readdirSync(place).find((name) => !ownNames.test(name) && !ofFileSystems.has(name));
+  return readdirSync(place).find((name) => !isOwnName(name) && !ofFileSystems.has(name));
 }
 
 /** Deletes the data folder and all in it. @throws ProxyError `permission` if it holds anything that is not dragoman's */

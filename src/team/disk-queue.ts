@@ -65,5 +65,3 @@ export function countWaiting(path: string): number {
   using database = openUnchanged(path);
   return database.query<{ size: number }, []>("SELECT count(*) AS size FROM waiting").get()!.size;
 }
-
-export const diskQueueName = "waiting.sqlite";

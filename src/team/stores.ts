@@ -1,6 +1,5 @@
 /** The stores in Postgres, for any number of servers. */
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { version } from "../../package.json";
 import type { AccountStore } from "../accounts/account-store";
 import { openMemorySignIns, type SignInStore } from "../accounts/sign-in-store";
@@ -26,7 +25,7 @@ import { isAwayError } from "./away";
 import { Changes } from "./changes";
 import { TeamConfig } from "./config";
 import { Postgres } from "./connection";
-import { type DiskQueues, diskQueueName, openDiskQueues } from "./disk-queue";
+import { type DiskQueues, openDiskQueues } from "./disk-queue";
 import { openEndedSessions } from "./ended-sessions";
 import { TeamHistory } from "./history";
 import { TeamLedger } from "./ledger";
@@ -42,6 +41,7 @@ import { postgresSentNotices } from "./sent-notices";
 import { OwnServer } from "./server";
 import { requireSettings } from "./settings";
 import { TeamSignIns } from "./sign-ins";
+import { inHome } from "../config/home-names";
 
 /** Milliseconds that a server which starts waits for the database. */
 const startTimeoutMs = 30_000;
@@ -248,7 +248,7 @@ export class PostgresStores implements Stores {
 
   /** What waits on this machine's disk for the database. */
   #diskQueues(): DiskQueues {
-    this.#queues ??= openDiskQueues(join(this.#environment.home, diskQueueName), this.#warn);
+    this.#queues ??= openDiskQueues(inHome(this.#environment.home, "waiting"), this.#warn);
     return this.#queues;
   }
 }

@@ -48,6 +48,24 @@ test("--purge removes the data folder, but none that holds something of somebody
   expect(existsSync(github.data)).toBe(false);
 });
 
+test.each([[[]], [["--purge"]]])(
+  "the key that is kept for a tool is forgotten with the tool's settings, with %j",
+  async (options) => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo");
+    await Bun.write(join(github.data, "config.json"), '{"auth":{"apiKeys":["a-key-of-the-owner-0001"]}}');
+    await using server = run(["start", "--json", "--port", "0"], { env: github.env });
+    await server.ready();
+    const connect = await inProcess(["connect", "claude-code", "--write", "--key-helper"], github.env);
+    expect([connect.code, existsSync(join(github.data, "kept-keys.json"))]).toEqual([0, true]);
+    server.process.kill("SIGTERM");
+    await server.exited;
+    expect((await inProcess(["uninstall", "--yes", ...options], github.env)).code).toBe(0);
+    expect(existsSync(join(github.data, "kept-keys.json"))).toBe(false);
+    expect(existsSync(github.data)).toBe(options.length === 0);
+  },
+);
+
 test("settings that were changed since stay, with the data, until they are undone", async () => {
   await using github = scriptedGithub();
   const { claude, codex } = await connected(github);

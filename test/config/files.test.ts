@@ -13,12 +13,25 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { ensurePrivateFolder, readPrivate, removeLeftovers, writePrivate } from "../../src/config/files";
+import {
+  ensurePrivateFolder,
+  readPrivate,
+  removeDataFolder,
+  removeLeftovers,
+  writePrivate,
+} from "../../src/config/files";
+import { inHome } from "../../src/config/home-names";
 import { temporaryFolder } from "../support/temporary-folder";
 
 const posix = process.platform !== "win32";
 const asRoot = posix && process.getuid!() === 0;
 const modeOf = (path: string) => statSync(path).mode & 0o777;
+
+const everyName: Record<Parameters<typeof inHome>[1], true> = {
+  ...{ accounts: true, budgets: true, config: true, connect: true, demo: true, history: true, keptKeys: true },
+  ...{ logins: true, notices: true, running: true, serviceLog: true, serviceVariables: true },
+  ...{ updateCheck: true, waiting: true },
+};
 
 let folder: string;
 let umask: number;
@@ -60,11 +73,40 @@ describe.if(posix)("a private folder", () => {
 
   test("a private folder with dragoman's own files and an empty volume's is tightened", () => {
     mkdirSync(at("own/lost+found"), { recursive: true });
-    for (const name of ["config.json", "admin.sqlite", "admin.sqlite-wal", "waiting.sqlite", "service.log.1"])
-      writeFileSync(at(`own/${name}`), "");
+    const more = [
+      "config.json.keys",
+      "config.json.lock",
+      "admin.sqlite-wal",
+      "service.log.1",
+      "logins.json.tmp-1-0a1b",
+    ];
+    for (const path of [
+      ...(Object.keys(everyName) as (keyof typeof everyName)[]).map((name) => inHome(at("own"), name)),
+      ...more.map((name) => at(`own/${name}`)),
+    ])
+      writeFileSync(path, "");
     chmodSync(at("own"), 0o755);
     ensurePrivateFolder(at("own"), warn);
     expect([modeOf(at("own")), warnings.length]).toEqual([0o700, 1]);
+  });
+
+  test.each(["notes.txt", "config.jsonx", "my-accounts", "logins", "kept-keys.json5", ".env"])(
+    "%s in it is somebody else's",
+    (name) => {
+      mkdirSync(at("own"));
+      writeFileSync(at(`own/${name}`), "");
+      expect(() => removeDataFolder(at("own"))).toThrow(`is not dragoman's alone (${name})`);
+    },
+  );
+
+  test("whoever writes into the data folder takes the path from the table of its names", () => {
+    const source = join(import.meta.dir, "../../src");
+    // The homes of people and of their tools are other folders.
+    const others = /^(?:clients\/locate|clients\/.*|cli\/update\/update|deploy\/.*)\.ts$/;
+    const made = [...new Bun.Glob("**/*.{ts,tsx}").scanSync(source)].filter(
+      (file) => !others.test(file) && /\bjoin\(\s*(?:[\w#.]+\.)?home,/.test(readFileSync(join(source, file), "utf8")),
+    );
+    expect(made).toEqual([]);
   });
 
   test.each([0o777, 0o1777, 0o775, 0o702])(

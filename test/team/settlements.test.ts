@@ -1,9 +1,9 @@
 /** What requests used of budgets: sent by whoever has it, counted once, and known to the servers that run other requests. */
 import { expect, test } from "bun:test";
-import { join } from "node:path";
+import { inHome } from "../../src/config/home-names";
 import { startDemo } from "../../src/demo/demo";
 import { Postgres } from "../../src/team/connection";
-import { diskQueueName, openDiskQueues } from "../../src/team/disk-queue";
+import { openDiskQueues } from "../../src/team/disk-queue";
 import type { Settlement } from "../../src/team/ledger-queries";
 import { removeSettled } from "../../src/team/server";
 import { saveAccounts } from "../support/members";
@@ -21,7 +21,7 @@ describeWithDatabases("settlements of a team", (postgres) => {
 
   test("a server that is started with a folder sends what waits there, before its first request", async () => {
     const home = temporaryFolder();
-    const queues = openDiskQueues(join(home, diskQueueName), () => {});
+    const queues = openDiskQueues(inHome(home, "waiting"), () => {});
     queues.queue<Settlement[]>("settlement").add([[Bun.randomUUIDv7(), [settlement]]]);
     queues.close();
     await using team = await startTeamApp(postgres, { env: { DRAGOMAN_HOME: home } });
@@ -32,7 +32,7 @@ describeWithDatabases("settlements of a team", (postgres) => {
 
   test("one that the database refuses is left out and told once, and holds up none behind it", async () => {
     const home = temporaryFolder();
-    const queues = openDiskQueues(join(home, diskQueueName), () => {});
+    const queues = openDiskQueues(inHome(home, "waiting"), () => {});
     const [first, refused, last] = [settlement, { ...settlement, amount: 1e30 }, settlement];
     queues.queue<Settlement[]>("settlement").add([first, refused, last].map((each) => [Bun.randomUUIDv7(), [each]]));
     queues.close();
@@ -65,7 +65,7 @@ describeWithDatabases("settlements of a team", (postgres) => {
     expect([team.stores.isLeader, kept]).toEqual([true, [{ id: lost }]]);
 
     const home = temporaryFolder();
-    const queues = openDiskQueues(join(home, diskQueueName), () => {});
+    const queues = openDiskQueues(inHome(home, "waiting"), () => {});
     const waiting = queues.queue<Settlement[]>("settlement");
     waiting.add([lost, forgotten, idOf(3)].map((id) => [id, [settlement]]));
     queues.close();

@@ -1,5 +1,5 @@
 /** The database of a team: whether it can be reached and used, and whether its secrets can be opened. */
-import { join } from "node:path";
+import { inHome } from "../../config/home-names";
 import { ProxyError } from "../../errors";
 import { plural } from "../../format";
 import type { KnownServer } from "../../keys/team";
@@ -96,12 +96,12 @@ function memberFindings({ members, withoutAccount }: DatabaseReport): Finding[] 
 
 /** What a server left in this data folder. */
 async function queueFindings(home: string): Promise<Finding[]> {
-  const { countWaiting, diskQueueName } = await import("../../team/disk-queue");
-  const waiting = countWaiting(join(home, diskQueueName));
+  const { countWaiting } = await import("../../team/disk-queue");
+  const waiting = countWaiting(inHome(home, "waiting"));
   if (waiting === 0) return [];
   return [
     team.warn(
-      `${plural(waiting, "entry", "entries")} of the history and the budgets wait in ${join(home, diskQueueName)}.`,
+      `${plural(waiting, "entry", "entries")} of the history and the budgets wait in ${inHome(home, "waiting")}.`,
       "They go to the database while a server runs with this data folder.",
     ),
   ];

@@ -1,6 +1,5 @@
 /** `dragoman connect <client> --project`: what names a project stands in settings of its own, beside those that lead to dragoman. */
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import type { ProjectSettings } from "../../clients/client";
 import { editSettings } from "../../clients/formats";
 import { type ClientFile, type ClientId, clientOf } from "../../clients/index";
@@ -8,6 +7,7 @@ import { backupPath, backupsIn, targetOf } from "../../clients/settings-file/bac
 import { unifiedDiff } from "../../clients/settings-file/diff";
 import { isByHand, type SettingsFile, writeSettings } from "../../clients/settings-file/write";
 import type { Environment } from "../../config/environment";
+import { inHome } from "../../config/home-names";
 import { projectHeader } from "../../relay/hints";
 import { mayRemove, print, say, shortened } from "../terminal";
 import { person, placeOf } from "./tools";
@@ -69,7 +69,7 @@ export async function connectProject(
 async function undo({ environment, force, yes }: ProjectOptions, place: SettingsFile): Promise<number> {
   const { id, path } = place;
   // Another folder's file is not meant.
-  if (!existsSync(backupPath(join(environment.home, "connect"), id, targetOf(path)))) {
+  if (!existsSync(backupPath(inHome(environment.home, "connect"), id, targetOf(path)))) {
     say(`Nothing to undo: dragoman has not written to ${shortened(path)}.`);
     return 0;
   }

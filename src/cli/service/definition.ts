@@ -1,6 +1,6 @@
 /** What a service runs, independent of the system's service manager. */
-import { join } from "node:path";
 import { type Environment, variables } from "../../config/environment";
+import { inHome } from "../../config/home-names";
 
 export interface ServiceDefinition {
   /** The program and all its arguments. */
@@ -60,4 +60,4 @@ export function shownValue(name: string, value: string): string {
 }
 
 /** The log of a service whose manager keeps none. */
-export const serviceLogFile = (home: string): string => join(home, "service.log");
+export const serviceLogFile = (home: string): string => inHome(home, "serviceLog");

@@ -1,6 +1,7 @@
 /** A user service of systemd: `man systemd.service`, `man systemd.exec`. */
 import { dirname, join } from "node:path";
 import { followLink } from "../../config/files";
+import { inHome } from "../../config/home-names";
 import { type ServiceDefinition, type ServiceFile, shownValue } from "./definition";
 
 export const systemdUnit = "dragoman.service";
@@ -17,7 +18,7 @@ export function systemdPlaces(
   env: Readonly<Record<string, string | undefined>>,
 ): SystemdPlaces {
   const config = env.XDG_CONFIG_HOME?.startsWith("/") ? env.XDG_CONFIG_HOME : join(personHome, ".config");
-  return { units: join(config, "systemd/user"), variables: join(home, "service.env") };
+  return { units: join(config, "systemd/user"), variables: inHome(home, "serviceVariables") };
 }
 
 /**
@@ -58,7 +59,7 @@ const namespaced = (service: ServiceDefinition) => [
 
 /** The data folder, and that of the config if it is a link. */
 const writableFolders = ({ home }: ServiceDefinition) => [
-  ...new Set([home, dirname(followLink(join(home, "config.json")))]),
+  ...new Set([home, dirname(followLink(inHome(home, "config")))]),
 ];
 
 /** Whether the program or its data would be hidden by a private /tmp. */

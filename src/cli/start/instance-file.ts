@@ -1,14 +1,14 @@
 /** The file in which a server records its address, for the other commands. */
 import { rmSync } from "node:fs";
-import { join } from "node:path";
 import { z } from "zod";
 import { readPrivate, writePrivate } from "../../config/files";
+import { inHome } from "../../config/home-names";
 import { lazy } from "../../lazy";
 
 const schema = lazy(() => z.object({ url: z.string().regex(/^http:\/\/[^\s/]+$/), pid: z.int().positive() }));
 export type Instance = z.infer<ReturnType<typeof schema>>;
 
-const pathIn = (home: string) => join(home, "running.json");
+const pathIn = (home: string) => inHome(home, "running");
 
 /**
  * @param url The address of this server, which listens already.

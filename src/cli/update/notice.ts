@@ -1,8 +1,8 @@
 /** One line a day that says that a newer version exists. */
-import { join } from "node:path";
 import { z } from "zod";
 import type { App } from "../../app";
 import { readPrivate, writePrivate } from "../../config/files";
+import { inHome } from "../../config/home-names";
 import { dayMs } from "../../format";
 import { lazy } from "../../lazy";
 import { typedName } from "../installation";
@@ -11,7 +11,7 @@ import { latestRelease, type ReleaseSource } from "./releases";
 const fileSchema = lazy(() => z.object({ checked_at_ms: z.number() }));
 
 /** When releases were looked up last, for all servers of the data folder. */
-const fileIn = (home: string) => join(home, "update-check.json");
+const fileIn = (home: string) => inHome(home, "updateCheck");
 
 /** Variables by which automatic systems make themselves known. */
 const automatic = ["CI", "BUILD_NUMBER", "RUN_ID", "KUBERNETES_SERVICE_HOST"] as const;

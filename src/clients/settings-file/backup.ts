@@ -14,6 +14,7 @@ import {
 import { withLock } from "../../config/lock";
 import { codeOf, ProxyError } from "../../errors";
 import { isSame } from "./read";
+import { inHome } from "../../config/home-names";
 
 /** Enough for three settings files of the maximum size, in base64. */
 const maxBytes = 18 * 1024 * 1024;
@@ -95,7 +96,7 @@ export function findBackup(folder: string, id: string, file: string): { path: st
 
 /** The clients' files that dragoman has written to, by their names. @param home The data folder; it is not changed. */
 export function backupsIn(home: string): { id: string; file: string }[] {
-  const folder = join(home, "connect");
+  const folder = inHome(home, "connect");
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
     .flatMap((name) => {
@@ -129,7 +130,7 @@ export async function inBackups<T>(
   work: (folder: string) => T,
 ): Promise<T> {
   ensurePrivateFolder(home, warn);
-  const folder = join(home, "connect");
+  const folder = inHome(home, "connect");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return withLock(join(folder, "lock"), () => {
     removeLeftovers(folder);

@@ -2,9 +2,8 @@
 import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { SQL } from "bun";
-import { diskQueueName } from "../../../src/team/disk-queue";
+import { inHome } from "../../../src/config/home-names";
 import { openVisitor, startEdge } from "../../support/edge";
 import { describeWithOwnPostgres } from "../../support/shared-postgres";
 import { startTeam, type Team, type TeamProcess } from "../../support/teams";
@@ -150,7 +149,7 @@ describeWithOwnPostgres("while the database is away", (postgres) => {
 
   /** How many rows wait in the data folder for the database. */
   function waitingIn(home: string): number {
-    const path = join(home, diskQueueName);
+    const path = inHome(home, "waiting");
     if (!existsSync(path)) return 0;
     using queues = new Database(path, { readonly: true });
     const tables = queues.query("SELECT name FROM sqlite_master").all();
