@@ -2,11 +2,11 @@
  * `dragoman login`, `logout` and `key print --from`: signs this machine in to a team elsewhere by the device flow (RFC 8628), and
  * gives its tools keys that last an hour and renew themselves.
  */
-import { join } from "node:path";
 import { z } from "zod";
 import { gatewayPaths } from "../api-paths";
 import type { Environment } from "../config/environment";
 import { ensurePrivateFolder, readPrivate, writePrivate } from "../config/files";
+import { inHome } from "../config/home-names";
 import { withLock } from "../config/lock";
 import { ProxyError } from "../errors";
 import { parseJson } from "../json";
@@ -51,17 +51,19 @@ const tokensSchema = z.object({
   email: z.string().default("a member"),
 });
 
-/** Milliseconds before its end at which a key is renewed. */
-const renewBefore = 5 * 60_000;
+/** Milliseconds before its end at which a key is renewed, and until which the present one serves if that is not possible. */
+const [renewBefore, serveUntil] = [5 * 60_000, 5_000];
+/** Milliseconds for an answer of the server, and for another process that renews. */
+const [answerMs, renewalMs] = [15_000, 20_000];
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 
 /** Signs in, and prints what tools can do with it. */
 export async function login({ environment, address: given }: LoginOptions): Promise<number> {
   const address = addressOf(given);
   const begun = begunSchema.parse(await post(address, gatewayPaths.device, { surface: "dragoman login" }));
-  if (new URL(begun.verification_uri).origin !== address)
-    throw new ProxyError("upstream", `${address} leads to another address for the sign-in, which is not trusted.`);
   const page = begun.verification_uri_complete ?? begun.verification_uri;
+  if ([begun.verification_uri, page].some((each) => new URL(each).origin !== address))
+    throw new ProxyError("upstream", `${address} leads to another address for the sign-in, which is not trusted.`);
   const opened = atTerminal() && openBrowser(page) ? "Your browser opens" : "Open";
   say(`${opened} ${bold(page)}`, `and confirm the code ${bold(begun.user_code)}, if the page shows the same one.`, "");
   const stop = atTerminal()
@@ -69,9 +71,15 @@ export async function login({ environment, address: given }: LoginOptions): Prom
     : () => {};
   try {
     const tokens = await untilConfirmed(address, begun, interrupted());
-    await change(environment, (all) => [...all.filter((each) => each.address !== address), savedOf(address, tokens)]);
+    let before: SavedLogin | undefined;
+    await change(environment, (all) => {
+      before = all.find((each) => each.address === address);
+      return [...all.filter((each) => each !== before), savedOf(address, tokens)];
+    });
     stop();
     say(`Signed in at ${address} as ${bold(tokens.email)}.`);
+    if (before && !(await revoke(address, before.refreshToken)))
+      say(`${address} could not be told that the sign-in before has ended: revoke its key on the page Keys.`);
     say(`\`dragoman connect <tool> --write --from ${address}\` sets a tool up with it.`);
     return 0;
   } finally {
@@ -97,13 +105,18 @@ async function untilConfirmed(address: string, begun: z.infer<typeof begunSchema
 export async function logout({ environment, address: given }: LoginOptions): Promise<number> {
   const { address, refreshToken } = loginAt(environment, given);
   await change(environment, (all) => all.filter((each) => each.address !== address));
-  const answer = await ask(address, gatewayPaths.revoke, { token: refreshToken }).catch(() => undefined);
   say(
-    answer?.ok
+    (await revoke(address, refreshToken))
       ? `Signed out at ${address}: its key is revoked.`
       : `Signed out here. ${address} could not be told: revoke the key on its page Keys.`,
   );
   return 0;
+}
+
+/** @returns Whether the server could be told. */
+async function revoke(address: string, refreshToken: string): Promise<boolean> {
+  const answer = await ask(address, gatewayPaths.revoke, { token: refreshToken }).catch(() => undefined);
+  return answer?.ok === true;
 }
 
 /** Prints a key that is good for some minutes at least, and nothing else, on stdout: for settings such as `apiKeyHelper`. */
@@ -119,20 +132,37 @@ export async function signedInServer(environment: Environment, given: string): P
   return { url: address, pid: 0, demo: false, keys, adminToken: accessToken, isElsewhere: true };
 }
 
-/** The login, renewed if its key ends soon. One process renews at a time: a refresh token is good once. */
+/**
+ * The login, renewed if its key ends soon. One process renews at a time, because a refresh token is good once; meanwhile, and if
+ * the server does not answer, the present key serves the others for as long as it is good.
+ */
 async function currentLogin(environment: Environment, given: string | undefined): Promise<SavedLogin> {
   const known = loginAt(environment, given);
-  if (known.expiresAt - Date.now() > renewBefore) return known;
-  return withLock(lockOf(environment), async () => {
+  if (leftOf(known) > renewBefore) return known;
+  const isGood = leftOf(known) > serveUntil;
+  const renewal = () => {
     const present = loginAt(environment, known.address);
-    if (present.expiresAt - Date.now() > renewBefore) return present;
-    const { address, refreshToken } = present;
-    const answer = await ask(address, gatewayPaths.token, { grant_type: "refresh_token", refresh_token: refreshToken });
-    if (!answer.ok) throw refusedBy(address, answer.error);
-    const renewed = savedOf(address, tokensSchema.parse(answer.json));
-    write(environment, [...read(environment).filter((each) => each.address !== address), renewed]);
-    return renewed;
-  });
+    return leftOf(present) > renewBefore ? present : renewed(environment, present);
+  };
+  try {
+    // Its own lock, because the one of the file is held for milliseconds only.
+    return await withLock(`${fileOf(environment)}.renewal`, renewal, isGood ? 0 : renewalMs);
+  } catch (thrown) {
+    if (isGood && thrown instanceof ProxyError && !(thrown instanceof SignInOver)) return known;
+    throw thrown;
+  }
+}
+
+const leftOf = ({ expiresAt }: SavedLogin) => expiresAt - Date.now();
+
+/** @throws SignInOver if the sign-in has ended; ProxyError if the server gives no tokens now. */
+async function renewed(environment: Environment, { address, refreshToken }: SavedLogin): Promise<SavedLogin> {
+  const answer = await ask(address, gatewayPaths.token, { grant_type: "refresh_token", refresh_token: refreshToken });
+  if (!answer.ok) throw refusedBy(address, answer.error);
+  const login = savedOf(address, tokensSchema.parse(answer.json));
+  // Whoever has signed in anew or out meanwhile has the last word.
+  await change(environment, (all) => all.map((each) => (each.refreshToken === refreshToken ? login : each)));
+  return login;
 }
 
 const savedOf = (address: string, tokens: z.infer<typeof tokensSchema>): SavedLogin => ({
@@ -167,8 +197,7 @@ function loginAt(environment: Environment, given: string | undefined): SavedLogi
   );
 }
 
-const fileOf = ({ home }: Environment) => join(home, "logins.json");
-const lockOf = ({ home }: Environment) => join(home, "logins.lock");
+const fileOf = ({ home }: Environment) => inHome(home, "logins");
 const maxBytes = 256 * 1024;
 
 function read(environment: Environment): SavedLogin[] {
@@ -183,7 +212,7 @@ const write = (environment: Environment, all: readonly SavedLogin[]) =>
 
 async function change(environment: Environment, next: (all: SavedLogin[]) => SavedLogin[]): Promise<void> {
   ensurePrivateFolder(environment.home, say);
-  await withLock(lockOf(environment), () => write(environment, next(read(environment))));
+  await withLock(`${fileOf(environment)}.lock`, () => write(environment, next(read(environment))));
 }
 
 interface OauthAnswer {
@@ -199,7 +228,7 @@ async function ask(address: string, path: string, fields: Record<string, string>
     method: "POST",
     headers: { "content-type": "application/x-www-form-urlencoded", "user-agent": "dragoman" },
     body: new URLSearchParams(fields).toString(),
-    limits: singleLimit(15_000),
+    limits: singleLimit(answerMs),
     who: address,
   });
   const json = parseJson((await readText(response, 64 * 1024)) || "null");
@@ -220,8 +249,10 @@ const reasons: Record<string, string> = {
   slow_down: "too many sign-ins wait there: try again in some minutes",
 };
 
-const refusedBy = (address: string, error: string) =>
-  new ProxyError(
-    "authentication",
-    `${address} refused: ${reasons[error] ?? error.replace(/[\p{C}\s]+/gu, " ").slice(0, 200)}.`,
-  );
+/** The sign-in has ended, and its key with it. */
+class SignInOver extends ProxyError {}
+
+function refusedBy(address: string, error: string): ProxyError {
+  const reason = reasons[error] ?? error.replace(/[\p{C}\s]+/gu, " ").slice(0, 200);
+  return new (error === "invalid_grant" ? SignInOver : ProxyError)("authentication", `${address} refused: ${reason}.`);
+}

@@ -7,18 +7,19 @@ import { closeSync, openSync } from "node:fs";
 import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
 
-/** Milliseconds. The work under the lock takes a few. */
-const timeoutMs = 5_000;
+/** Milliseconds for which a lock is waited for. Most work under one takes a few. */
+const usualWaitMs = 5_000;
 
 /**
  * Runs `work` while no other process holds the lock. `work` is synchronous in a process that takes the lock
  * more than once: opening and closing the file again would release it.
  * @param path A file only for the lock; created if missing, and never removed.
+ * @param waitMs Milliseconds until it fails because another process holds the lock.
  * @throws ProxyError `conflict` if another process holds the lock for too long; the system's own error if the file cannot be locked.
  */
-export async function withLock<T>(path: string, work: () => Awaitable<T>): Promise<T> {
+export async function withLock<T>(path: string, work: () => Awaitable<T>, waitMs = usualWaitMs): Promise<T> {
   closeSync(openSync(path, "a", 0o600));
-  const deadline = performance.now() + timeoutMs;
+  const deadline = performance.now() + waitMs;
   for (;;) {
     const lock = take(path);
     if (!lock) {

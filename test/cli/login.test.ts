@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { sha256 } from "../../src/net/in/credentials";
 import { program } from "../support/command";
 import { browserOf, toolAt } from "../support/device-login";
+import { inProcess } from "../support/in-process";
 import type { TestMember } from "../support/members";
 import { quickest } from "../support/quickest";
 import { describeWithDatabases } from "../support/shared-postgres";
@@ -83,6 +84,92 @@ describeWithDatabases("this machine as a member of a team elsewhere", (postgres)
     expect((await toolAt(server).ask(printed[0]!.out)).status).toBe(200);
   }, 30_000);
 
+  /** The team's server, whose tokens take so long. */
+  function slowed(ms: number, isDown = false) {
+    let renewals = 0;
+    const front = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      idleTimeout: 60,
+      async fetch(request) {
+        const { pathname } = new URL(request.url);
+        const body = await request.text();
+        if (pathname === "/oauth/token") {
+          renewals += 1;
+          await Bun.sleep(ms);
+          if (isDown) return Response.json({ error: "temporarily_unavailable" }, { status: 503 });
+        }
+        return fetch(server.url + pathname, {
+          method: request.method,
+          headers: { "content-type": request.headers.get("content-type") ?? "" },
+          body,
+        });
+      },
+    });
+    return { url: front.url.origin, renewals: () => renewals, [Symbol.asyncDispose]: () => front.stop(true) };
+  }
+  const saveAs = (address: string, leftMs: number) =>
+    writeFileSync(file(), JSON.stringify([{ ...saved()[0], address, expiresAt: Date.now() + leftMs }]), {
+      mode: 0o600,
+    });
+
+  test("while one process renews a key that is good for some minutes, the others print it and do not wait", async () => {
+    await using slow = slowed(6_000);
+    saveAs(slow.url, 4 * 60_000);
+    const { accessToken } = saved()[0];
+    const printed = await Promise.all([1, 2, 3].map(() => runs("key", "print")));
+    expect(printed.map(({ code, err }) => [code, err])).toEqual(Array(3).fill([0, ""]));
+    expect(printed.filter(({ out }) => out === accessToken).length).toBe(2);
+    expect(printed.filter(({ out }) => out === saved()[0].accessToken).length).toBe(1);
+    expect(slow.renewals()).toBe(1);
+  }, 60_000);
+
+  test("a key that has ended is waited for by all, for as long as the server takes", async () => {
+    await using slow = slowed(6_000);
+    saveAs(slow.url, -1_000);
+    const printed = await Promise.all([1, 2, 3].map(() => runs("key", "print")));
+    expect(printed.map(({ code, out }) => [code, out])).toEqual(Array(3).fill([0, saved()[0].accessToken]));
+    expect(slow.renewals()).toBe(1);
+  }, 60_000);
+
+  test("a server that gives no tokens now ends no key that is good, and one that has ended is told", async () => {
+    await using down = slowed(0, true);
+    saveAs(down.url, 4 * 60_000);
+    expect(await runs("key", "print")).toMatchObject({ code: 0, out: saved()[0].accessToken });
+    saveAs(down.url, 0);
+    expect(await runs("key", "print")).toMatchObject({ code: 1, out: "" });
+    saveAs(server.url, 0);
+    expect((await runs("key", "print")).code).toBe(0);
+  }, 60_000);
+
+  test("a second `login` ends the key of the first", async () => {
+    const { accessToken } = saved()[0];
+    const count = () => server.stores.members.keyCount(anna.id);
+    const before = count();
+    await signIn();
+    expect([saved().length, count()]).toEqual([1, before]);
+    await until(async () => (await toolAt(server).ask(accessToken)).status === 401, "the first key is refused");
+    expect((await toolAt(server).ask(saved()[0].accessToken)).status).toBe(200);
+  }, 30_000);
+
+  test.each(["verification_uri", "verification_uri_complete"])(
+    "a %s at another address is not opened",
+    async (name) => {
+      await using evil = Bun.serve({
+        port: 0,
+        hostname: "127.0.0.1",
+        fetch({ url }) {
+          const here = `${new URL(url).origin}/admin/device`;
+          const begun = { verification_uri: here, verification_uri_complete: here, [name]: "https://evil.example/x" };
+          return Response.json({ device_code: "d", user_code: "BCDF-GHJK", expires_in: 600, interval: 5, ...begun });
+        },
+      });
+      const { code, err } = await runs("login", evil.url.origin);
+      expect([code, err]).toEqual([1, expect.stringContaining("leads to another address")]);
+      expect(err).not.toContain("evil.example");
+    },
+  );
+
   test("`connect --from` gives Claude Code the command for its key, and other tools the key that is given", async () => {
     const claude = await runs("connect", "claude-code", "--write", "--from", server.url);
     expect(claude.code).toBe(0);
@@ -112,6 +199,15 @@ describeWithDatabases("this machine as a member of a team elsewhere", (postgres)
     expect(await runs("logout")).toMatchObject({ code: 0, err: expect.stringContaining("its key is revoked") });
     expect(saved()).toEqual([]);
     expect((await toolAt(server).ask(accessToken)).status).toBe(401);
+  }, 30_000);
+
+  test("the data folder is dragoman's own after a login, so `uninstall --purge` removes it", async () => {
+    await signIn();
+    expect(existsSync(file())).toBe(true);
+    // In this process: an executable removes itself.
+    const env = { HOME: home, DRAGOMAN_HOME: join(home, "data") };
+    expect(await inProcess(["uninstall", "--purge", "--yes"], env)).toMatchObject({ code: 0 });
+    expect(existsSync(join(home, "data"))).toBe(false);
   }, 30_000);
 
   test("a member who was removed is told so when the key would be renewed", async () => {
