@@ -1,7 +1,7 @@
 /** The HTTP server: checks before routing, the routes, request ids, and errors in the dialect of the path. */
 import { hostname } from "node:os";
 import { encodeAdminError, isAdmin, isAdminApi } from "./admin/admin-path";
-import { clientAnswers, closestRow, methodsAt, nearestPath } from "./api/client-answers";
+import { clientAnswers, closestRow, isForProjects, methodsAt, nearestPath } from "./api/client-answers";
 import { clientGroup } from "./api/routes";
 import { errorSchemas } from "./api/schemas";
 import type { Server } from "./app";
@@ -184,6 +184,7 @@ export function handler(app: Server, exposed: boolean, bound?: string) {
       requestId = caller.requestId;
       // The admin API authorizes the caller before it refuses a method.
       const path = pathOfUrl(request.url);
+      if (request !== sent && !isForProjects(path)) throw nothingAt(sent);
       // A form or a body is read within the limit; who asks without one may wait for the database.
       if (isAdmin(path) && !bodyMethods.has(request.method)) connection.keepOpen();
       if (!isAdminApi(path)) refuseMethods(request, path, methodsOrUsual);

@@ -107,6 +107,9 @@ export function methodsAt(path: string): string[] | undefined {
   return rows && methodsOf(rows);
 }
 
+/** Whether a path is served at the address of a project: what tools ask, and nothing of the server's own. */
+export const isForProjects = (path: string): boolean => rowsAt(path)?.some((row) => row.access.forProjects) === true;
+
 /**
  * The row of a path, or of the path that it begins like: an error under `/v1/messages/` is one of the Messages API. Undefined
  * where no row begins like it.

@@ -79,6 +79,8 @@ interface Access {
   authorize(server: Server, request: Request, caller: KeyedCaller): Awaitable<void>;
   /** Pages of the config's `allowedOrigins` may use it. */
   forPages?: boolean;
+  /** Tools ask it at the address that they have, which may be a project's. */
+  forProjects?: boolean;
   /** Answered while running requests end, too. */
   whileStopping?: boolean;
 }
@@ -96,9 +98,10 @@ const endpoint = endpointsOf<ClientContext, Columns>({}, readClientQuery);
 const signInEndpoint = endpointsOf<ServerContext & Pick<ClientContext, "caller">, Columns>({}, readClientQuery);
 const serverEndpoint = endpointsOf<ServerContext, Columns>({}, readClientQuery);
 
-const models: Access = { authorize: requireClientKey, forPages: true };
-const googleModels: Access = { authorize: requireGoogleKey, forPages: true };
+const models: Access = { authorize: requireClientKey, forPages: true, forProjects: true };
+const googleModels: Access = { ...models, authorize: requireGoogleKey };
 const usage: Access = { authorize: requireClientKey };
+const ofTools: Access = { ...usage, forProjects: true };
 const upstreamToken: Access = { authorize: requireTokenAccess };
 const everybody: Access = { authorize: () => {} };
 const probes: Access = { ...everybody, whileStopping: true };
@@ -211,7 +214,7 @@ export const routes: ClientRoute[] = [
   endpoint({ method: "GET", path: "/usage", access: usage, dialect: "chat", about: "The remaining quota and the state of each account.",
     response: usageListSchema,
     handle: ({ app }) => accountUsageItem(app.accounts) }),
-  endpoint({ method: "GET", path: "/usage/line", access: usage, dialect: "chat", about: "The usage of the accounts as one line of text, for status bars; with `session`, what this session and its last prompt cost, and how long the cache keeps it; `format` has the fields {account}, {remaining}, {entitlement}, {used}, {percent}, {unit}, {state} and {reset}.",
+  endpoint({ method: "GET", path: "/usage/line", access: ofTools, dialect: "chat", about: "The usage of the accounts as one line of text, for status bars; with `session`, what this session and its last prompt cost, and how long the cache keeps it; `format` has the fields {account}, {remaining}, {entitlement}, {used}, {percent}, {unit}, {state} and {reset}.",
     query: usageLineQuery, response: () => ({ "text/plain": z.string() }),
     handle: async ({ app, query: { session, format = defaultLineFormat } }) => {
       const left = usageLine((await accountUsageItem(app.accounts)).accounts, format, app.now());
@@ -241,7 +244,7 @@ export const routes: ClientRoute[] = [
   endpoint({ method: "GET", path: gatewayPaths.usage, access: usage, dialect: "messages", about: "For Claude Code's `/usage`: what a member has used of the budget in AI credits of which the largest share is used, in US cents; 404 without one.",
     response: () => z.looseObject({ extra_usage: z.looseObject({}), limits: z.array(z.looseObject({})) }), errors: ["not_found"],
     handle: async (context) => (await gateway()).budgetUsage(context) }),
-  ...Object.entries(telemetryPaths).map(([kind, path]) => endpoint({ method: "POST", path, access: usage, dialect: "messages", about: `Takes the ${kind} of a client (OTLP). They are counted, and not kept.`,
+  ...Object.entries(telemetryPaths).map(([kind, path]) => endpoint({ method: "POST", path, access: ofTools, dialect: "messages", about: `Takes the ${kind} of a client (OTLP). They are counted, and not kept.`,
     reads: otlpBody, response: () => z.looseObject({}),
     handle: async (context) => (await gateway()).takeTelemetry(context, kind) })),
   serverEndpoint({ method: "GET", path: "/", access: everybody, dialect: "chat", about: "Name, version and endpoints. A browser, which asks for HTML, is sent to `/admin`.",

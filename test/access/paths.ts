@@ -11,6 +11,9 @@ import { gatewayPaths } from "../../src/api-paths";
 export const kinds = ["model", "token", "open", "metrics", "admin", "page"] as const;
 export type Kind = (typeof kinds)[number];
 
+/** By them somebody without a key gets one, if a member confirms it: test/access/guide.test.ts and test/attacks/device-flow.test.ts ask them. */
+const signIn = "sign-in";
+
 export interface Ask {
   method: string;
   path: string;
@@ -33,26 +36,27 @@ const filled = (path: string): string =>
   });
 
 /** The only client paths that need no client key. A new path needs one, unless it is added here. */
-const exceptions: Record<string, Kind | "sign-in"> = {
+const exceptions: Record<string, Kind | typeof signIn> = {
   "/": "open",
   "/health": "open",
   "/health/live": "open",
   "/health/ready": "open",
   "/metrics": "metrics",
   "/token": "token",
-  // By them somebody without a key gets one, if a member confirms it: test/attacks/device-flow.test.ts asks them.
   ...Object.fromEntries(
     [gatewayPaths.discovery, gatewayPaths.device, gatewayPaths.token, gatewayPaths.revoke].map((path) => [
       path,
-      "sign-in",
+      signIn,
     ]),
   ),
 };
 
 const asks = (rows: readonly Ask[]): Ask[] => rows.map(({ method, path }) => ({ method, path: filled(path) }));
-const clients = (kind: Kind) => asks(routes.filter(({ path }) => (exceptions[path] ?? "model") === kind));
+const clients = (kind: Kind | typeof signIn) =>
+  asks(routes.filter(({ path }) => (exceptions[path] ?? "model") === kind));
 
-export const paths: Readonly<Record<Kind, readonly Ask[]>> = {
+export const paths: Readonly<Record<Kind | typeof signIn, readonly Ask[]>> = {
+  [signIn]: clients(signIn),
   model: clients("model"),
   token: clients("token"),
   open: clients("open"),

@@ -1,6 +1,7 @@
 /** Projects: by a header or by the address, in the history, the bill and the budgets. */
 import { afterAll, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
+import { type Ask, paths } from "../access/paths";
 import { startProxy } from "../support/proxy";
 
 const [account] = demoAccounts();
@@ -46,6 +47,30 @@ test("a name that cannot be shown is refused, and nothing is sent", async () => 
   expect(await ask("/p/%3Cscript%3E/v1/chat/completions")).toBe(404);
   expect(await ask("/p/acme/v1/nothing")).toBe(404);
   expect(proxy.demo.journal.length).toBe(sent);
+});
+
+test("the address of a project serves what tools ask, and nothing of the server's own", async () => {
+  const statusOf = async ({ method, path }: Ask) => {
+    const init = method === "POST" ? { method, body: "{", headers: { "content-type": "application/json" } } : { method };
+    const answer = await fetch(`${proxy.url}/p/tools${path}`, { ...init, redirect: "manual" });
+    return [answer.status, await answer.text()] as const;
+  };
+  const others = [...paths.open, ...paths.token, ...paths.metrics, ...paths.admin, ...paths.page, ...paths["sign-in"]];
+  const usage = paths.model.filter(({ path }) => !/^\/(?:[\w-]+\/)?v1(?:beta)?\/|^\/usage\/line$/.test(path));
+  expect(usage.map(({ path }) => path)).toEqual(["/usage", "/usage/0", "/managed/settings", "/api/oauth/usage"]);
+  for (const ask of [...others, ...usage, { method: "GET", path: "/admin/admin.css" }]) {
+    const [status, text] = await statusOf(ask);
+    expect([ask.path, status, text]).toEqual([ask.path, 404, expect.stringContaining("No such path: /p/tools/")]);
+  }
+  for (const ask of paths.model.filter((each) => !usage.includes(each))) {
+    const [, text] = await statusOf(ask);
+    expect([ask.path, text]).not.toEqual([ask.path, expect.stringContaining("No such path")]);
+  }
+  // Base URLs may lack the version.
+  expect(await ask("/p/tools/chat/completions")).toBe(200);
+  expect((await fetch(`${proxy.url}/p/tools/usage/line`)).status).toBe(200);
+  const preflight = await fetch(`${proxy.url}/p/tools/admin`, { method: "OPTIONS" });
+  expect(preflight.status).toBe(404);
 });
 
 test("the header does not go upstream", () => {
