@@ -11,7 +11,7 @@ import type { ScopedConfigStore } from "./config/scoped-config";
 import type { ConfigStore } from "./config/store";
 import type { ProxyError } from "./errors";
 import type { History } from "./history/history";
-import type { ClientKey } from "./keys/client-keys";
+import type { ClientKey, OpenTo } from "./keys/client-keys";
 import type { Logins } from "./keys/logins";
 import type { Members } from "./keys/members";
 import type { Membership } from "./keys/membership";
@@ -121,8 +121,7 @@ export interface Server extends Services {
   isOurOwn(headers: Headers): boolean;
   /** Who must send the admin token: other machines, or this one too. */
   adminAuth: AdminAuth;
-  /** While there is no key, requests are served without one. */
-  allowOpen: boolean;
+  openTo: OpenTo;
   /** Other machines can reach the address that it listens on. Set when its handler is made. */
   exposed: boolean;
   /** Reverse proxies whose word on the client's address is taken. */

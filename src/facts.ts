@@ -93,19 +93,29 @@ function upstreamFact({ losses }: App): Fact[] {
 }
 
 /** Who may send requests. */
-export function accessFact({ clientKeys, members, allowOpen, exposed }: App): Fact {
+export function accessFact({ clientKeys, members, openTo, exposed, trustedProxies }: App): Fact {
   const fact = about("API access", "/admin/keys");
   const keys = clientKeys.length;
   if (members?.needKeys) return fact.good("A key of a member, or one of the owner's, is required.");
-  if (keys === 0 && !allowOpen)
+  if (keys === 0 && openTo === "nobody")
     return fact.bad(
       "Nobody is served.",
-      "Other machines reach this server, and it has no client key left. Create one under Keys, or start it with --allow-open.",
+      "Other machines reach this server, and it has no client key. Create one under Keys, or start it with --allow-open.",
     );
-  if (keys === 0 && exposed)
+  if (keys === 0 && openTo === "anyone")
+    return exposed
+      ? fact.bad(
+          "Anyone who can reach this machine can use your accounts.",
+          "The server accepts connections from other machines, and no client key is set. Create one under Keys.",
+        )
+      : fact.bad(
+          "Anyone who comes through a proxy or tunnel can use your accounts.",
+          "The server was started with --allow-open, and no client key is set. Create one under Keys.",
+        );
+  if (keys === 0 && trustedProxies)
     return fact.bad(
-      "Anyone who can reach this machine can use your accounts.",
-      "The server accepts connections from other machines, and no client key is set. Create one under Keys.",
+      "Nobody is served who may have come through a proxy.",
+      `--trust-proxy names one, and no client key is set. Create one under Keys${members ? ", or invite a member" : ""}.`,
     );
   if (keys === 0)
     return fact.good(

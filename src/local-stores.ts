@@ -4,6 +4,7 @@ import { openAffinity } from "./accounts/affinity";
 import { openMemorySignIns } from "./accounts/sign-in-store";
 import { openLedger } from "./budgets/ledger";
 import type { Environment } from "./config/environment";
+import { inHome } from "./config/home-names";
 import { openConfig } from "./config/store";
 import { openHistory } from "./history/history";
 import { memoryEndedSessions, PageSessions } from "./keys/page-sessions";
@@ -11,7 +12,6 @@ import { lazy } from "./lazy";
 import { createLogger } from "./logger";
 import { openSentNotices } from "./notices/sent-notices";
 import type { PageState, Stores, StoresOptions } from "./stores";
-import { inHome } from "./config/home-names";
 
 export function openLocalStores(
   { home, configFile, accountsFolder, historyFile, adminToken }: Environment,

@@ -19,7 +19,7 @@ import type { ConfigStore } from "./config/store";
 import type { ProxyError } from "./errors";
 import type { History } from "./history/history";
 import { historyOf } from "./history/member-history";
-import { type ClientKey, currentClientKeys } from "./keys/client-keys";
+import { type ClientKey, currentClientKeys, type OpenTo } from "./keys/client-keys";
 import { Membership } from "./keys/membership";
 import { InFlight } from "./live/in-flight";
 import { LiveRequests } from "./live/running-requests";
@@ -56,8 +56,8 @@ export interface AppOptions extends Omit<StoresOptions, "follow"> {
   enterpriseHost?: string;
   /** The embedded upstream that stands in for GitHub and Copilot, and its accounts. */
   demo?: { url: string; accounts: readonly { login: string; githubToken: string }[] };
-  /** Whether requests are served without a key while there is none. Not where other machines would be served too, unless the owner wants that. */
-  allowOpen?: boolean;
+  /** This machine by default. */
+  openTo?: OpenTo;
   /** `remote` by default. */
   adminAuth?: AdminAuth;
   trustedProxies?: TrustedProxies;
@@ -118,7 +118,7 @@ class RunningApp extends Foundation implements App {
   readonly command = this.options.command ?? "dragoman";
   readonly demo = this.options.demo !== undefined;
   readonly adminAuth = this.options.adminAuth ?? "remote";
-  readonly allowOpen = this.options.allowOpen ?? true;
+  readonly openTo = this.options.openTo ?? "this machine";
   exposed = false;
   readonly trustedProxies = this.options.trustedProxies;
   readonly wrongSecrets = countWrongSecrets(this.monotonic);
@@ -233,7 +233,7 @@ class RunningApp extends Foundation implements App {
   }
 
   get requiresKey(): boolean {
-    return !this.allowOpen || this.hasKeys;
+    return this.openTo === "nobody" || this.hasKeys;
   }
 
   get isLeader(): boolean {

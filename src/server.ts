@@ -228,11 +228,19 @@ class HttpConnection implements ClientConnection {
 
   get peer(): string | null {
     if (this.#peer === undefined) {
-      const { app, request, server } = this;
-      const address = server.requestIP(request)?.address ?? null;
-      this.#peer = app.trustedProxies ? app.trustedProxies.clientOf(address, request.headers) : address;
+      const { app, request } = this;
+      this.#peer = app.trustedProxies ? app.trustedProxies.clientOf(this.#address, request.headers) : this.#address;
     }
     return this.#peer;
+  }
+
+  get isFromTrustedProxy(): boolean {
+    return this.app.trustedProxies?.trusts(this.#address) === true;
+  }
+
+  /** The socket's. */
+  get #address(): string | null {
+    return this.server.requestIP(this.request)?.address ?? null;
   }
 
   keepOpen(): void {
@@ -261,14 +269,14 @@ class HttpConnection implements ClientConnection {
   }
 
   upgrade(serve: (answer: AnswerRequest) => SocketHandlers): boolean {
-    const { peer } = this;
-    const data = serve((message, fixups) => this.answer(message, { ...overSocket, peer, fixups }));
+    const { peer, isFromTrustedProxy } = this;
+    const data = serve((message, fixups) => this.answer(message, { ...overSocket, peer, isFromTrustedProxy, fixups }));
     return this.server.upgrade(this.request, { data });
   }
 }
 
 /** The connection of a WebSocket's message. */
-const overSocket: Omit<ClientConnection, "peer"> = {
+const overSocket: Omit<ClientConnection, "peer" | "isFromTrustedProxy"> = {
   isSocket: true,
   keepOpen() {},
   streams: () => () => {},

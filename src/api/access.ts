@@ -5,7 +5,7 @@ import { ProxyError } from "../errors";
 import { findClientKey, type KeyedCaller, requireLasting, requireUnexpired } from "../keys/client-keys";
 import { networkOf } from "../net/address";
 import { includesSecret, keyHeaders, sentSecrets } from "../net/in/credentials";
-import { refuseStrangers } from "../net/in/guard";
+import { refuseStrangers, unknownHost } from "../net/in/guard";
 import { refuseKeyInAddress } from "./google-paths";
 
 /** Sets the caller's key. @throws ProxyError `authentication`, `permission`. */
@@ -13,6 +13,17 @@ export function requireClientKey(app: Server, request: Request, caller: KeyedCal
   requireContact(app);
   if (app.requiresKey) return requireKey(app, request, caller);
   refuseStrangers(caller, app.config.current.allowedOrigins);
+  if (app.openTo === "this machine" && !caller.fromHere) throw noKeyForOthers();
+}
+
+/**
+ * Tools sign in under a name that this server answers to: they are told addresses under the name that they asked.
+ * @throws ProxyError `permission`.
+ */
+export function requireSignIn(_app: Server, _request: Request, caller: KeyedCaller): void {
+  if (caller.foreign) throw new ProxyError("permission", "Pages of other sites cannot sign anybody in.");
+  if (caller.host === "other" && !caller.connection.isFromTrustedProxy)
+    throw unknownHost(caller, "name the proxy that it stands for with --trust-proxy");
 }
 
 /** The same for Google's clients, some of which send the key in the address. @throws ProxyError `invalid_request` too. */
@@ -88,6 +99,13 @@ function requireContact({ isolation }: Server): void {
   if (isolation) throw isolation;
 }
 
+const noKeyForOthers = () =>
+  new ProxyError(
+    "authentication",
+    "This dragoman has no client key, so it serves programs on its own machine only, and this request came through a proxy, or may have. Create a key with `dragoman key add` where dragoman runs, or start it with --allow-open.",
+    { code: "no_client_key", headers: { "www-authenticate": "Bearer" } },
+  );
+
 /** One header with a valid key is enough, even if the other is wrong: some clients send both. */
 function requireKey(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
   const sent = sentSecrets(request.headers, keyHeaders);
@@ -112,7 +130,7 @@ function admit(app: Server, sent: readonly string[], caller: KeyedCaller): void 
   if (!app.hasKeys)
     throw new ProxyError(
       "authentication",
-      "Nobody is served: other machines reach this dragoman, and it has no client key left. Create one with `dragoman key add` where it runs, or start it with --allow-open.",
+      "Nobody is served: other machines reach this dragoman, and it has no client key. Create one with `dragoman key add` where it runs, or start it with --allow-open.",
       { code: "no_client_key", headers: { "www-authenticate": "Bearer" } },
     );
   throw new ProxyError(

@@ -114,7 +114,6 @@ async function inOauth(
   answer: (form: URLSearchParams, logins: Logins, network: string | undefined) => Promise<Response>,
 ): Promise<Response> {
   const logins = loginsOf(server);
-  if (caller.foreign) throw new ProxyError("permission", "Pages of other sites cannot sign anybody in.");
   const network = caller.local ? undefined : networkOf(caller.peer ?? "unknown");
   try {
     return await answer(await readFields(request), logins, network);

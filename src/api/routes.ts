@@ -23,7 +23,7 @@ import { embed } from "../relay/embed";
 import { relay, relayToProvider } from "../relay/relay";
 import { search } from "../relay/search";
 import { listedModelSchema } from "../upstream/models/model-view";
-import { requireClientKey, requireGoogleKey, requireMetricsAccess, requireTokenAccess } from "./access";
+import { requireClientKey, requireGoogleKey, requireMetricsAccess, requireSignIn, requireTokenAccess } from "./access";
 import { compactConversation } from "./compact";
 import { countForProvider, countTokens } from "./count-tokens";
 import { isGoogleClient, refuseGoogleMethod } from "./google-paths";
@@ -104,6 +104,7 @@ const usage: Access = { authorize: requireClientKey };
 const ofTools: Access = { ...usage, forProjects: true };
 const upstreamToken: Access = { authorize: requireTokenAccess };
 const everybody: Access = { authorize: () => {} };
+const signIn: Access = { authorize: requireSignIn };
 const probes: Access = { ...everybody, whileStopping: true };
 const metrics: Access = { authorize: requireMetricsAccess, whileStopping: true };
 
@@ -226,16 +227,16 @@ export const routes: ClientRoute[] = [
   endpoint({ method: "GET", path: "/token", access: upstreamToken, dialect: "chat", about: "The current upstream token and its expiry (seconds since 1970); `?account=<index>` for another account. A GitHub token that is used directly is never shown: 409.",
     query: tokenQuery, response: tokenSchema, errors: ["not_found", "conflict", ...upstreamErrors],
     handle: ({ app, query }) => token(app, query.account) }),
-  signInEndpoint({ method: "GET", path: gatewayPaths.discovery, access: everybody, dialect: "chat", about: "Where tools sign in as a member of a team: metadata of an authorization server (RFC 8414).",
-    response: () => z.looseObject({ issuer: z.string() }), errors: ["not_found"],
+  signInEndpoint({ method: "GET", path: gatewayPaths.discovery, access: signIn, dialect: "chat", about: "Where tools sign in as a member of a team: metadata of an authorization server (RFC 8414).",
+    response: () => z.looseObject({ issuer: z.string() }), errors: ["not_found", "permission"],
     handle: async (context) => (await gateway()).discovery(context) }),
-  signInEndpoint({ method: "POST", path: gatewayPaths.device, access: everybody, dialect: "chat", about: "Begins the sign-in of a tool (RFC 8628): a code that a member confirms on a page. The form may have `surface`, a name for the tool.",
+  signInEndpoint({ method: "POST", path: gatewayPaths.device, access: signIn, dialect: "chat", about: "Begins the sign-in of a tool (RFC 8628): a code that a member confirms on a page. The form may have `surface`, a name for the tool.",
     reads: oauthForm(["surface"]), response: () => z.looseObject({ device_code: z.string(), user_code: z.string() }), errors: ["not_found", "rate_limit", "permission"], reference: gatewayReference,
     handle: async (context) => (await gateway()).beginLogin(context) }),
-  signInEndpoint({ method: "POST", path: gatewayPaths.token, access: everybody, dialect: "chat", about: "The short-lived key of a sign-in that was confirmed, or another one for a refresh token. A removed member gets 401 with `invalid_grant`.",
+  signInEndpoint({ method: "POST", path: gatewayPaths.token, access: signIn, dialect: "chat", about: "The short-lived key of a sign-in that was confirmed, or another one for a refresh token. A removed member gets 401 with `invalid_grant`.",
     reads: oauthForm(["grant_type", "device_code", "refresh_token"]), response: () => z.looseObject({ access_token: z.string() }), errors: ["not_found", "rate_limit", "permission"], reference: gatewayReference,
     handle: async (context) => (await gateway()).giveTokens(context) }),
-  signInEndpoint({ method: "POST", path: gatewayPaths.revoke, access: everybody, dialect: "chat", about: "Signs a tool out: its key is revoked (RFC 7009).",
+  signInEndpoint({ method: "POST", path: gatewayPaths.revoke, access: signIn, dialect: "chat", about: "Signs a tool out: its key is revoked (RFC 7009).",
     reads: oauthForm(["token"]), errors: ["not_found", "permission"],
     handle: async (context) => (await gateway()).endLogin(context) }),
   endpoint({ method: "GET", path: gatewayPaths.settings, access: usage, dialect: "messages", about: "The settings of Claude Code for the member, with an `ETag`: models, what budgets allow, and `claudeCodeSettings` of the config.",

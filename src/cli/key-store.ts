@@ -36,7 +36,7 @@ function storedKeys(environment: Environment): KeyStore {
     withConfig(environment, async (config, { members }) => {
       const stored = config.current.auth.apiKeys;
       const keys = clientKeysOf(stored, clientKey);
-      const servedWithout = servedWithoutKeys({ config, environment, members, allowOpen: true });
+      const servedWithout = servedWithoutKeys({ config, environment, members, openTo: "this machine" });
       const required = keys.length > 0 || members?.needKeys === true;
       return { keys, required, servedWithout, fromEnvironment: isFromEnvironment(stored, clientKey) };
     });

@@ -29,6 +29,9 @@ export interface ClientKey {
   isRevoked?(): boolean;
 }
 
+/** Who is served without a key while there is none. */
+export type OpenTo = "anyone" | "this machine" | "nobody";
+
 /** A caller, and the client key that it sent; undefined if none is configured. */
 export interface KeyedCaller extends Visitor {
   key?: ClientKey;

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Environment } from "../config/environment";
 import type { ConfigStore } from "../config/store";
-import { type ClientKey, isExpired } from "./client-keys";
+import { type ClientKey, isExpired, type OpenTo } from "./client-keys";
 import { type MemberLimits, shownFields } from "./member-fields";
 import { type Members, maxMemberKeys } from "./members";
 
@@ -47,15 +47,15 @@ interface KeyHolders {
   config: Pick<ConfigStore, "current">;
   environment: Pick<Environment, "clientKey">;
   members: Pick<Members, "needKeys"> | undefined;
-  /** While there is no key, requests are served without one. */
-  allowOpen: boolean;
+  /** As in `Server`. */
+  openTo: OpenTo;
 }
 
 /** Who is served when the keys are gone that are in the config now. */
-export function servedWithoutKeys({ config, environment, members, allowOpen }: KeyHolders): KeyList["served_without"] {
+export function servedWithoutKeys({ config, environment, members, openTo }: KeyHolders): KeyList["served_without"] {
   const isOther = environment.clientKey !== undefined && config.current.auth.apiKeys.length > 0;
   if (isOther || members?.needKeys) return "others";
-  return allowOpen ? "anyone" : "nobody";
+  return openTo === "nobody" ? "nobody" : "anyone";
 }
 
 /** What the removal of the last of these keys means, for whoever is asked; undefined if others are served as before. */

@@ -5,6 +5,7 @@ import type { AccountStore } from "../accounts/account-store";
 import { openMemorySignIns, type SignInStore } from "../accounts/sign-in-store";
 import type { LedgerOptions } from "../budgets/ledger";
 import type { Environment } from "../config/environment";
+import { inHome } from "../config/home-names";
 import type { ConfigStore } from "../config/store";
 import { ProxyError } from "../errors";
 import { dayMs } from "../format";
@@ -41,7 +42,6 @@ import { postgresSentNotices } from "./sent-notices";
 import { OwnServer } from "./server";
 import { requireSettings } from "./settings";
 import { TeamSignIns } from "./sign-ins";
-import { inHome } from "../config/home-names";
 
 /** Milliseconds that a server which starts waits for the database. */
 const startTimeoutMs = 30_000;

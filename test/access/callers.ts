@@ -205,7 +205,7 @@ export const groups: readonly Group[] = [
   ...(["blank", "empty"] as const).map((at) => ({
     who: `a caller through a proxy, where the admin token is ${at}`,
     at,
-    gets: { ...all(403), model: "served" as const },
+    gets: { ...all(403), model: 401 as const },
     sends: [
       away,
       { ...away, "x-admin-token": "" },

@@ -12,6 +12,7 @@ import {
   isFromEnvironment,
   keyNotFound,
   mayUseByAuto,
+  type OpenTo,
   requireAutoChoice,
   requireModel,
   requireUnexpired,
@@ -160,16 +161,16 @@ describe("the list of keys", () => {
     expect(keyList([], { ...options, member }).limits).toEqual({ models: ["gpt-*"], key_days: 30, max_keys: 20 });
   });
 
-  test.each<[string, number, boolean, boolean, boolean, ReturnType<typeof servedWithoutKeys>]>([
-    ["a key of the environment behind the config's", 1, true, false, false, "others"],
-    ["only the key of the environment", 0, true, false, true, "anyone"],
-    ["members who need keys", 1, false, true, true, "others"],
-    ["nothing else, where that means everybody", 1, false, false, true, "anyone"],
-    ["nothing else, where that means nobody", 1, false, false, false, "nobody"],
-  ])("the list of keys says who is served without it: %s", (_, count, hasLegacy, needKeys, allowOpen, expected) => {
+  test.each<[string, number, boolean, boolean, OpenTo, ReturnType<typeof servedWithoutKeys>]>([
+    ["a key of the environment behind the config's", 1, true, false, "nobody", "others"],
+    ["only the key of the environment", 0, true, false, "this machine", "anyone"],
+    ["members who need keys", 1, false, true, "this machine", "others"],
+    ["nothing else, where that means everybody", 1, false, false, "anyone", "anyone"],
+    ["nothing else, where that means nobody", 1, false, false, "nobody", "nobody"],
+  ])("the list of keys says who is served without it: %s", (_, count, hasLegacy, needKeys, openTo, expected) => {
     const config = { current: parseConfig({ auth: { apiKeys: Array(count).fill("k-one-0123456789") } }) };
     const environment = { clientKey: hasLegacy ? "k-env" : undefined };
-    const served = servedWithoutKeys({ config, environment, members: { needKeys }, allowOpen });
+    const served = servedWithoutKeys({ config, environment, members: { needKeys }, openTo });
     expect(served).toBe(expected);
     expect(meaningOfLastKey(served) === undefined).toBe(expected === "others");
   });

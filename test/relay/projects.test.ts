@@ -51,7 +51,8 @@ test("a name that cannot be shown is refused, and nothing is sent", async () => 
 
 test("the address of a project serves what tools ask, and nothing of the server's own", async () => {
   const statusOf = async ({ method, path }: Ask) => {
-    const init = method === "POST" ? { method, body: "{", headers: { "content-type": "application/json" } } : { method };
+    const init =
+      method === "POST" ? { method, body: "{", headers: { "content-type": "application/json" } } : { method };
     const answer = await fetch(`${proxy.url}/p/tools${path}`, { ...init, redirect: "manual" });
     return [answer.status, await answer.text()] as const;
   };

@@ -17,6 +17,7 @@ const request = new Request("http://localhost", { method: "POST" });
 export const noConnection = {
   isSocket: false,
   peer: null,
+  isFromTrustedProxy: false,
   answered() {},
   keepOpen() {},
   streams: () => () => {},

@@ -47,6 +47,7 @@ export interface ProxyOptions {
   binding?: Binding;
   /** Told that other machines can reach it, though its socket is a loopback one; without a key nobody is served. */
   exposed?: boolean;
+  openTo?: AppOptions["openTo"];
   adminAuth?: AppOptions["adminAuth"];
   trustedProxies?: AppOptions["trustedProxies"];
   logFormat?: AppOptions["logFormat"];
@@ -81,7 +82,7 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
     write: (line) => void lines.push(line),
     clock: options.clock,
     adminAuth: options.adminAuth,
-    allowOpen: !options.exposed,
+    openTo: options.openTo ?? (options.exposed ? "nobody" : "this machine"),
     trustedProxies: options.trustedProxies,
     logFormat: options.logFormat,
     tokenizer: options.tokenizer ?? sharedTokenizer(),

@@ -144,7 +144,8 @@ export class PageServer {
     let next = "/admin";
     try {
       const caller = this.#callerOf(request);
-      if (caller.foreign) throw new ProxyError("permission", "Forms on other sites cannot sign in here.");
+      if (caller.foreign)
+        throw new ProxyError("permission", `Forms on other sites cannot sign in here.${hintOfTls(caller)}`);
       const form = await readForm(request);
       next = pathHere(form.get("next"));
       const secret = asHeader(form.get("token"));
@@ -201,6 +202,12 @@ const oldForm = "This form was loaded too long ago, before dragoman restarted, o
 
 const lostKey =
   "You were signed out, because the key with which you signed in was revoked or has expired. Sign in with another key of yours, or ask the owner of this dragoman for a new invitation link.";
+
+/** For a page of this machine's own over TLS, which a proxy speaks that is not trusted. */
+const hintOfTls = ({ origin, host }: Caller) =>
+  origin?.startsWith("https:") && host === "loopback"
+    ? " If a proxy of yours adds TLS to this address, start dragoman with --trust-proxy and the proxy's address."
+    : "";
 
 const tokenOfTool = () =>
   new ProxyError("authentication", "This is the token of a tool, which lasts an hour. Sign in with a key of yours.");

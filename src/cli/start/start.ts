@@ -87,7 +87,7 @@ export async function start(options: StartOptions): Promise<number> {
     enterpriseHost: options.enterpriseHost,
     demo,
     adminAuth: options.adminAuth,
-    allowOpen: options.allowOpen || isLoopbackAddress(binding.address),
+    openTo: options.allowOpen ? "anyone" : isLoopbackAddress(binding.address) ? "this machine" : "nobody",
     trustedProxies: await trustedProxiesOf(options),
   });
   let leave = () => {};

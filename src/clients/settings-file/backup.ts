@@ -11,10 +11,10 @@ import {
   removeLeftovers,
   writePrivate,
 } from "../../config/files";
+import { inHome } from "../../config/home-names";
 import { withLock } from "../../config/lock";
 import { codeOf, ProxyError } from "../../errors";
 import { isSame } from "./read";
-import { inHome } from "../../config/home-names";
 
 /** Enough for three settings files of the maximum size, in base64. */
 const maxBytes = 18 * 1024 * 1024;

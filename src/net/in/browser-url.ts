@@ -3,6 +3,9 @@
 /** A proxy in front may terminate TLS. */
 export function browserUrl(request: Request): URL {
   const url = new URL(request.url);
-  if (/^https\b/i.test(request.headers.get("x-forwarded-proto") ?? "")) url.protocol = "https:";
+  if (saysTls(request.headers)) url.protocol = "https:";
   return url;
 }
+
+/** Whether a proxy says that the browser used TLS. */
+export const saysTls = (headers: Headers): boolean => /^https\b/i.test(headers.get("x-forwarded-proto") ?? "");

@@ -1,4 +1,5 @@
 /** The headers that reveal a proxy in front of dragoman. They can only lower trust, because a caller may send them too. */
+import { bareAddress, isLoopbackAddress } from "../address";
 
 /**
  * Header names in lower case, by who sets them; `*` stands for any ending. Names with underscores instead of dashes are
@@ -63,6 +64,19 @@ const forwarding = new RegExp(
     .map((name) => name.replace("*", ".*"))
     .join("|")})$`,
 );
+
+/** Headers that name the client's address, of those that proxies in front of a program use most. */
+const clientHeaders = ["x-forwarded-for", "x-real-ip", "cf-connecting-ip", "true-client-ip", "x-client-ip"];
+
+/** Whether one of them, or `Forwarded` (RFC 7239), names another address than a loopback one. */
+export function namesOther(headers: Headers): boolean {
+  const named = clientHeaders.flatMap((name) => headers.get(name)?.split(",") ?? []);
+  const forwarded = headers.get("forwarded")?.match(/\bfor=[^;,]*/gi) ?? [];
+  return [...named, ...forwarded.map((each) => each.slice("for=".length).replaceAll('"', ""))].some((each) => {
+    const address = bareAddress(each.trim());
+    return address !== "" && !isLoopbackAddress(address);
+  });
+}
 
 /** The first header that reveals a proxy, in lower case; undefined when there is none. */
 export function forwardedBy(headers: Headers): string | undefined {

@@ -5,8 +5,9 @@
 import { ProxyError } from "../../errors";
 import { hostNameSource, isLoopbackName, isOrigin, maxHostName } from "../../host-name";
 import { isLoopbackAddress, isLoopbackHost } from "../address";
+import { saysTls } from "./browser-url";
 import type { SocketHandlers } from "./client-sockets";
-import { forwardedBy } from "./forwarding";
+import { forwardedBy, namesOther } from "./forwarding";
 
 export interface Caller {
   /** Generated here: a client's `x-request-id` is not trusted. It begins with the time, so that new rows are appended to its index. */
@@ -20,6 +21,8 @@ export interface Caller {
   host: HostKind;
   /** The name or address that was called, as the Host header has it, in lower case and without its port. */
   hostName: string;
+  /** The call comes from this machine, as far as is known: no proxy stands between, or none names another machine. */
+  readonly fromHere: boolean;
   /** A header that shows that a proxy forwarded the call; undefined when there is none. */
   readonly forwardedBy: string | undefined;
   /** The call comes from this machine, is addressed to it, and shows neither a proxy nor a foreign page. */
@@ -37,6 +40,8 @@ export interface ClientConnection {
   readonly isSocket: boolean;
   /** The client's address; null when it is not known. Found when it is first asked for: model routes seldom do. */
   readonly peer: string | null;
+  /** A proxy that the owner trusts has passed it on. */
+  readonly isFromTrustedProxy: boolean;
   /** Names of the changes that were made to the request before it came here; undefined for none. */
   readonly fixups?: readonly string[];
   /** Lifts the listener's idle limit until the answer is there, because models may think for longer, and a database too. */
@@ -83,7 +88,8 @@ export function inspect(request: Request, lists: GuardLists, connection: ClientC
     throw new ProxyError("invalid_request", "The Host header is missing or malformed.", { headers: closing });
 
   const origin = request.headers.get("origin");
-  const foreign = origin === null ? fetchedFromElsewhere(request) : !sameOrigin(origin, hostHeader!);
+  const foreign =
+    origin === null ? fetchedFromElsewhere(request) : !isOwnOrigin(origin, hostHeader!, request, connection);
   return new InspectedCaller(request.headers, foreign, origin, host.kind, host.name, connection);
 }
 
@@ -131,6 +137,11 @@ class InspectedCaller implements Visitor {
     return forwardedBy(this.#headers);
   }
 
+  /** A caller may say that it comes from elsewhere, which only lowers its trust. */
+  get fromHere(): boolean {
+    return isLoopbackAddress(this.peer) && !namesOther(this.#headers);
+  }
+
   get local(): boolean {
     return (
       namesThisMachine(this.host) && !this.foreign && isLoopbackAddress(this.peer) && this.forwardedBy === undefined
@@ -155,11 +166,15 @@ export function refuseMethods(request: Request, path: string, methodsAt: (path: 
 /** Checks a call without a client key. @throws ProxyError 403 that names the config line that would allow it. */
 export function refuseStrangers(caller: Caller, origins: readonly string[]): void {
   if (caller.foreign && !(caller.origin !== null && origins.includes(caller.origin))) throw foreignPage(caller.origin);
-  if (caller.host !== "other") return;
-  const line = `"allowedHosts": ["${caller.hostName}"]`;
-  throw new ProxyError(
+  if (caller.host === "other") throw unknownHost(caller, "configure a client key");
+}
+
+/** The error for a call under a name that is not this server's. @param instead What would help too. */
+export function unknownHost({ hostName }: Caller, instead: string): ProxyError {
+  const line = `"allowedHosts": ["${hostName}"]`;
+  return new ProxyError(
     "permission",
-    `This address does not answer to the name ${caller.hostName}. To allow it, put that name into config.json, as in ${line}, or configure a client key.`,
+    `This address does not answer to the name ${hostName}. To allow it, put that name into config.json, as in ${line}, or ${instead}.`,
     { code: "host_not_allowed" },
   );
 }
@@ -197,6 +212,11 @@ function fetchedFromElsewhere(request: Request): boolean {
   const site = request.headers.get("sec-fetch-site");
   return site === "cross-site" || site === "same-site";
 }
+
+/** Over TLS this machine's own names are foreign, because nobody speaks it here but a proxy: one that is trusted says so. */
+const isOwnOrigin = (origin: string, host: string, { headers }: Request, connection: ClientConnection) =>
+  sameOrigin(origin, host) ||
+  (origin.toLowerCase() === `https://${host.toLowerCase()}` && saysTls(headers) && connection.isFromTrustedProxy);
 
 /** A value that does not parse, a list of origins and `null` are foreign. */
 function sameOrigin(origin: string, host: string): boolean {

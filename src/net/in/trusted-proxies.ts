@@ -10,6 +10,8 @@ export interface TrustedProxies {
    * @param peer The socket's address.
    */
   clientOf(peer: string | null, headers: Headers): string | null;
+  /** Whether a socket's address is a trusted proxy's. */
+  trusts(peer: string | null): boolean;
 }
 
 /**
@@ -19,6 +21,7 @@ export interface TrustedProxies {
 export function openTrustedProxies(ranges: readonly string[]): TrustedProxies {
   const isTrusted = inRanges(ranges.map(readRange));
   return {
+    trusts: (peer) => peer !== null && isTrusted(bareAddress(peer)),
     clientOf(peer, headers) {
       let client = peer === null ? null : bareAddress(peer);
       const passed = headers.get("x-forwarded-for")?.split(",") ?? [];

@@ -1,0 +1,409 @@
+/**
+ * Every caller in every setting that README, TEAMS and the compose files describe, at the paths of clients, of the admin API, of
+ * tools that sign in and of the upstream's token. A setting is started as the guide says, and a caller's connection is what the
+ * guide's proxy makes of it: the socket's address, and the headers that the proxy adds.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readEnvironment } from "../../src/config/environment";
+import { startDemo } from "../../src/demo/demo";
+import { openTrustedProxies } from "../../src/net/in/trusted-proxies";
+import { type AppOptions, openApp } from "../../src/open-app";
+import { openStores } from "../../src/open-stores";
+import { handler } from "../../src/server";
+import { addMember, saveAccounts, withTeamStores } from "../support/members";
+import { describeWithDatabases, type TestDatabases } from "../support/shared-postgres";
+import { individuals, teamEnv } from "../support/teams";
+import { temporaryFolder } from "../support/temporary-folder";
+import { sharedTokenizer } from "../support/tokenizer";
+import { key, token } from "./callers";
+
+/** Served, or refused with this status. `–` where the setting has no such path. */
+type Outcome = "ok" | 401 | 403 | "–";
+interface Row {
+  client: Outcome;
+  admin: Outcome;
+  token: Outcome;
+  signIn: Outcome;
+}
+const row = (client: Outcome, admin: Outcome, ofToken: Outcome, signIn: Outcome = "–"): Row => ({
+  ...{ client, admin, token: ofToken, signIn },
+});
+
+interface Connection {
+  /** The socket's address. */
+  peer: string;
+  headers: Record<string, string>;
+}
+type Proxy = (client: string, host: string, sent: Record<string, string>) => Connection;
+
+const direct: Proxy = (client, host, sent) => ({ peer: client, headers: { host, ...sent } });
+/** README's nginx, and Caddy's `reverse_proxy`, on dragoman's machine: both replace what the caller wrote there itself. */
+const onThisMachine: Proxy = (client, host, sent) => ({
+  peer: "127.0.0.1",
+  headers: { ...sent, host, "x-forwarded-for": client, "x-forwarded-proto": "https" },
+});
+/** The Caddy of the compose file for teams. */
+const composed: Proxy = (client, host, sent) => ({
+  peer: "::ffff:172.30.0.5",
+  headers: { ...sent, host, "x-forwarded-for": client, "x-forwarded-proto": "https", "x-forwarded-host": host },
+});
+/** The published port of the compose file for one: whoever calls is Docker's gateway. */
+const published: Proxy = (_client, host, sent) => ({ peer: "172.17.0.1", headers: { host, ...sent } });
+/** A proxy that adds nothing, and a tunnel such as `ssh -R`. */
+const silent: Proxy = (_client, host, sent) => ({ peer: "127.0.0.1", headers: { host, ...sent } });
+
+interface Setting {
+  env?: Record<string, string>;
+  config?: object;
+  options?: Pick<AppOptions, "openTo" | "adminAuth">;
+  trusts?: string[];
+  /** The first key is a member's: there is a database. */
+  team?: "without members" | "with a member";
+  by: Proxy;
+  /** The name that callers use. */
+  host: string;
+  gets: Partial<Record<keyof typeof callers, Row>>;
+}
+
+const callers = {
+  "this machine": { client: "127.0.0.1" },
+  "this machine, by its own address": { client: "127.0.0.1", host: "192.0.2.1:4141" },
+  "another machine": { client: "192.0.2.50" },
+  "another machine that calls itself this one": { client: "192.0.2.50", sent: { "x-forwarded-for": "127.0.0.1" } },
+  "another machine, by an address": { client: "192.0.2.50", host: "192.0.2.1" },
+  "a wrong host": { client: "192.0.2.50", host: "evil.example" },
+  "a page of another site": { client: "127.0.0.1", sent: { origin: "https://evil.example" } },
+  "a page of its own over TLS": { client: "192.0.2.50", sent: { origin: "https://HOST" } },
+  "the owner's key": { client: "192.0.2.50", sent: { "x-api-key": key } },
+  "a member's key": { client: "192.0.2.50", sent: { "x-api-key": "MEMBER" } },
+  "a member's key, under a wrong host": { client: "192.0.2.50", host: "evil.example", sent: { "x-api-key": "MEMBER" } },
+  "the admin token": { client: "192.0.2.50", sent: { "x-admin-token": token } },
+} as const satisfies Record<string, { client: string; host?: string; sent?: Record<string, string> }>;
+
+const keyAndToken = { DRAGOMAN_API_KEY: key, ADMIN_TOKEN: token };
+
+const settings: Record<string, Setting> = {
+  "dragoman start": {
+    by: direct,
+    host: "localhost:4141",
+    gets: {
+      "this machine": row("ok", "ok", "ok"),
+      "this machine, by its own address": row("ok", 403, 403),
+      "a page of another site": row(403, 403, 403),
+    },
+  },
+  "behind a proxy on this machine, without the steps that README names": {
+    by: onThisMachine,
+    host: "dragoman.example",
+    gets: {
+      "this machine": row(403, 403, 403),
+      "another machine": row(403, 403, 403),
+      "another machine, by an address": row(401, 403, 403),
+      "a wrong host": row(403, 403, 403),
+      "a page of its own over TLS": row(403, 403, 403),
+    },
+  },
+  "the same, as localhost": {
+    by: onThisMachine,
+    host: "localhost",
+    gets: {
+      "this machine": row("ok", 403, 403),
+      "another machine": row(401, 403, 403),
+      "another machine that calls itself this one": row(401, 403, 403),
+      // Whether the proxy may be believed nobody has said.
+      "a page of its own over TLS": row(403, 403, 403),
+    },
+  },
+  "behind a proxy that adds no headers, which cannot be told apart: README's first warning": {
+    by: silent,
+    host: "localhost:4141",
+    gets: { "another machine": row("ok", "ok", "ok"), "another machine, by an address": row("ok", 403, 403) },
+  },
+  "behind a proxy on this machine, with README's three steps": {
+    config: { auth: { apiKeys: [key] } },
+    env: { ADMIN_TOKEN: token },
+    options: { adminAuth: "always" },
+    by: onThisMachine,
+    host: "dragoman.example",
+    gets: {
+      "this machine": row(401, 401, 401),
+      "another machine": row(401, 401, 401),
+      "another machine, by an address": row(401, 401, 401),
+      "a wrong host": row(401, 401, 401),
+      "a page of another site": row(401, 403, 403),
+      "a page of its own over TLS": row(401, 401, 401),
+      "the owner's key": row("ok", 401, "ok"),
+      "the admin token": row(401, "ok", 401),
+    },
+  },
+  "--host 0.0.0.0 with a key": {
+    config: { auth: { apiKeys: [key] } },
+    env: { ADMIN_TOKEN: token },
+    options: { openTo: "nobody" },
+    by: direct,
+    host: "box.lan:4141",
+    gets: {
+      "this machine": row(401, 401, 401),
+      "another machine": row(401, 401, 401),
+      "another machine that calls itself this one": row(401, 401, 401),
+      "a page of another site": row(401, 403, 403),
+      "the owner's key": row("ok", 401, "ok"),
+      "the admin token": row(401, "ok", 401),
+    },
+  },
+  "--host 0.0.0.0 after its last key was removed": {
+    options: { openTo: "nobody" },
+    by: direct,
+    host: "192.0.2.1:4141",
+    gets: { "this machine": row(401, 403, 401), "another machine": row(401, 403, 401) },
+  },
+  "--host 0.0.0.0 --allow-open": {
+    options: { openTo: "anyone" },
+    by: direct,
+    host: "192.0.2.1:4141",
+    gets: {
+      "this machine": row("ok", 403, 403),
+      "another machine": row("ok", 403, 403),
+      "a wrong host": row(403, 403, 403),
+      "a page of another site": row(403, 403, 403),
+    },
+  },
+  "--allow-open behind a proxy on this machine": {
+    options: { openTo: "anyone" },
+    by: onThisMachine,
+    host: "192.0.2.1",
+    gets: { "another machine": row("ok", 403, 403), "a wrong host": row(403, 403, 403) },
+  },
+  "compose.yaml": {
+    env: keyAndToken,
+    options: { openTo: "nobody" },
+    by: published,
+    host: "localhost:4141",
+    gets: {
+      "this machine": row(401, 401, 401),
+      "another machine that calls itself this one": row(401, 401, 401),
+      "the owner's key": row("ok", 401, "ok"),
+      "the admin token": row(401, "ok", 401),
+    },
+  },
+  "a team behind a proxy on this machine, before anybody has a key": {
+    team: "without members",
+    env: { ADMIN_TOKEN: token },
+    trusts: ["127.0.0.1"],
+    by: onThisMachine,
+    host: "localhost",
+    gets: {
+      // The proxy may stand in front of anybody.
+      "this machine": row(401, 401, 403, "ok"),
+      "another machine": row(401, 401, 403, "ok"),
+      "another machine that calls itself this one": row(401, 401, 403, "ok"),
+      "another machine, by an address": row(401, 401, 403, "ok"),
+      "a wrong host": row(403, 401, 403, "ok"),
+      "a page of another site": row(403, 403, 403, 403),
+      "a page of its own over TLS": row(401, 401, 403, "ok"),
+      "the admin token": row(401, "ok", 403, "ok"),
+    },
+  },
+  "the same, asked beside the proxy": {
+    team: "without members",
+    env: { ADMIN_TOKEN: token },
+    trusts: ["127.0.0.1"],
+    by: silent,
+    host: "localhost:4141",
+    gets: { "this machine": row(401, 401, 403, "ok"), "another machine": row(401, 401, 403, "ok") },
+  },
+  "a team behind a proxy on this machine, with a member": {
+    team: "with a member",
+    env: { ADMIN_TOKEN: token },
+    trusts: ["127.0.0.1"],
+    by: onThisMachine,
+    host: "localhost",
+    gets: {
+      "this machine": row(401, 401, 401, "ok"),
+      "another machine": row(401, 401, 401, "ok"),
+      "a wrong host": row(401, 401, 401, "ok"),
+      "a page of another site": row(401, 403, 403, 403),
+      "a page of its own over TLS": row(401, 401, 401, "ok"),
+      "the owner's key": row(401, 401, 401, "ok"),
+      "a member's key": row("ok", "ok", "ok", "ok"),
+      "the admin token": row(401, "ok", 401, "ok"),
+    },
+  },
+  "a team that names no proxy, called directly": {
+    team: "with a member",
+    env: { ADMIN_TOKEN: token },
+    by: direct,
+    host: "localhost:4141",
+    gets: {
+      "this machine": row(401, "ok", 401, "ok"),
+      "a wrong host": row(401, 401, 401, 403),
+      "a member's key, under a wrong host": row("ok", "ok", "ok", 403),
+    },
+  },
+  "compose.yaml of a team": {
+    team: "with a member",
+    env: keyAndToken,
+    options: { openTo: "nobody" },
+    trusts: ["172.30.0.0/24"],
+    by: composed,
+    host: "dragoman.example.com",
+    gets: {
+      "this machine": row(401, 401, 401, "ok"),
+      "another machine": row(401, 401, 401, "ok"),
+      "another machine that calls itself this one": row(401, 401, 401, "ok"),
+      "a page of another site": row(401, 403, 403, 403),
+      "a page of its own over TLS": row(401, 401, 401, "ok"),
+      "the owner's key": row("ok", 401, "ok", "ok"),
+      "a member's key": row("ok", "ok", "ok", "ok"),
+      "the admin token": row(401, "ok", 401, "ok"),
+    },
+  },
+};
+
+interface Started extends AsyncDisposable {
+  memberKey: string;
+  ask(path: string, connection: Connection, init?: RequestInit): Promise<Response>;
+}
+
+async function start(
+  { team, env = {}, config = {}, options, trusts }: Setting,
+  databases?: TestDatabases,
+): Promise<Started> {
+  const demo = startDemo({ pace: 0, accounts: individuals("octo-demo") });
+  const home = temporaryFolder();
+  const database = team ? teamEnv(await databases!.database(), demo) : {};
+  const variables = { HOME: home, DRAGOMAN_HOME: home, ...database, ...env };
+  await Bun.write(`${home}/config.json`, JSON.stringify(config));
+  let memberKey = "";
+  if (team)
+    await withTeamStores({ env: variables }, async (stores) => {
+      await saveAccounts(stores, individuals("octo-demo"));
+      if (team === "with a member")
+        memberKey = (await addMember(stores, { demo }, "anna", individuals("anna-octo"))).key;
+    });
+  const environment = readEnvironment(variables);
+  const stores = await openStores(environment, { follow: true, write: () => {} });
+  const app = openApp({
+    ...{ environment, stores, version: "1", tokenizer: sharedTokenizer(), write: () => {} },
+    ...(!team && { demo: { url: demo.url, accounts: demo.accounts } }),
+    ...(trusts && { trustedProxies: openTrustedProxies(trusts) }),
+    ...options,
+  });
+  const answer = handler(app, options?.openTo !== undefined);
+  return {
+    memberKey,
+    ask(path, { peer, headers }, init = {}) {
+      const server = { requestIP: () => ({ address: peer }), timeout() {} } as unknown as Bun.Server<never>;
+      const address = `http://${headers.host}${path}`;
+      return answer(new Request(address, { ...init, headers: { ...headers, ...(init.headers as object) } }), server);
+    },
+    async [Symbol.asyncDispose]() {
+      app.close();
+      await stores.close();
+      await demo.stop();
+    },
+  };
+}
+
+const asks = {
+  client: ["/v1/models"],
+  admin: ["/api/admin/accounts"],
+  token: ["/token"],
+  signIn: ["/oauth/device_authorization", { method: "POST", body: new URLSearchParams({ surface: "a tool" }) }],
+} as const satisfies Record<keyof Row, [path: string, init?: RequestInit]>;
+
+function inEach(chosen: [string, Setting][], databases?: TestDatabases): void {
+  describe.each(chosen)("%s", (_, setting) => {
+    let started: Started;
+    beforeAll(async () => {
+      started = await start(setting, databases);
+    });
+    afterAll(() => started?.[Symbol.asyncDispose]());
+
+    test.each(Object.entries(setting.gets) as [keyof typeof callers, Row][])("%s", async (who, gets) => {
+      const caller: { client: string; host?: string; sent?: Record<string, string> } = callers[who];
+      const host = caller.host ?? setting.host;
+      const sent = Object.entries(caller.sent ?? {}).map(([name, value]) => [
+        name,
+        value.replace("HOST", host).replace("MEMBER", started.memberKey),
+      ]);
+      const connection = setting.by(caller.client, host, Object.fromEntries(sent));
+      const got: Record<string, Outcome | number> = {};
+      for (const [kind, [path, init]] of Object.entries(asks) as [keyof Row, [string, RequestInit?]][]) {
+        const response = await started.ask(path, connection, init);
+        const text = await response.text();
+        const isRefused = response.status === 401 || response.status === 403;
+        got[kind] =
+          gets[kind] === "–" && response.status === 404 ? "–" : isRefused || !response.ok ? response.status : "ok";
+        if (!isRefused) continue;
+        // In the shape of the path, and in words that help.
+        const { error } = JSON.parse(text) as { error: { message: string } };
+        expect(error.message).toMatch(/\w+ \w+ \w+/);
+        if (kind === "client" && text.includes("no_client_key")) expect(error.message).toContain("dragoman key add");
+      }
+      // A wrong host or page is refused before anybody learns that nobody signs in here.
+      const signIn = gets.signIn === "–" && got.signIn === 403 ? "–" : got.signIn;
+      expect({ ...got, signIn } as Record<string, unknown>).toEqual({ ...gets });
+    });
+  });
+}
+
+inEach(Object.entries(settings).filter(([, { team }]) => !team));
+describeWithDatabases("with a database", (databases) => {
+  inEach(
+    Object.entries(settings).filter(([, { team }]) => team),
+    databases,
+  );
+
+  test("`https://localhost` behind a trusted proxy can be signed in to, with the form of its own page", async () => {
+    const setting = settings["a team behind a proxy on this machine, before anybody has a key"]!;
+    await using started = await start(setting, databases);
+    const signIn = (host: string, origin: string, by: Proxy = onThisMachine) =>
+      started.ask("/admin/sign-in", by("192.0.2.50", host, { origin }), {
+        method: "POST",
+        body: new URLSearchParams({ token }),
+      });
+    const right = await signIn("localhost:8443", "https://localhost:8443");
+    expect([right.status, right.headers.get("set-cookie")]).toEqual([303, expect.stringContaining("__Host-")]);
+    for (const origin of ["https://localhost:8444", "https://localhost", "https://evil.example", "null"])
+      expect([origin, (await signIn("localhost:8443", origin)).status]).toEqual([origin, 403]);
+    // The proxy says nothing of TLS; and one that nobody trusts.
+    expect((await signIn("localhost:8443", "https://localhost:8443", silent)).status).toBe(403);
+    const elsewhere: Proxy = (...given) => ({ ...onThisMachine(...given), peer: "127.0.0.9" });
+    const untrusted = await signIn("localhost:8443", "https://localhost:8443", elsewhere);
+    expect([untrusted.status, await untrusted.text()]).toEqual([403, expect.stringContaining("--trust-proxy")]);
+  });
+});
+
+test("the refusal of who may be elsewhere is in the shape of each API", async () => {
+  await using started = await start(settings["the same, as localhost"]!);
+  for (const path of ["/v1/chat/completions", "/v1/messages", "/v1beta/models"]) {
+    const method = path.startsWith("/v1beta") ? "GET" : "POST";
+    const init = { method, ...(method === "POST" && { body: "{}", headers: { "content-type": "application/json" } }) };
+    const answer = await started.ask(path, onThisMachine("203.0.113.9", "localhost", {}), init);
+    const body = (await answer.json()) as {
+      type?: string;
+      error: { message: string; code?: unknown; status?: string };
+    };
+    expect([path, answer.status, body.error.message]).toEqual([path, 401, expect.stringContaining("dragoman key add")]);
+    if (path === "/v1/messages") expect(body.type).toBe("error");
+    if (path === "/v1/chat/completions") expect(body.error.code).toBe("no_client_key");
+    if (path === "/v1beta/models") expect(body.error.status).toBe("UNAUTHENTICATED");
+  }
+});
+
+test.each(["x-forwarded-for", "x-real-ip", "cf-connecting-ip", "true-client-ip", "x-client-ip", "forwarded"])(
+  "without a key, who is named by %s as calling from elsewhere is refused, and who is named as this machine is not",
+  async (name) => {
+    await using started = await start(settings["dragoman start"]!);
+    const ask = async (client: string) => {
+      const parts = client.split(", ").map((each) => `proto=https;for="${each.includes(":") ? `[${each}]` : each}"`);
+      const value = name === "forwarded" ? parts.join(", ") : client;
+      return (await started.ask("/v1/models", { peer: "127.0.0.1", headers: { host: "localhost", [name]: value } }))
+        .status;
+    };
+    for (const client of ["203.0.113.9", "10.0.0.3", "2001:db8::1", "unknown", "127.0.0.1, 203.0.113.9"])
+      expect([client, await ask(client)]).toEqual([client, 401]);
+    for (const client of ["127.0.0.1", "::1", "127.0.0.9"]) expect([client, await ask(client)]).toEqual([client, 200]);
+  },
+);
