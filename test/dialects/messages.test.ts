@@ -161,17 +161,17 @@ describe("a client's own request", () => {
 
   test("a client's own request with calls of one id in several turns has each result stay with its call", () => {
     const use = { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "look", input: {} }] };
-    const result = (content: string) => ({
+    const result = (content: string, tool_use_id = "t1") => ({
       role: "user",
-      content: [{ type: "tool_result", tool_use_id: "t1", content }],
+      content: [{ type: "tool_result", tool_use_id, content }],
     });
     const wait = { role: "user", content: "Wait." };
     const { body, fixups } = fixed(
       { model: "claude", max_tokens: 5, messages: [wait, use, wait, use, result("mine")] },
       facts,
     );
-    expect(fixups).toEqual(["missing-tool-result"]);
-    expect((body.messages as JsonObject[]).at(-1)).toEqual(result("mine"));
+    expect(fixups).toEqual(["repeated-call-ids", "missing-tool-result"]);
+    expect((body.messages as JsonObject[]).at(-1)).toEqual(result("mine", "t1_2"));
   });
 
   test("a client's own request means through the hub what it means when it is passed through", () => {

@@ -1,8 +1,8 @@
 /** Adapts messages to the upstream; each function returns the same array if nothing changed. */
 import { isObject } from "../../json";
+import { type CallPiece, lostResultHeading, pairCalls } from "../hub/call-pairs";
 import type { JsonObject } from "../hub/conversation";
 import { mapObjects } from "../hub/lists";
-import { lostResultHeading } from "../hub/lost-result";
 import { isPacked } from "../hub/signature";
 import { withFileName } from "../openai";
 
@@ -26,19 +26,20 @@ const saysSomething = ({ content, refusal, tool_calls }: JsonObject): boolean =>
  */
 export function withToolResults(messages: unknown[]): unknown[] {
   if (isAnswered(messages)) return messages;
-  const results = new Map<unknown, JsonObject[]>();
-  for (const message of messages)
-    if (isResult(message)) {
-      const waiting = results.get(message.tool_call_id);
-      if (waiting) waiting.push(message);
-      else results.set(message.tool_call_id, [message]);
-    }
-  const answers = messages.map((message) => callIds(message).map((id) => results.get(id)?.shift() ?? noAnswer(id)));
-  const lost = new Set<unknown>([...results.values()].flat());
+  const pieces = messages.map(piecesOf);
+  pairCalls(pieces.flat());
   return messages.flatMap((message, at) => {
-    if (isResult(message)) return lost.has(message) ? [lostResult(message)] : [];
-    return [message, ...answers[at]!];
+    if (isResult(message)) return pieces[at]![0]?.partner ? [] : [lostResult(message)];
+    const calls = pieces[at]!.flatMap((call) => call ?? []);
+    return [message, ...calls.map(({ id, partner }) => partner?.item ?? noAnswer(id))];
   });
+}
+
+/** The calls of a message, or the result that it is. */
+function piecesOf(message: unknown): (CallPiece<unknown> | undefined)[] {
+  if (isResult(message)) return [{ kind: "result", id: message.tool_call_id, item: message }];
+  if (!isObject(message) || message.role !== "assistant") return [undefined];
+  return callIds(message).map((id) => ({ kind: "call", id, item: message }));
 }
 
 function lostResult({ tool_call_id, content }: JsonObject): JsonObject {
@@ -54,7 +55,9 @@ function isAnswered(messages: unknown[]): boolean {
       if (!open.delete(message.tool_call_id)) return false;
     } else {
       if (open.size > 0) return false;
-      for (const id of callIds(message)) open.add(id);
+      const ids = callIds(message);
+      for (const id of ids) open.add(id);
+      if (open.size < ids.length) return false;
     }
   return open.size === 0;
 }

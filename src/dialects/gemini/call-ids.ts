@@ -10,22 +10,26 @@ interface OpenCall {
 
 /** The ids that are made here depend on the conversation's beginning only, so that an upstream's cache finds it again. */
 export class CallIds {
-  /** The calls of this turn in their order, by what may find them: all of them, their name, their id. */
+  /** The calls of this turn in their order, by what may find them: all of them, or their name. */
   readonly #queues = new Map<string, { calls: OpenCall[]; next: number }>();
+  /** The ids that the client gave to calls of any turn. */
+  readonly #given = new Set<string>();
   #made = 0;
 
   /** The id of a call of the model. */
   call(id: string | undefined, name: string): string {
+    if (id !== undefined) this.#given.add(id);
     const call: OpenCall = { id: id ?? this.#make(), name, isOurs: id === undefined, isAnswered: false };
-    for (const key of ["any", `name ${name}`, `id ${call.id}`]) this.#add(key, call);
+    for (const key of ["any", `name ${name}`]) this.#add(key, call);
     if (call.isOurs) for (const key of ["ours", `ours ${name}`]) this.#add(key, call);
     return call.id;
   }
 
   /** The id of the call that a result answers. */
   answer(id: string | undefined, name: string): string {
+    if (id !== undefined && this.#given.has(id)) return id;
     // An id that no call has: some clients give ids to their results only.
-    const keys = id === undefined ? [`name ${name}`, "any"] : [`id ${id}`, `ours ${name}`, "ours"];
+    const keys = id === undefined ? [`name ${name}`, "any"] : [`ours ${name}`, "ours"];
     for (const key of keys) {
       const call = this.#first(key);
       if (!call) continue;

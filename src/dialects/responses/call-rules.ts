@@ -1,38 +1,56 @@
 /** Rules about calls and their results: which belong together, and what tells them apart. */
 import { isObject, isSameJson } from "../../json";
+import { type CallPiece, lostResultHeading, ownCallIds, pairCalls } from "../hub/call-pairs";
 import type { JsonObject } from "../hub/conversation";
 import { textIn, without } from "../hub/json";
-import { lostResultHeading } from "../hub/lost-result";
 
 export const typeOf = (value: unknown): string => (isObject(value) ? textIn(value.type) : "");
 
-const isCall = (item: unknown): boolean => callTypes.has(typeOf(item));
-const callTypes = new Set(["function_call", "custom_tool_call"]);
+/** The type of the result that belongs to a call of each type. */
+const resultTypes: Record<string, string> = {
+  function_call: "function_call_output",
+  custom_tool_call: "custom_tool_call_output",
+};
 
-/** Calls without results, and results without calls, are refused; interrupted turns leave both. */
+/** Calls of functions and of freeform tools, and their results. */
+export const pairTypes: ReadonlySet<string> = new Set([...Object.keys(resultTypes), ...Object.values(resultTypes)]);
+
+const isCall = (item: unknown): boolean => Object.hasOwn(resultTypes, typeOf(item));
+
+/** The items as calls and results of any kind, with their partners. */
+function pairsIn(input: unknown[]): (CallPiece<JsonObject> | undefined)[] {
+  const history = input.map((item): CallPiece<JsonObject> | "model" | undefined => {
+    const type = typeOf(item);
+    if (!isObject(item)) return undefined;
+    const isResult = type.endsWith("_output");
+    if (item.call_id !== undefined) return { kind: isResult ? "result" : "call", id: item.call_id, item };
+    return type === "reasoning" || type.endsWith("_call") || item.role === "assistant" ? "model" : undefined;
+  });
+  pairCalls(history.filter((piece) => piece !== "model"));
+  return history.map((piece) => (piece === "model" ? undefined : piece));
+}
+
+/**
+ * Calls without results, and results without calls, are refused; interrupted turns leave both. So is a result of another
+ * kind than its call.
+ */
 export function callPairs(input: unknown[]): unknown[] {
-  const calls = new Set<unknown>();
-  const results = new Set<unknown>();
-  for (const item of input)
-    if (isObject(item) && item.call_id !== undefined)
-      (typeOf(item).endsWith("_output") ? results : calls).add(item.call_id);
-
-  return input.flatMap((item: unknown) => {
-    if (!isObject(item) || !Object.hasOwn(pairs, typeOf(item))) return [item];
-    const isResult = typeOf(item).endsWith("_output");
-    if ((isResult ? calls : results).has(item.call_id)) return [item];
-    if (isResult) return [lostResult(item)];
-    return [item, { type: pairs[typeOf(item)], call_id: item.call_id, output: "This call was never answered." }];
+  const pairs = pairsIn(input);
+  return input.flatMap((item: unknown, at): unknown[] => {
+    const piece = pairs[at];
+    if (!piece || !isObject(item) || !pairTypes.has(typeOf(item))) return [item];
+    if (piece.kind === "call") return piece.partner ? [item] : [item, noAnswer(item)];
+    if (!piece.partner) return [lostResult(item)];
+    const type = resultTypes[typeOf(piece.partner.item)] ?? item.type;
+    return [type === item.type ? item : { ...item, type }];
   });
 }
 
-/** The type of the item that belongs to each. */
-export const pairs: Record<string, string> = {
-  function_call: "function_call_output",
-  custom_tool_call: "custom_tool_call_output",
-  function_call_output: "function_call",
-  custom_tool_call_output: "custom_tool_call",
-};
+const noAnswer = (call: JsonObject): JsonObject => ({
+  type: resultTypes[typeOf(call)],
+  call_id: call.call_id,
+  output: "This call was never answered.",
+});
 
 function lostResult({ call_id, output }: JsonObject): JsonObject {
   const heading = { type: "input_text", text: lostResultHeading(call_id) };
@@ -41,55 +59,17 @@ function lostResult({ call_id, output }: JsonObject): JsonObject {
   return { type: "message", role: "user", content };
 }
 
-/** The longest id, of a call or an item, that OpenAI accepts. */
-export const longestId = 64;
-
 /**
  * Calls of one id: "Duplicate item found with id fc_call_…" (seen at Copilot from 2026-05 to 2026-08; the upstream makes the
- * item's id of the `call_id`). Clients repeat ids when they go on with a session of another model, and models that count
- * their calls begin anew in each turn (`functions.look:0`). Each call after the first gets an id of its own, and so does its
- * result: the first one that follows, in the order of the calls.
+ * item's id of the `call_id`). Clients repeat ids when they go on with a session of another model.
  */
 export function repeatedCallIds(input: unknown[]): unknown[] {
-  const taken = new Set<unknown>();
-  const counts = new Map<string, number>();
-  /** The new ids of the calls that wait for a result, by the id that the client wrote. */
-  const waiting = new Map<string, string[]>();
-  let isGroup = false;
-  const renamed = (item: JsonObject, call_id: string) => (call_id === item.call_id ? item : { ...item, call_id });
-  return input.map((item: unknown) => {
-    const isOne = isCall(item);
-    // A call of an earlier turn that was never answered does not get the result of a later one.
-    if (isOne && !isGroup) waiting.clear();
-    if (typeOf(item) !== "reasoning") isGroup = isOne;
-    if (!isObject(item) || typeof item.call_id !== "string") return item;
-    const { call_id } = item;
-    if (isOne) {
-      const id = freeId(call_id, taken, counts);
-      taken.add(id);
-      const ids = waiting.get(call_id);
-      if (ids) ids.push(id);
-      else waiting.set(call_id, [id]);
-      return renamed(item, id);
-    }
-    if (!typeOf(item).endsWith("_output")) return item;
-    return renamed(item, waiting.get(call_id)?.shift() ?? call_id);
+  const pairs = pairsIn(input);
+  const own = ownCallIds(pairs.filter((piece) => piece?.kind === "result" || isCall(piece?.item)));
+  return input.map((item: unknown, at) => {
+    const call_id = pairs[at] && own.get(pairs[at]);
+    return call_id === undefined || !isObject(item) ? item : { ...item, call_id };
   });
-}
-
-/** Of ids that begin alike the numbers go on, so that each is found at once. */
-const stemLength = longestId - 8;
-
-/** @param counts How many ids were given out by the beginning of the wanted ones. */
-function freeId(id: string, taken: ReadonlySet<unknown>, counts: Map<string, number>): string {
-  if (!taken.has(id)) return id;
-  const stem = id.slice(0, stemLength);
-  for (let count = (counts.get(stem) ?? 1) + 1; ; count++) {
-    counts.set(stem, count);
-    const end = `_${count}`;
-    const candidate = id.slice(0, longestId - end.length) + end;
-    if (!taken.has(candidate)) return candidate;
-  }
 }
 
 /** Items of one id are refused as well: a repeated item is left out, and another one loses the id. */

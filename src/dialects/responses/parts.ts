@@ -1,5 +1,6 @@
 /** The parts of a responses request: the content of messages, and the other items. */
 import { isObject } from "../../json";
+import { type CallPiece, pairCalls } from "../hub/call-pairs";
 import type {
   Conversation,
   FileLinkPart,
@@ -157,14 +158,29 @@ export function encodeContent(part: ContentPart, textType: string, dropped: Set<
 /** The state of writing a request. */
 export interface Writing {
   conversation: Conversation;
-  /** The ids of freeform calls: their results have another type. */
-  freeformCalls: Set<string>;
+  /** The results of freeform calls, which have another type. */
+  freeformResults: ReadonlySet<ToolResultPart>;
   dropped: Set<string>;
+}
+
+/** The results of freeform calls: those whose call is one, and those without a call that say so themselves. */
+export function freeformResultsIn({ turns }: Conversation): Set<ToolResultPart> {
+  const pieces: (CallPiece<ToolCallPart | ToolResultPart> | undefined)[] = [];
+  for (const { role, parts } of turns)
+    for (const part of parts)
+      if (part.kind === "tool-call") pieces.push({ kind: "call", id: part.id, item: part });
+      else if (part.kind === "tool-result") pieces.push({ kind: "result", id: part.id, item: part });
+      else if (role !== "assistant") pieces.push(undefined);
+  pairCalls(pieces);
+  const found = new Set<ToolResultPart>();
+  for (const piece of pieces)
+    if (piece?.item.kind === "tool-result" && (piece.partner?.item ?? piece.item).freeform) found.add(piece.item);
+  return found;
 }
 
 /** Undefined for what the dialect does not have; its name is added to `dropped`. */
 export function encodeItem(part: Exclude<Part, ContentPart>, writing: Writing): JsonObject | undefined {
-  const { dropped, freeformCalls } = writing;
+  const { dropped, freeformResults } = writing;
   const extras = ownExtras(part, chatOnly.others, dropped);
   switch (part.kind) {
     case "server-call":
@@ -189,13 +205,12 @@ export function encodeItem(part: Exclude<Part, ContentPart>, writing: Writing): 
       });
     }
     case "tool-call": {
-      if (part.freeform) freeformCalls.add(part.id);
       const input = part.freeform ? { input: part.input } : { arguments: part.input };
       const type = part.freeform ? "custom_tool_call" : "function_call";
       return { ...extras, type, call_id: part.id, ...wireName(writing.conversation, part), ...input };
     }
     case "tool-result": {
-      const type = part.freeform || freeformCalls.has(part.id) ? "custom_tool_call_output" : "function_call_output";
+      const type = freeformResults.has(part) ? "custom_tool_call_output" : "function_call_output";
       const status = part.failed ? { status: "incomplete" } : {};
       return { ...extras, type, call_id: part.id, output: encodeOutput(part.parts, dropped), ...status };
     }

@@ -2,13 +2,13 @@
 import { entryOf, isObject } from "../../json";
 import { collectInto } from "../../net/stream/stream";
 import { gaveUp, type ReplyEmitter } from "../hub/block-lifecycle";
+import { longestId } from "../hub/call-pairs";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { countIn, textIn } from "../hub/json";
 import type { Block, ReplyEvent, StopReason } from "../hub/reply";
 import { EventReader } from "../hub/upstream-stream";
 import { extrasOf } from "../openai";
-import { longestId } from "./call-rules";
 import { sealOf } from "./compaction";
 import { errorIn, invalidEvent, invalidReply } from "./errors";
 import { ownId } from "./ids";

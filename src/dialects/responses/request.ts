@@ -29,6 +29,7 @@ import {
   decodeThinking,
   encodeContent,
   encodeItem,
+  freeformResultsIn,
   isContent,
   type Writing,
 } from "./parts";
@@ -311,7 +312,7 @@ function encodeInput(
   dropped: Set<string>,
 ): JsonObject[] {
   const items: JsonObject[] = [];
-  const writing: Writing = { conversation, freeformCalls: new Set(), dropped };
+  const writing: Writing = { conversation, freeformResults: freeformResultsIn(conversation), dropped };
   const placeTools = (from: number, to: number) => {
     for (const [{ at, item }, tools] of additional) if (at >= from && at < to) items.push({ ...item, tools });
   };

@@ -5,6 +5,7 @@
 
 import { quoted, words } from "../../errors";
 import { isObject, numberIn } from "../../json";
+import { longestId } from "../hub/call-pairs";
 import type { JsonObject } from "../hub/conversation";
 import { filled, omitUndefined, refuse, textIn, without } from "../hub/json";
 import { mapObjects } from "../hub/lists";
@@ -15,7 +16,7 @@ import { shortId } from "../hub/short-id";
 import { isPacked } from "../hub/signature";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { withFileName } from "../openai";
-import { callNamespace, callPairs, longestId, pairs, repeatedCallIds, repeatedItemIds, typeOf } from "./call-rules";
+import { callNamespace, callPairs, pairTypes, repeatedCallIds, repeatedItemIds, typeOf } from "./call-rules";
 import { readSummaries } from "./compaction";
 import { isOwnId } from "./ids";
 import { withoutReference } from "./references";
@@ -46,7 +47,7 @@ export const rules: Record<string, RuleRow> = {
   "call-ids": ["call_id", (body) => eachItem(body, withShortCallId)],
   "repeated-call-ids": ["function_call", "custom_tool_call", onList("input", repeatedCallIds)],
   "own-searches": ["web_search_call", onList("input", ownSearches)],
-  "call-pairs": [...Object.keys(pairs), onList("input", callPairs)],
+  "call-pairs": [...pairTypes, onList("input", callPairs)],
   "call-namespace": ["namespace", onList("input", (input, _model, _options, { tools }) => callNamespace(input, tools))],
   "item-ids": ["id", (body) => eachItem(body, (item) => (hasIdleId(item) ? without(item, ["id"]) : item))],
   "repeated-item-ids": ["id", onList("input", repeatedItemIds)],

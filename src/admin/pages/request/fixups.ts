@@ -71,7 +71,8 @@ const descriptions: Record<string, string> = {
   compaction: "A summary of the conversation's beginning was sent as text.",
   "tool-results":
     "Each tool result was put after its call. A call without a result got one that says so; a result without a call was sent as text.",
-  "call-pairs": "A tool call without a result got one that says so; a result without a call was sent as text.",
+  "call-pairs":
+    "A tool call without a result got one that says so; a result without a call was sent as text, and one of another kind than its call became one of its kind.",
   "call-namespace": "The namespace was added to a tool call without one, as the upstream requires.",
   "namespace-description":
     "A namespace of tools without a description was described by its name, as the upstream requires.",
