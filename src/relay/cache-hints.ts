@@ -7,7 +7,7 @@ import { inOnePiece, withTexts } from "../net/in/request-body";
 import { type CacheAddress, leastTokens } from "../upstream/cache-watch";
 import type { Exchange } from "./exchange";
 import type { RecordedPrompt } from "./request-log";
-import { sessionIn } from "./session-id";
+import { cacheSession } from "./session-id";
 import type { Target } from "./target";
 
 interface CacheUse {
@@ -29,7 +29,7 @@ export function cacheUseOf(
   }
   const isKeyless = clientFamily !== "openai" && familyOf[target.dialect] === "openai";
   // Without a session no key is sent: one that many sessions share would be worse than none.
-  const session = isKeyless ? sessionIn(headers, bodySession) : undefined;
+  const session = isKeyless ? cacheSession(headers, bodySession) : undefined;
   const key = session === undefined ? undefined : cacheKey(session);
   const hints = config.current.promptCache === "off" ? undefined : { key, marks: clientFamily !== "anthropic" };
   const isKeyed = isKeyless ? hints?.key !== undefined : bodySession != null;

@@ -31,8 +31,9 @@ export const shortHash = (text: string): string =>
   new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 12);
 
 /**
- * The client's session, where it sends one.
+ * What the requests have in common whose prompts the upstream's cache should find: not always {@link clientSession}. A cache key
+ * that the client wrote, or the session beside the prompt, says more of that than a header, which a program may send for several.
  * @param bodySession The cache key or the session's id in the body; it takes precedence.
  */
-export const sessionIn = (headers: Headers, bodySession: unknown): string | undefined =>
+export const cacheSession = (headers: Headers, bodySession: unknown): string | undefined =>
   typeof bodySession === "string" && bodySession !== "" ? bodySession : sessionInHeaders(headers);
