@@ -64,6 +64,25 @@ test.each([
   });
 });
 
+test("tokens that only the total shows are the output's, in every dialect", () => {
+  // Google's own API of the chat dialect counts thinking there only.
+  const events = chatReply({ prompt_tokens: 35, completion_tokens: 12, total_tokens: 109 });
+  expect(usageOf(events)).toEqual({ input: 35, output: 74 });
+  expect(responses.encodeReply(events, asked).usage).toMatchObject({ output_tokens: 74, total_tokens: 109 });
+  const { usage } = messages.encodeReply(events, messages.decodeRequest({ model: "m", messages: [] }));
+  expect(usage).toMatchObject({ input_tokens: 35, output_tokens: 74 });
+});
+
+test("what was written to the cache for five minutes is never less than nothing", () => {
+  const events = messagesReply({
+    input_tokens: 9,
+    output_tokens: 6,
+    cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 3 },
+  });
+  const { usage } = messages.encodeReply(events, messages.decodeRequest({ model: "m", messages: [] }));
+  expect(usage).toMatchObject({ cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 3 } });
+});
+
 test("Claude's thinking tokens reach a client of responses and of chat", () => {
   const events = messagesReply({ input_tokens: 9, output_tokens: 60, output_tokens_details: { thinking_tokens: 41 } });
   expect(usageOf(events)).toMatchObject({ output: 60, reasoning: 41 });

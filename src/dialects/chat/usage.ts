@@ -9,7 +9,8 @@ import type { Usage } from "../hub/reply";
  * was written to the cache; OpenAI calls it `cache_write_tokens` (its package, 7.55).
  *
  * OpenAI includes thinking in `completion_tokens`. Gemini on Copilot and xAI do not, as their total shows;
- * Gemini reports it in `usage.reasoning_tokens` (opencode's recorded Copilot streams; xAI's API reference).
+ * Gemini reports it in `usage.reasoning_tokens` (opencode's recorded Copilot streams; xAI's API reference), and Google's own
+ * API of this dialect in the total alone (mozilla-ai/any-llm#1290, 2026-08).
  */
 export function decodeUsage({ usage, copilot_usage: copilot }: JsonObject): Partial<Usage> {
   const nanoCredits = isObject(copilot) ? countIn(copilot.total_nano_aiu) : undefined;
@@ -31,8 +32,8 @@ function wholeOutput(counts: Partial<Usage>, { total_tokens, reasoning_tokens }:
   const total = countIn(total_tokens);
   if (isBeside(counts, total)) return output + reasoning;
   // This form counts thinking beside the output, and only the total would prove it.
-  const isUnproved = total === undefined && countIn(reasoning_tokens);
-  return isUnproved || (counts.reasoning === undefined && isThoughtMissing(counts, total)) ? undefined : counts.output;
+  if (total === undefined && countIn(reasoning_tokens)) return undefined;
+  return counts.reasoning === undefined ? (outputInTotal(counts, total) ?? counts.output) : counts.output;
 }
 
 function reasoningIn({ reasoning_tokens, completion_tokens_details: details }: JsonObject): number | undefined {
@@ -45,9 +46,11 @@ function reasoningIn({ reasoning_tokens, completion_tokens_details: details }: J
 const isBeside = ({ input = 0, output = 0, reasoning = 0 }: Partial<Usage>, total: number | undefined): boolean =>
   reasoning > 0 && total === input + output + reasoning;
 
-/** Whether the total shows that something was counted that the parts do not name. */
-const isThoughtMissing = ({ input, output }: Partial<Usage>, total: number | undefined): boolean =>
-  input !== undefined && output !== undefined && total !== undefined && total > input + output;
+/** The output where the total shows that something was counted that the parts do not name. */
+const outputInTotal = ({ input, output }: Partial<Usage>, total: number | undefined): number | undefined =>
+  input !== undefined && output !== undefined && total !== undefined && total > input + output
+    ? total - input
+    : undefined;
 
 /** Both sums or none are written; if only one is known, the other is 0. */
 export function encodeUsage({

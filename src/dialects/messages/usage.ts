@@ -40,6 +40,8 @@ export function encodeUsage({ input, cachedInput, cacheWrite, output, reasoning 
 export function encodeMessageUsage(usage: Partial<Usage>): JsonObject {
   const { cacheWrite = 0, cacheWriteHour: hour } = usage;
   const cache_creation =
-    hour === undefined ? null : { ephemeral_5m_input_tokens: cacheWrite - hour, ephemeral_1h_input_tokens: hour };
+    hour === undefined
+      ? null
+      : { ephemeral_5m_input_tokens: Math.max(0, cacheWrite - hour), ephemeral_1h_input_tokens: hour };
   return { ...encodeUsage(usage), cache_creation, inference_geo: null, service_tier: null, speed: null };
 }
