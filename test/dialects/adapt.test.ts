@@ -109,6 +109,15 @@ describe("a freeform tool", () => {
     ];
     expect(meaningOf(run(adapt(asked, "chat").restore, cut)).end).toEqual({ type: "error" });
   });
+
+  test("whose call breaks off gives no part of the JSON around its text", () => {
+    const cut: ReplyEvent[] = [
+      ...reply("apply_patch", '{"input":"*** Begin Pa').slice(0, -1),
+      { type: "error", code: "x", message: "y" },
+    ];
+    const out = run(adapt(asked, "chat").restore, cut);
+    expect(out.map(({ type }) => type)).toEqual(["start", "block-start", "block-end", "error"]);
+  });
 });
 
 describe("names", () => {

@@ -160,25 +160,36 @@ function adaptPart(part: Part, nameOf: (name: string) => string, asFunctions: bo
   return { ...adapted, name: nameOf(adapted.name), input };
 }
 
-/** Restores the client's tool names. A freeform tool's input is unwrapped from its JSON when the call is complete. */
+/**
+ * Restores the client's tool names. A freeform tool's input is unwrapped from its JSON when the call is complete: when
+ * something follows its end that is no error. A part of that JSON is no part of the input.
+ */
 function restoreCalls(names: Map<string, string>, freeform: Set<string>): Stage<ReplyEvent, ReplyEvent> {
   return (next) => {
     let input: string | undefined;
+    let end: ReplyEvent | undefined;
+    const finish = (isWhole: boolean) => {
+      const text = isWhole && input !== undefined ? unwrapped(input) : "";
+      if (text !== "") next.push({ type: "block-delta", text });
+      if (end) next.push(end);
+      input = undefined;
+      end = undefined;
+    };
     return {
       push(event) {
+        if (end) finish(event.type !== "error");
         if (event.type === "block-start" && event.block.kind === "tool-call") {
           const name = names.get(event.block.name) ?? event.block.name;
           if (freeform.has(name)) input = "";
           next.push({ ...event, block: { ...event.block, name, ...(freeform.has(name) ? { freeform: true } : {}) } });
         } else if (event.type === "block-delta" && input !== undefined) input += event.text;
-        else {
-          const text = input === undefined ? "" : unwrapped(input);
-          input = undefined;
-          if (text !== "") next.push({ type: "block-delta", text });
-          next.push(event);
-        }
+        else if (event.type === "block-end" && input !== undefined) end = event;
+        else next.push(event);
       },
-      end: () => next.end(),
+      end() {
+        if (end) finish(true);
+        next.end();
+      },
     };
   };
 }
