@@ -4,7 +4,7 @@ import type { Stage } from "../net/stream/stream";
 import type { Conversation, ForeignTool, JsonObject, Tool } from "./hub/conversation";
 import { textIn, without } from "./hub/json";
 import type { ForeignBlock, ReplyEvent } from "./hub/reply";
-import type { Citation, ServerToolOffer, ServerToolOutput } from "./hub/server-tools";
+import { type Citation, type ServerToolOffer, type ServerToolOutput, serverCallId } from "./hub/server-tools";
 import { matchesChoice } from "./hub/tools";
 import { nativeSearch, pagesRead, urlsCited } from "./responses/server-tools";
 
@@ -93,9 +93,15 @@ const isSearchBlock = (block: { kind: string }): block is ForeignBlock & { value
 
 function blocksOf({ value: { status, action } }: ForeignBlock & { value: JsonObject }) {
   const { query, url } = isObject(action) ? action : ({} as JsonObject);
-  const id = `srvtoolu_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
+  const pages = pagesRead(action);
+  // Of a search without pages it is not known what it found.
   const output: ServerToolOutput =
-    status === "failed" ? { kind: "error", code: "unavailable" } : { kind: "pages", pages: pagesRead(action) };
+    status === "failed"
+      ? { kind: "error", code: "unavailable" }
+      : pages.length > 0
+        ? { kind: "pages", pages }
+        : { kind: "unknown" };
+  const id = serverCallId(output);
   const tool = "web-search" as const;
   return [
     { kind: "server-call" as const, id, tool, input: { query: textIn(query) || textIn(url) } },

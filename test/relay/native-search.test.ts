@@ -99,6 +99,32 @@ describe("in one answer", () => {
     expect(content[0].citations).toMatchObject([{ type: "web_search_result_location", url: url_citation.url }]);
   });
 
+  test("and what the upstream read and did not list is not nothing in the next turn", async () => {
+    await using proxy = await startProxy();
+    const looks = [
+      { type: "search", query: "pandas" },
+      { type: "open_page", url: "https://example.com/pandas" },
+      { type: "find_in_page", url: "https://example.com/pandas", pattern: "red" },
+    ];
+    const output = [
+      ...looks.map((action, at) => ({ type: "web_search_call", id: `ws_${at}`, status: "completed", action })),
+      { type: "message", role: "assistant", content: [{ type: "output_text", text: "Red.", annotations: [] }] },
+    ];
+    proxy.demo.intercept("/responses", () =>
+      Response.json({ id: "resp_1", object: "response", model, status: "completed", output }),
+    );
+    const reply = (await (await proxy.post("/v1/messages", ask())).json()) as Json;
+    const results = reply.content.filter(({ type }: Json) => type === "web_search_tool_result");
+    const page = [expect.objectContaining({ url: "https://example.com/pandas" })];
+    expect(results.map(({ content }: Json) => content)).toEqual([[], page, page]);
+    const history = [...messages, { role: "assistant", content: reply.content }, { role: "user", content: "And?" }];
+    expect((await proxy.post("/v1/messages", ask({ messages: history }))).status).toBe(200);
+    const told = JSON.stringify(sentTo(proxy).at(-1).input);
+    expect(told).not.toContain("Nothing was found");
+    expect(told).toContain("The result is not kept here.");
+    expect(told).toContain("https://example.com/pandas");
+  });
+
   test("and a search that failed is an error in the result", async () => {
     await using proxy = await startProxy();
     const failed = { type: "web_search_call", id: "ws_1", status: "failed", action: { type: "search", query: "x" } };

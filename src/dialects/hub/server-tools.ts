@@ -66,6 +66,16 @@ export type ServerToolOutput =
   | { kind: "unknown" }
   | { kind: "error"; code: ServerToolError };
 
+/** The beginning of the id of a call whose result the upstream did not tell. */
+const untold = "srvtoolu_untold_";
+
+/** A new id, in the form of Anthropic's, for a call and its result. */
+export const serverCallId = (output: ServerToolOutput): string =>
+  `${output.kind === "unknown" ? untold : "srvtoolu_"}${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
+
+/** Whether an empty list of pages in the client's history stands for pages that are not known. */
+export const isUntold = (id: string): boolean => id.startsWith(untold);
+
 /** What a search found. */
 export interface WebFindings {
   pages: WebPage[];

@@ -11,6 +11,7 @@ import { isSealed, seal, unseal } from "../hub/seal";
 import {
   type Citation,
   errorSentences,
+  isUntold,
   type ServerToolError,
   type ServerToolName,
   type ServerToolOffer,
@@ -140,8 +141,10 @@ export const serverResultDecoders = names.map(
       forms[tool].result,
       (block: Fields): Part => {
         block.skip("type", "caller");
-        const output = decodeOutput(block.any("content"), block.pathOf("content"));
         const id = block.text("tool_use_id");
+        const read = decodeOutput(block.any("content"), block.pathOf("content"));
+        const isEmpty = read.kind === "pages" && read.pages.length === 0;
+        const output: ServerToolOutput = isEmpty && isUntold(id) ? { kind: "unknown" } : read;
         const result: Part = { kind: "server-result", id, tool, output, ...withCacheMark(block) };
         const found = output.kind === "tools" ? output.names : [];
         return isToolSearch(tool) ? searchPart(block.object, result, found) : result;

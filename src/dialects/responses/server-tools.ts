@@ -112,8 +112,9 @@ export const urlsCited = (annotations: unknown) =>
     type === "url_citation" && isAddress(textIn(url)) ? [{ url: textIn(url), title: textIn(title), start, end }] : [],
   );
 
-/** The pages that a search of the upstream has read, if it names them. */
+/** The pages that a search of the upstream has read, if it names them: its sources, or the page that was opened. */
 export function pagesRead(action: unknown): WebPage[] {
-  const urls = objectsAmong(isObject(action) ? action.sources : undefined).map(({ url }) => textIn(url));
+  const { sources, url }: JsonObject = isObject(action) ? action : {};
+  const urls = [...objectsAmong(sources).map((source) => textIn(source.url)), textIn(url)];
   return [...new Set(urls)].filter(isAddress).map((url) => ({ url, title: url }));
 }
