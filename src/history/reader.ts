@@ -2,6 +2,7 @@
  * Answers questions about the history in a worker thread, which reads the file by a connection of its own: adding up
  * thousands of rows must not hold up a stream. The thread starts with the first question and ends after a while.
  */
+import { requireFilesForThread } from "../free-files";
 import type { Input, Output, ReaderAnswer, ReaderQuestion, ReaderTasks } from "./reader-tasks";
 
 /** Milliseconds without a question after which the thread is ended. */
@@ -22,7 +23,7 @@ export class HistoryReader {
 
   /**
    * @param file The file as it is now.
-   * @throws SQLite's error, with its code.
+   * @throws SQLite's error, or the system's where no thread can be started, with its code.
    */
   ask<Name extends keyof ReaderTasks>(
     file: { path: string; identity: string },
@@ -31,7 +32,11 @@ export class HistoryReader {
   ): Output<Name> {
     if (this.#isClosed) return Promise.reject(new Error("the history is closed")) as Output<Name>;
     clearTimeout(this.#idle);
-    this.#worker ??= this.#start();
+    try {
+      this.#worker ??= this.#start();
+    } catch (thrown) {
+      return Promise.reject(thrown) as Output<Name>;
+    }
     this.#worker.ref();
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const id = ++this.#asked;
@@ -46,6 +51,7 @@ export class HistoryReader {
   }
 
   #start(): Worker {
+    requireFilesForThread();
     const worker = new Worker(new URL("./reader-worker.js", import.meta.url).href);
     worker.onmessage = ({ data }: MessageEvent<ReaderAnswer>) => this.#take(data);
     worker.onerror = (event) => {

@@ -2,6 +2,7 @@
  * Searches of tools in worker threads. A client's pattern decides how long a search takes, so that it must hold up no other
  * request, and is given up after a time limit. The threads know no request: all apps of a process share them.
  */
+import { requireFilesForThread } from "../free-files";
 import { Turns } from "../turns";
 import type { MatchAnswer } from "./match-worker";
 import type { ToolQuery } from "./tool-match";
@@ -49,7 +50,7 @@ export async function matchInThread(
 
 async function runOnThread(query: ToolQuery, over: AbortSignal): Promise<string[] | undefined> {
   over.throwIfAborted();
-  const thread = free.pop() ?? { worker: new Worker(new URL("./match-worker.js", import.meta.url).href) };
+  const thread = free.pop() ?? { worker: startWorker() };
   clearTimeout(thread.idle);
   const { worker } = thread;
   const { promise, resolve, reject } = Promise.withResolvers<MatchAnswer>();
@@ -74,6 +75,11 @@ async function runOnThread(query: ToolQuery, over: AbortSignal): Promise<string[
   rest(thread);
   if ("failure" in answer) throw new Error(`The search failed: ${answer.failure}`);
   return answer.names;
+}
+
+function startWorker(): Worker {
+  requireFilesForThread();
+  return new Worker(new URL("./match-worker.js", import.meta.url).href);
 }
 
 function rest(thread: Thread): void {

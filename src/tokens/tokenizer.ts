@@ -2,6 +2,8 @@
  * Counts tokens of the `o200k_base` vocabulary in a worker thread, because encoding megabytes takes seconds and must not
  * block other requests. The vocabulary (100 MB) is loaded at the first count and unloaded after a while.
  */
+import { requireFilesForThread } from "../free-files";
+
 export interface Tokenizer {
   /** The total tokens of all texts. @throws Error if the worker cannot be run. */
   count(texts: readonly string[]): Promise<number>;
@@ -18,6 +20,7 @@ export function openTokenizer(): Tokenizer {
   const waiting = new Map<number, PromiseWithResolvers<number>>();
 
   const start = (): Worker => {
+    requireFilesForThread();
     const started = new Worker(new URL("./tokenizer-worker.js", import.meta.url).href);
     started.unref();
     started.onmessage = ({ data }: MessageEvent<{ id: number; tokens: number }>) => {
@@ -46,14 +49,14 @@ export function openTokenizer(): Tokenizer {
   };
 
   return {
-    count(texts) {
+    async count(texts) {
       worker ??= start();
       clearTimeout(idle);
       const id = ++sent;
       const answer = Promise.withResolvers<number>();
       waiting.set(id, answer);
       worker.postMessage({ id, texts });
-      return answer.promise;
+      return await answer.promise;
     },
     close: () => stop(new Error("The tokenizer was closed.")),
   };

@@ -33,6 +33,22 @@ test.if(process.platform === "linux")(
 );
 
 test.if(process.platform === "linux")(
+  "a process that is out of files lives, and fails only what needs a new thread until it has files again",
+  async () => {
+    const script = join(import.meta.dir, "../support/threads-out-of-files.ts");
+    const limited = ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", process.execPath, script];
+    await using child = Bun.spawn(limited, { stdout: "pipe", stderr: "pipe", timeout: 50_000 });
+    const [text, faults] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    expect([faults, text]).toEqual([expect.any(String), expect.stringContaining('"starved"')]);
+    const { starved, after } = JSON.parse(text.trim().split("\n").at(-1)!);
+    for (const name of ["history", "tokens", "search", "notices"])
+      expect([name, starved[name]]).not.toEqual([name, "done"]);
+    expect(after).toEqual({ history: "done", tokens: "done", search: "done", notices: "done" });
+  },
+  60_000,
+);
+
+test.if(process.platform === "linux")(
   "doctor warns of a running server that has nearly all of its files and connections open, before it has all",
   async () => {
     await using server = run(["start", "--demo", "--json", "--port", "0"], {

@@ -1,7 +1,6 @@
 /** Explains why a service could not be reached, and which hop failed: the service itself, or the proxy on the way to it. */
-import { closeSync, openSync } from "node:fs";
-import { devNull } from "node:os";
 import { codeOf, ProxyError, retryHeaders } from "../../errors";
+import { isOutOfFiles } from "../../free-files";
 import { certificateFiles, warnOfCertificateFault } from "./ca-certificates";
 import { type OutboundProxy, proxyFor } from "./proxy";
 
@@ -21,17 +20,6 @@ export function networkError(thrown: unknown, url: string, who: string): ProxyEr
 
 /** Codes of a connection that was not made. For a name with several addresses Bun says "refused" also where it has no files left. */
 const noConnection = /EMFILE|ENFILE|REFUSED|FailedToOpenSocket|ENOTFOUND|EAI_AGAIN/;
-const noFiles = /^(?:EMFILE|ENFILE)$/;
-
-/** Whether this process can open nothing more. */
-function isOutOfFiles(): boolean {
-  try {
-    closeSync(openSync(devNull, "r"));
-    return false;
-  } catch (thrown) {
-    return noFiles.test(codeOf(thrown));
-  }
-}
 
 /** The fault is this machine's, so no account and no other model is blamed for it. */
 const outOfFiles = (thrown: unknown, who: string) =>
