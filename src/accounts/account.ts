@@ -7,7 +7,7 @@ import { type AccountSync, type AccountUpdate, type SharedSignIn, signInOf } fro
 import { CopilotSession } from "./copilot-session";
 import { fetchLogin, type GithubAnswer, type GithubCaller, getFromGithub } from "./github";
 import type { Hosts, Mode } from "./hosts";
-import { isUsedUp, type Quota } from "./quota";
+import { isUsedUp, type Quota, snapshotHeaders } from "./quota";
 import { QuotaTracker } from "./quota-tracker";
 import type { Session } from "./session";
 import { AccountStatus, type LimitedModel } from "./status";
@@ -18,7 +18,7 @@ export interface TemporaryAccount {
   githubToken: string;
 }
 
-export type InspectedAnswer = "token" | "user" | "quota headers";
+export type InspectedAnswer = "token" | "user" | "answers" | "quota headers";
 
 export interface AccountOptions {
   hosts: Hosts;
@@ -253,7 +253,10 @@ function openParts(
   });
   const quota = new QuotaTracker({
     ...{ caller, githubToken, status, id, now },
-    inspect: (sent) => inspect("quota headers", sent),
+    inspect(sent) {
+      inspect("answers", { [snapshotHeaders]: sent });
+      if (sent !== undefined) inspect("quota headers", sent);
+    },
     mode: () => session.mode,
     fetched: (user) => login.learn(user.login),
     learned: sync && ((found) => sync.publish(identity, { quota: found })),

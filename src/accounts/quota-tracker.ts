@@ -16,7 +16,7 @@ interface QuotaTrackerOptions {
   now(): number;
   /** Called with each answer of the quota endpoint. */
   fetched(user: CopilotUser): void;
-  /** Called with each quota of a model's answer, as it was sent. */
+  /** Called with each quota of a model's answer, as it was sent; undefined for an answer without one. */
   inspect?(sent: unknown): void;
   /** Called when this server has learned newer numbers. */
   learned?(quota: Quota): void;

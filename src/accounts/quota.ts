@@ -52,9 +52,12 @@ export function readQuota(answer: unknown, now: number): Quota {
   return toQuota(premium, { ...common, unit: isByTokens ? "credits" : "premium" });
 }
 
+/** The name under which the headers of an answer that hold a quota are looked at as a whole. */
+export const snapshotHeaders = "x-quota-snapshot-*";
+
 /**
  * The quota after the `x-quota-snapshot-*` headers of a model's answer; undefined if there are none.
- * @param inspect Called with the quota as it was sent.
+ * @param inspect Called with the quota as it was sent; undefined if there is none.
  */
 export function learnFromHeaders(
   known: Quota | undefined,
@@ -62,13 +65,16 @@ export function learnFromHeaders(
   now: number,
   inspect?: (sent: unknown) => void,
 ): Quota | undefined {
+  let isThere = false;
   for (const name of namesFor(known)) {
     const value = headers.get(`x-quota-snapshot-${name}`);
     if (value === null) continue;
+    isThere = true;
     const fields = Object.fromEntries(new URLSearchParams(value));
     inspect?.(fields);
     if (fields.ent !== undefined) return withReading(known, readHeader(fields), now);
   }
+  if (!isThere) inspect?.(undefined);
   return undefined;
 }
 

@@ -157,6 +157,7 @@ const places: Record<AnswerKind, { path: string; before: string }> = {
   models: { path: "/models", before: "data." },
   token: { path: "/copilot_internal/v2/token", before: "" },
   user: { path: "/copilot_internal/user", before: "" },
+  answers: { path: "/chat/completions", before: "" },
   "quota headers": { path: "/chat/completions", before: "x-quota-snapshot-premium_interactions." },
   chat: { path: "/chat/completions", before: "" },
   responses: { path: "/responses", before: "" },
@@ -198,6 +199,7 @@ const cases: Case[] = [
   models("A", "id"),
   models("C", "capabilities"),
   models("C", "capabilities.type"),
+  models("C", "capabilities.supports"),
   models("C", limits),
   models("C", `${limits}.max_context_window_tokens`),
   models("C", `${limits}.max_prompt_tokens`),
@@ -343,8 +345,36 @@ describe("a member that is read, and has another name now", () => {
     expect(untried).toEqual([
       // What is left is stated three times.
       `user ${premiumRow}.quota_remaining|remaining|percent_remaining`,
+      // No member of one: see below.
+      "answers x-quota-snapshot-*",
     ]);
   });
+});
+
+test("answers without any header of a quota are heard of where they always had one", async () => {
+  let isLost = false;
+  const change = (answer: Response): Promise<Response> => {
+    const changed = new Response(answer.body, answer);
+    for (const name of [...changed.headers.keys()])
+      if (isLost && name.startsWith("x-quota-snapshot-")) changed.headers.delete(name);
+    return Promise.resolve(changed);
+  };
+  await using proxy = await startProxy({
+    demo: { accounts: [structuredClone(octo)], change },
+    config: { notices: { webhookUrl: webhook.url.href } },
+  });
+  const missing = async (asked: number) => {
+    for (let turn = 0; turn < asked; turn++) await (await proxy.post(...bodies.chat!("gpt-5-mini", false))).text();
+    return proxy.app.losses.current.map(({ member }) => member);
+  };
+  expect(await missing(3)).toEqual([]);
+  isLost = true;
+  // One answer, or two, may lack them.
+  expect(await missing(2)).toEqual([]);
+  expect(await missing(1)).toEqual(["x-quota-snapshot-*"]);
+  await expectHeard(proxy, rowOf("answers", "x-quota-snapshot-*"));
+  isLost = false;
+  expect(await missing(1)).toEqual([]);
 });
 
 async function expectHeard({ app, lines }: RunningProxy, { affects }: ReadMember) {

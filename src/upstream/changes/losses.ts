@@ -43,8 +43,8 @@ const maxKnown = 20_000;
 /** The members that were seen in a kind of an account's answers. Of a model list, with the ids of the models that had them. */
 type Seen = Map<AnswerMember, ReadonlySet<string>>;
 /** Whether the replies to one account by one model always have a number. */
-interface Regularity {
-  readonly member: UsageMember;
+interface Regularity<Member = ReadMember> {
+  readonly member: Member;
   /** Replies that had it. */
   had: number;
   /** Replies in a row that lacked it. */
@@ -56,15 +56,15 @@ interface Regularity {
 const membersOf = Object.groupBy(answerMembers, ({ where }) => where);
 const numbersOf = Object.groupBy(usageMembers, ({ where }) => where);
 const newSeen = (): Seen => new Map();
-const newCounts = (dialect: Dialect): Regularity[] =>
-  numbersOf[dialect]?.map((member) => ({ member, had: 0, missed: 0, isIrregular: false })) ?? [];
+const newCount = <Member>(member: Member): Regularity<Member> => ({ member, had: 0, missed: 0, isIrregular: false });
 const noIds: ReadonlySet<string> = new Set();
 
 export class Losses {
   readonly #lost = new Map<ReadMember, Loss & { from: Set<string> }>();
   // An account that answers is not forgotten for others.
   readonly #seen = new BoundedMap<string, Seen>(maxKnown);
-  readonly #counts = new BoundedMap<string, readonly Regularity[]>(maxKnown);
+  readonly #counts = new BoundedMap<string, readonly Regularity<UsageMember>[]>(maxKnown);
+  readonly #gradual = new BoundedMap<string, Regularity>(maxKnown);
 
   constructor(private readonly options: { logger: Pick<Logger, "warn" | "info">; now(): number }) {}
 
@@ -75,7 +75,13 @@ export class Losses {
     const seen = this.#seen.renewed(from, newSeen);
     for (const row of membersOf[where] ?? []) {
       const isThere = hasMember(answer, row);
-      if (isThere) {
+      if (row.isGradual)
+        this.#isMissing(
+          this.#gradual.renewed(`${row.path} ${from}`, () => newCount(row)),
+          isThere === true,
+          from,
+        );
+      else if (isThere) {
         seen.set(row, noIds);
         this.#find(row, from);
       } else if (isThere === false && (!row.isOptional || seen.has(row))) this.#miss(row, from);
@@ -96,21 +102,12 @@ export class Losses {
   inspectUsage(dialect: Dialect, account: string, model: string, usage: Partial<Usage>): Partial<Usage> {
     const from = `${dialect} ${account} ${model}`;
     let isPartial = false;
-    const counts = this.#counts.renewed(from, () => newCounts(dialect));
+    const counts = this.#counts.renewed(from, () => numbersOf[dialect]?.map(newCount) ?? []);
     for (const count of counts) {
       const row = count.member;
-      if (usage[row.usage] !== undefined) {
-        count.isIrregular ||= count.missed > 0;
-        count.had++;
-        count.missed = 0;
-        this.#find(row, from);
-        continue;
-      }
-      count.missed++;
-      if (row.isOptional && (count.isIrregular || count.had < repliesToKnow)) continue;
+      if (!this.#isMissing(count, usage[row.usage] !== undefined, from)) continue;
       // Anthropic counts cached tokens beside the input, which is too small without them.
       isPartial ||= dialect === "messages" && (row.usage === "cachedInput" || row.usage === "cacheWrite");
-      if (count.missed >= repliesToKnow) this.#miss(row, from);
     }
     if (!isPartial) return usage;
     const { input: _, ...rest } = usage;
@@ -123,6 +120,22 @@ export class Losses {
       .filter(({ lastAt }) => this.options.now() - lastAt < dayMs)
       .map(({ from: _, ...loss }) => loss)
       .sort((one, other) => other.firstAt - one.firstAt);
+  }
+
+  /** Counts an answer that has a member or lacks it. @returns Whether it should have had it. */
+  #isMissing(count: Regularity, isThere: boolean, from: string): boolean {
+    const row = count.member;
+    if (isThere) {
+      count.isIrregular ||= count.missed > 0;
+      count.had++;
+      count.missed = 0;
+      this.#find(row, from);
+      return false;
+    }
+    count.missed++;
+    if (row.isOptional && (count.isIrregular || count.had < repliesToKnow)) return false;
+    if (count.missed >= repliesToKnow) this.#miss(row, from);
+    return true;
   }
 
   #miss(row: ReadMember, from: string): void {
@@ -167,6 +180,7 @@ const places = {
   models: "GitHub Copilot's model list",
   token: "GitHub's answer with the Copilot token",
   user: "GitHub's answer with the quota",
+  answers: "Each answer of GitHub Copilot",
   "quota headers": "The quota in headers of GitHub Copilot's answers",
   chat: "GitHub Copilot's usage on /chat/completions",
   responses: "GitHub Copilot's usage on /responses",

@@ -2,12 +2,13 @@
  * The members of the upstream's answers that prices, limits, endpoints, quotas, tokens and usage are read from. A name that
  * is new may do no harm; one of these that is gone makes a number unknown, and `losses.ts` says so.
  */
+import { snapshotHeaders } from "../../accounts/quota";
 import type { Dialect, JsonObject } from "../../dialects/hub/conversation";
 import type { Usage } from "../../dialects/hub/reply";
 import { isObject } from "../../json";
 
 /** Which answer holds the member. */
-export type AnswerKind = "models" | "token" | "user" | "quota headers" | Dialect;
+export type AnswerKind = "models" | "token" | "user" | "answers" | "quota headers" | Dialect;
 
 export interface ReadMember {
   where: AnswerKind;
@@ -26,6 +27,8 @@ export interface AnswerMember extends ReadMember {
   names: readonly string[];
   /** Whether the object around it has to have it; a member is not missed where that object is missing. */
   given?(around: JsonObject, answer: JsonObject): boolean;
+  /** A single answer may lack it: it is missed where several in a row do. */
+  isGradual?: true;
 }
 
 /** A number of a reply's usage. */
@@ -64,6 +67,7 @@ const ofModels: AnswerRow[] = [
   { path: "id", affects: "which models there are is unknown" },
   { path: "capabilities", affects: "the limits and abilities of models are unknown" },
   { path: "capabilities.type", affects: "which models are for conversations is unknown" },
+  { path: "capabilities.supports", given: isChat, affects: "the abilities of models are unknown, and none is used" },
   { path: "capabilities.limits", given: isChat, affects: "the limits of models are unknown" },
   { path: "capabilities.limits.max_context_window_tokens", given: isChat, affects: "the context windows of models are unknown" },
   { path: "capabilities.limits.max_prompt_tokens", given: isChat, affects: "how long a prompt may be is unknown" },
@@ -118,6 +122,11 @@ const ofUser: AnswerRow[] = [
   { path: `${premium}.has_quota`, given: ({ unlimited, token_based_billing }) => unlimited === true && token_based_billing === true, affects: "whether anything is left of a shared quota is unknown" },
 ];
 
+/** The headers of successful answers of models. */
+const ofAnswers: AnswerRow[] = [
+  { path: snapshotHeaders, isOptional: true, isGradual: true, affects: "quotas are not updated by answers" },
+];
+
 // biome-ignore format: a table
 const ofQuotaHeaders: AnswerRow[] = [
   { path: "ent", affects: "quotas are not updated by answers" },
@@ -168,6 +177,7 @@ export const answerMembers: readonly AnswerMember[] = [
   ...at("models", ofModels),
   ...at("token", ofToken),
   ...at("user", ofUser),
+  ...at("answers", ofAnswers),
   ...at("quota headers", ofQuotaHeaders),
 ];
 
