@@ -24,7 +24,7 @@ import type { Exchange } from "./exchange";
 import { requireOwnAccount } from "./failover";
 import { unfitReason } from "./fallback-fit";
 import { isClientsOwn } from "./initiator";
-import { type ChatTarget, modelHeader, modelInHeader, preferredDialect } from "./target";
+import { type ChatTarget, preferredDialect } from "./target";
 import type { UpstreamCall } from "./upstream-call";
 
 /**
@@ -57,7 +57,6 @@ export async function serveByAuto(
         const answer = await serve(target);
         // After a summary the conversation goes on with a new choice.
         if (exchange.reshape) auto.forget(account, conversation);
-        answer.headers.set(modelHeader, modelInHeader(record.model ?? target.model.id));
         return answer;
       } catch (thrown) {
         if (running.isStopped || record.hasBegun) throw thrown;

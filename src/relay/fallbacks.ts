@@ -73,7 +73,7 @@ async function serveByChain(
     const calls = record.attemptCount;
     try {
       const answer = await serve(parts, exchange, target, first);
-      // Auto has named the model that it chose.
+      // A model of another name was named before.
       if (!answer.headers.has(modelHeader)) answer.headers.set(modelHeader, modelInHeader(target.model.id));
       return answer;
     } catch (thrown) {

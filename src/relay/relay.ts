@@ -32,6 +32,8 @@ import {
   isAutoTarget,
   isProvided,
   messagesProvider,
+  modelHeader,
+  modelInHeader,
   requireFurtherModels,
   whoOf,
 } from "./target";
@@ -112,8 +114,15 @@ function byModelOrAuto(
   return parts.config.current.autoWhenOnly ? orByAuto(parts, exchange, target, answer) : answer;
 }
 
-const byModel = (parts: Scope, exchange: Exchange, target: ChatTarget): Promise<Response> =>
-  exchange.reshape ? compact(parts, exchange, target) : serve(parts, exchange, target);
+/** The answer of this model. A header names it where the client asked for another name. */
+async function byModel(parts: Scope, exchange: Exchange, target: ChatTarget): Promise<Response> {
+  // The request itself is not kept while the answer is awaited.
+  const asked = exchange.incoming.model;
+  const answer = await (exchange.reshape ? compact : serve)(parts, exchange, target);
+  const served = exchange.record.model ?? target.model.id;
+  if (served !== asked) answer.headers.set(modelHeader, modelInHeader(served));
+  return answer;
+}
 
 const byAuto = (parts: Scope, exchange: Exchange, first?: ChatTarget): Promise<Response> =>
   serveByAuto(parts, exchange, first, (chosen) => byModel(parts, exchange, chosen));

@@ -41,7 +41,7 @@ export const isProvided = <T extends Target>(target: T): target is T & { provide
 export const isAutoTarget = ({ model, provider, choice }: NamedModel & Pick<Partial<Target>, "choice">): boolean =>
   model.id === autoId && !provider && !choice;
 
-/** Names the model that served, where it may be another one than the client asked for. */
+/** Names the model that served, where the client asked by another name, or with a chain of models. */
 export const modelHeader = "x-dragoman-model";
 
 /** A provider's model may have any name; a header holds ASCII. */
