@@ -270,6 +270,25 @@ test("a call of an earlier turn that was never answered does not get the result 
   ]);
 });
 
+test("a call of a tool without a namespace, with its own name as one, is a call of that tool", () => {
+  const look = { type: "function", name: "look", parameters: { type: "object", properties: {} }, strict: false };
+  const call = { type: "function_call", call_id: "c", name: "look", namespace: "look", arguments: "{}" };
+  const namesIn = (body: JsonObject) =>
+    decode(body).turns.flatMap(({ parts }) => parts.flatMap((part) => (part.kind === "tool-call" ? part.name : [])));
+  expect(namesIn({ tools: [look], input: [message("user", "Hi."), call] })).toEqual(["look"]);
+  expect(namesIn({ input: [message("user", "Hi."), call] })).toEqual(["look"]);
+  // A tool of a namespace that has its name is another one.
+  const nested = { type: "namespace", name: "look", description: "Looks.", tools: [look] };
+  expect(namesIn({ tools: [look, nested], input: [message("user", "Hi."), call] })).toEqual(["look__look"]);
+  const events = responses.decodeReply({ id: "r", model: "m", status: "completed", output: [call] });
+  expect(events).toContainEqual({
+    type: "block-start",
+    block: expect.objectContaining({ kind: "tool-call", name: "look" }),
+  });
+  const { output } = responses.encodeReply(events, decode({ tools: [nested], input: "Hi." }));
+  expect(output).toMatchObject([{ type: "function_call", name: "look", namespace: "look" }]);
+});
+
 describe("tools", () => {
   const exec = { type: "custom", name: "exec", description: "Runs it.", format: { type: "text" } };
   const spawn = { type: "function", name: "spawn", parameters: { type: "object", properties: {} }, strict: false };

@@ -15,7 +15,7 @@ import { ownId } from "./ids";
 import { outputIndexes } from "./output-indexes";
 import { thinkingText } from "./parts";
 import { toolRunBy } from "./server-tools";
-import { flatName } from "./tools";
+import { calledName } from "./tools";
 import { decodeUsage } from "./usage";
 
 /** Why a response is incomplete; an unknown reason counts as `length`. */
@@ -298,7 +298,7 @@ function callBlock(item: JsonObject): Block {
   return {
     kind: "tool-call",
     id: textIn(item.call_id) || ownId("call"),
-    name: flatName(textIn(item.name), item.namespace),
+    name: calledName(textIn(item.name), item.namespace),
     ...(item.type === "custom_tool_call" ? { freeform: true } : {}),
     ...extrasOf(fields.rest()),
   };

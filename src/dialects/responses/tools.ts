@@ -116,11 +116,20 @@ function takeName(local: string, namespace: unknown, scope: ToolNames, isRepeate
 export const flatName = (local: string, namespace: unknown): string =>
   typeof namespace === "string" && namespace !== "" ? `${namespace}__${local}` : local;
 
+/**
+ * The hub name of a tool that is called, of which nothing else is known. OpenAI's models call a tool of no namespace that
+ * came by a search with its own name as the namespace (gpt-5.4 and 5.6, recorded 2026-08).
+ */
+export const calledName = (local: string, namespace: unknown): string =>
+  flatName(local, namespace === local ? undefined : namespace);
+
 const nameKey = (local: string, namespace: unknown): string => JSON.stringify([namespace ?? "", local]);
 
 /** The hub name of a tool that is called or chosen. */
 export const hubName = (local: string, namespace: unknown, scope: ToolNames): string =>
-  scope.names.get(nameKey(local, namespace)) ?? flatName(local, namespace);
+  scope.names.get(nameKey(local, namespace)) ??
+  (namespace === local ? scope.names.get(nameKey(local, undefined)) : undefined) ??
+  calledName(local, namespace);
 
 /** The choice of tools; see {@link decodeToolChoice}. */
 export const decodeChoice = (choice: unknown, scope: ToolNames) =>
