@@ -112,16 +112,20 @@ export interface Codec extends ClientCodec {
   /** The most tokens that the request wants in its reply, if it says so. */
   maxTokens(body: JsonObject): number | undefined;
 
-  /** Reads a full reply. Never throws: an unreadable body becomes an `error` event. */
-  decodeReply(body: unknown): ReplyEvent[];
+  /**
+   * Reads a full reply. Never throws: an unreadable body becomes an `error` event.
+   * @param along Gets a note in place of an error about a reply that cannot be followed.
+   */
+  decodeReply(body: unknown, along?: (note: string) => void): ReplyEvent[];
   /** The same body, or a copy with fixups. @param onFixup Gets the name of each. */
   fixReply(body: JsonObject, context: ReplyContext, onFixup: (name: string) => void): JsonObject;
 
   /**
    * Reads frames into events, of the first reply if several were requested. Always keeps the order of `ReplyEvent`;
    * frames after the terminal one are ignored.
+   * @param along Gets a note in place of an error about a reply that cannot be followed.
    */
-  decodeStream(context?: ReplyContext): Stage<SseFrame, ReplyEvent>;
+  decodeStream(context?: ReplyContext, along?: (note: string) => void): Stage<SseFrame, ReplyEvent>;
   /**
    * Passes frames through with fixups.
    * @param onFixup Gets each fixup's name, of one that several frames need several times.

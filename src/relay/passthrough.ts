@@ -73,9 +73,11 @@ export class PassedReply implements UpstreamReply {
   }
 
   full(text: string, json: JsonObject): string {
-    for (const event of this.codec.decodeReply(json)) this.running.addEvent(event);
+    for (const event of this.codec.decodeReply(json, this.note)) this.running.addEvent(event);
     return this.fixed(text, json);
   }
+
+  readonly note = (name: string): void => this.running.record.addFixup(name);
 
   /** The upstream's text, changed by the fixups only. */
   fixed(text: string, json: JsonObject): string {
@@ -85,12 +87,12 @@ export class PassedReply implements UpstreamReply {
 
   /** The same object if nothing had to change. */
   #fix(json: JsonObject): JsonObject {
-    return this.codec.fixReply(json, this.context, (name) => this.running.record.addFixup(name));
+    return this.codec.fixReply(json, this.context, this.note);
   }
 
   /** Collects a stream into the full reply that the client requested. */
   collect(answer: Answer) {
-    const { codec, context, running } = this;
+    const { codec, context, running, note } = this;
     const { record } = running;
     let error: ReplyError | undefined;
     const events: Sink<ReplyEvent> = {
@@ -100,7 +102,7 @@ export class PassedReply implements UpstreamReply {
       },
       end() {},
     };
-    const collector = codec.collectStream((name) => record.addFixup(name), events, context);
+    const collector = codec.collectStream(note, events, context);
     const bytes = readFrames(answer, collector);
     const text = () => {
       if (error) throw new BrokenReply(error, record.earlyError === undefined);
@@ -110,10 +112,9 @@ export class PassedReply implements UpstreamReply {
   }
 
   stages(answer: Answer, out: Sink<SseFrame>) {
-    const { codec, context, running } = this;
-    const { record } = running;
+    const { codec, context, running, note } = this;
     const events: Sink<ReplyEvent> = { push: (event) => running.addEvent(event), end() {} };
-    const client = codec.fixStream(context, (name) => record.addFixup(name), events)(out);
+    const client = codec.fixStream(context, note, events)(out);
     const bytes = readFrames(answer, client);
     return { body: answer.body, bytes, client };
   }
@@ -131,18 +132,21 @@ class VerbatimReply implements UpstreamReply {
   }
 
   full(text: string, json: JsonObject): string {
-    const { codec, running } = this.#passed;
-    for (const event of codec.decodeReply(json)) if (event.type !== "error") running.addEvent(event);
+    const { codec, running, note } = this.#passed;
+    for (const event of codec.decodeReply(json, note)) if (event.type !== "error") running.addEvent(event);
     return text;
   }
 
   stages(answer: Answer, out: Sink<SseFrame>) {
-    const { codec, context, running } = this.#passed;
+    const { codec, context, running, note } = this.#passed;
     const { record } = running;
-    const client = codec.fixStream(context, (name) => record.addFixup(name))(out);
+    const client = codec.fixStream(context, note)(out);
     /** How the current frame ends the stream, if it does. */
     let end: ReplyEvent | undefined;
-    const reader = codec.decodeStream()({
+    const reader = codec.decodeStream(
+      context,
+      note,
+    )({
       push(event) {
         if (event.type !== "error" || end?.type === "error") running.addEvent(event);
       },

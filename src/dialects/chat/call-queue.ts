@@ -44,7 +44,7 @@ export class CallQueue {
     const call = this.#calls.get(index) ?? this.begin(index);
     if (call.isClosed) {
       // Appending it to another call would produce wrong JSON.
-      if (input !== "") this.outlet.fail();
+      if (input.trim() !== "") this.outlet.fail();
       return;
     }
     call.id ||= id;

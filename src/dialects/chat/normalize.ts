@@ -20,6 +20,8 @@ export class ChatNormalizer extends Normalizer {
   /** The replies that have ended, by the upstream's index. */
   readonly #finished = new Set<unknown>();
   #hasContent = false;
+  /** The pieces of calls cannot be told apart: from there on each chunk stays as it is. */
+  #isOdd = false;
   #last: JsonObject = {};
   #id = "";
 
@@ -30,7 +32,9 @@ export class ChatNormalizer extends Normalizer {
     this.#id = textIn(chunk.id) || this.#id;
     this.#last = chunk;
     const choices = Array.isArray(chunk.choices) ? this.fixChoices(chunk.choices) : undefined;
-    if (!this.ended) this.emit("chunk", choices ? { ...chunk, choices } : chunk, frame);
+    if (this.ended) return;
+    if (this.#isOdd) this.emitOdd("chunk", chunk, frame);
+    else this.emit("chunk", choices ? { ...chunk, choices } : chunk, frame);
   }
 
   /** The standard of event streams ignores an event with empty data, but clients parse it and fail. */
@@ -107,8 +111,8 @@ export class ChatNormalizer extends Normalizer {
     this.#hasContent = true;
     const calls = this.#calls.get(index) ?? new CallNumbers(this.report);
     this.#calls.set(index, calls);
-    const pieces = calls.fix(delta.tool_calls, this.#id);
-    if (!pieces && !this.ended) this.fail(invalidEvent);
-    return pieces === delta.tool_calls ? delta : { ...delta, tool_calls: pieces };
+    const pieces = this.#isOdd ? undefined : calls.fix(delta.tool_calls, this.#id);
+    if (!pieces) this.#isOdd = true;
+    return !pieces || pieces === delta.tool_calls ? delta : { ...delta, tool_calls: pieces };
   }
 }

@@ -5,7 +5,7 @@ import { gaveUp } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { ReplyEvent, ReplyFailure, StopReason, Usage } from "../hub/reply";
-import { EventReader } from "../hub/upstream-stream";
+import { EventReader, type ReadsAlong } from "../hub/upstream-stream";
 import { inventedCallId } from "./calls";
 import { errorIn, invalidEvent, invalidReply } from "./errors";
 import { MessageReader } from "./message-blocks";
@@ -20,12 +20,12 @@ const stopReasons: Record<string, StopReason> = {
 };
 
 /** A full reply is read like a stream of one chunk, with `message` in the place of `delta`. */
-export function decodeReply(body: unknown): ReplyEvent[] {
+export function decodeReply(body: unknown, along?: ReadsAlong): ReplyEvent[] {
   const events: ReplyEvent[] = [];
-  const reply = new ChunkReader(collectInto(events));
+  const reply = new ChunkReader(collectInto(events), along);
   const failure = isObject(body) ? errorIn(body) : invalidReply;
   if (failure) reply.fail(failure);
-  else if (isObject(body) && Array.isArray(body.choices) && body.choices.length > 0) {
+  else if (isObject(body) && Array.isArray(body.choices) && (along || body.choices.length > 0)) {
     reply.read("chunk", body, asDeltas(body.choices, body.id));
     reply.read("done");
   } else reply.fail(invalidReply);
@@ -55,7 +55,8 @@ const numbered = (calls: unknown[], count: number, replyId: unknown) =>
 
 /** Reads normalized chunks: of several replies only the first one. `finish` waits for the end, because usage may follow the finish reason. */
 export class ChunkReader extends EventReader {
-  readonly #message = new MessageReader(this.writer, () => this.fail(invalidEvent));
+  protected readonly invalid = invalidEvent;
+  readonly #message = new MessageReader(this.writer, () => this.cannotFollow());
   #id = "";
   #model = "";
   #finishReason: string | undefined;

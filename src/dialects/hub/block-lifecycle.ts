@@ -8,6 +8,7 @@ export class ReplyEmitter {
   #hasStarted = false;
   #openKey: string | undefined;
   #ended = false;
+  #hasNoBlocks = false;
 
   constructor(private readonly next: Sink<ReplyEvent>) {}
 
@@ -30,7 +31,7 @@ export class ReplyEmitter {
 
   /** Opens a block and closes the one that is open; does nothing if a block with this key is open already. */
   open(key: string, block: Block): void {
-    if (this.#openKey === key || this.#ended) return;
+    if (this.#openKey === key || this.#ended || this.#hasNoBlocks) return;
     this.start("", "");
     this.close();
     this.#openKey = key;
@@ -47,6 +48,12 @@ export class ReplyEmitter {
     if (this.#openKey === undefined || this.#ended) return;
     this.#openKey = undefined;
     this.next.push({ type: "block-end", ...end });
+  }
+
+  /** Closes the open block; nothing more is said of blocks. */
+  leaveOutBlocks(): void {
+    this.close();
+    this.#hasNoBlocks = true;
   }
 
   usage(usage: Partial<Usage>): void {

@@ -7,7 +7,7 @@ import { editedTo } from "../../net/json/json-edit";
 import { jsonOf, type SseFrame } from "../../net/stream/sse";
 import type { Sink } from "../../net/stream/stream";
 import type { ClientSink, Codec, Collector, ReplyContext } from "../codec";
-import { cutReply, invalidEventCode, ReplyEmitter } from "./block-lifecycle";
+import { cutReply, ReplyEmitter } from "./block-lifecycle";
 import type { JsonObject } from "./conversation";
 import { omit, textIn } from "./json";
 import type { ReplyEvent, ReplyFailure } from "./reply";
@@ -25,6 +25,8 @@ export interface WireEvent {
   frame: SseFrame;
   /** Nothing follows it. */
   isLast: boolean;
+  /** It could not be brought into the vendor's grammar: who passes it on leaves it as it is, who has to read it cannot. */
+  isOdd?: true;
 }
 
 export type ReportFixup = (fixup: string) => void;
@@ -49,7 +51,7 @@ export abstract class Normalizer implements Sink<SseFrame> {
     else {
       const json = jsonOf(frame);
       if (isObject(json)) this.readEvent(json, frame);
-      else this.fail(this.invalid);
+      else this.readUnparsed(frame);
     }
   }
 
@@ -66,6 +68,11 @@ export abstract class Normalizer implements Sink<SseFrame> {
 
   protected abstract readMark(data: "" | "[DONE]", frame: SseFrame): void;
 
+  /** Reads data that is no JSON object. */
+  protected readUnparsed(_frame: SseFrame): void {
+    this.fail(this.invalid);
+  }
+
   /** Reads what follows the end. */
   protected readLate(_frame: SseFrame): void {}
 
@@ -79,6 +86,10 @@ export abstract class Normalizer implements Sink<SseFrame> {
     this.next.push({ kind: "event", type, json, frame, isLast });
   }
 
+  protected emitOdd(type: string, json: JsonObject, frame: SseFrame): void {
+    this.next.push({ kind: "event", type, json, frame, isLast: false, isOdd: true });
+  }
+
   protected fail(error: ReplyFailure): void {
     this.#ended = true;
     this.next.push({ kind: "error", error });
@@ -89,7 +100,7 @@ export abstract class Normalizer implements Sink<SseFrame> {
 export abstract class PassedStream implements ClientSink<UpstreamEvent> {
   #ended = false;
 
-  /** @param reader Reads each event before it is passed on. */
+  /** @param reader Reads each event before it is passed on. What it cannot follow is passed on all the same. */
   constructor(
     protected readonly next: Sink<SseFrame>,
     protected readonly report: ReportFixup,
@@ -100,8 +111,7 @@ export abstract class PassedStream implements ClientSink<UpstreamEvent> {
   push(event: UpstreamEvent): void {
     this.reader?.push(event);
     if (this.#ended) return;
-    if (this.reader?.unread) this.fail(this.reader.unread);
-    else if (event.kind === "comment") this.next.push(event.frame);
+    if (event.kind === "comment") this.next.push(event.frame);
     else if (event.kind === "error") this.fail(event.error);
     else {
       this.#ended = event.isLast;
@@ -138,13 +148,23 @@ export function frameOf(frame: SseFrame, json: JsonObject, event = frame.event):
   return event === undefined ? { data: edited } : { event, data: edited };
 }
 
+/**
+ * Gets the name of the note of a reply that cannot be followed. From there on its reader leaves out the blocks, and reads usage
+ * and end. A reader without one ends such a reply with an error: who needs what was said must not take it for complete.
+ */
+export type ReadsAlong = (note: string) => void;
+
+/** The note of a reply in which something stands that its reader cannot follow. */
+const unfollowed = "reply-unfollowed";
+
 /** Reads the events of a normalized stream. */
 export abstract class EventReader implements Sink<UpstreamEvent> {
   protected readonly writer: ReplyEmitter;
-  /** Why the reply cannot be read: it must not end as if it were complete. */
-  unread: ReplyFailure | undefined;
 
-  constructor(private readonly next: Sink<ReplyEvent>) {
+  constructor(
+    private readonly next: Sink<ReplyEvent>,
+    private readonly along?: ReadsAlong,
+  ) {
     this.writer = new ReplyEmitter(next);
   }
 
@@ -154,26 +174,39 @@ export abstract class EventReader implements Sink<UpstreamEvent> {
 
   push(event: UpstreamEvent): void {
     if (this.ended) return;
-    if (event.kind === "event") this.read(event.type, event.json);
-    else if (event.kind === "error") this.fail(event.error);
+    if (event.kind === "event") {
+      if (event.isOdd) this.cannotFollow();
+      this.read(event.type, event.json);
+    } else if (event.kind === "error") this.fail(event.error);
   }
 
   end(): void {
     this.next.end();
   }
 
+  /** The error for an event that is none of the dialect. */
+  protected abstract readonly invalid: ReplyFailure;
+
   protected abstract read(type: string, json: JsonObject): void;
 
   fail(error: ReplyFailure): void {
-    if (!this.ended && error.code === invalidEventCode) this.unread = error;
     this.writer.error(error);
+  }
+
+  /** To be called for an event that the reader cannot understand. */
+  protected cannotFollow(): void {
+    if (this.ended) return;
+    if (this.along) {
+      this.writer.leaveOutBlocks();
+      this.along(unfollowed);
+    } else this.fail(this.invalid);
   }
 }
 
 /** What a dialect knows of an upstream's reply. */
 interface ReplyParts {
   Normalizer: new (next: Sink<UpstreamEvent>, report: ReportFixup, context: ReplyContext) => Normalizer;
-  Reader: new (next: Sink<ReplyEvent>) => EventReader;
+  Reader: new (next: Sink<ReplyEvent>, along?: ReadsAlong) => EventReader;
   Passed: new (next: Sink<SseFrame>, report: ReportFixup, context: ReplyContext, reader?: EventReader) => PassedStream;
   Collected: new () => { read(event: WireEvent): void; body(): JsonObject };
   /** The edits of a full reply; the same object if it needs none. */
@@ -193,9 +226,9 @@ type ReplyCodec = Pick<Codec, "replyContext" | "decodeStream" | "fixStream" | "c
 export const repliesOf = (parts: ReplyParts): ReplyCodec => ({
   replyContext: ({ model }) => ({ ...plainContext, model: textIn(model) }),
   decodeStream:
-    (context = plainContext) =>
+    (context = plainContext, along) =>
     (next) =>
-      new parts.Normalizer(new parts.Reader(next), () => {}, context),
+      new parts.Normalizer(new parts.Reader(next, along), () => {}, context),
   fixStream: (context, onFixup, events) => (next) => passing(parts, next, context, onFixup, events),
   collectStream: (onFixup, events, context = plainContext) => collecting(parts, context, onFixup, events),
   fixReply: parts.fixFull,
@@ -208,7 +241,7 @@ function passing(
   report: ReportFixup,
   events?: Sink<ReplyEvent>,
 ): ClientSink<SseFrame> {
-  const client = new parts.Passed(next, report, context, events && new parts.Reader(events));
+  const client = new parts.Passed(next, report, context, events && new parts.Reader(events, report));
   const normalizer = new parts.Normalizer(client, report, context);
   return {
     push: (frame) => normalizer.push(frame),

@@ -17,19 +17,20 @@ import { pingFrame } from "./reply-writer";
 
 /** A stream on its way to a Messages client. */
 export class PassedMessage extends PassedStream {
-  #open: { index: unknown; isText: boolean } | undefined;
+  /** The open blocks by their index, and whether a part of one is of use. */
+  readonly #open = new Map<unknown, boolean>();
 
   protected pass({ type, json, frame }: WireEvent): void {
-    if (type === "content_block_start") this.#open = { index: json.index, isText: isText(json.content_block) };
-    if (type === "content_block_stop") this.#open = undefined;
+    if (type === "content_block_start") this.#open.set(json.index, isText(json.content_block));
+    if (type === "content_block_stop" && !this.#open.delete(json.index) && json.index == null) this.#open.clear();
     if (frame.event !== type) this.report("event-name");
     this.next.push(frameOf(frame, fixEvent(json, this.context, this.report), type));
   }
 
   protected writeError(error: ReplyFailure): void {
     // An incomplete call must not look complete.
-    if (this.#open?.isText)
-      this.next.push(jsonFrame({ type: "content_block_stop", index: this.#open.index }, "content_block_stop"));
+    for (const [index, mayEnd] of this.#open)
+      if (mayEnd) this.next.push(jsonFrame({ type: "content_block_stop", index }, "content_block_stop"));
     this.next.push(errorFrame(error));
   }
 

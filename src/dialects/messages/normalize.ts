@@ -19,7 +19,8 @@ const eventTypes: ReadonlySet<unknown> = new Set([
 
 export class MessagesNormalizer extends Normalizer {
   protected readonly invalid = invalidEvent;
-  #hasOpenBlock = false;
+  /** The indexes of the open blocks. */
+  readonly #open = new Set<unknown>();
 
   protected readEvent(json: JsonObject, frame: SseFrame) {
     const failure = errorIn(json);
@@ -29,9 +30,9 @@ export class MessagesNormalizer extends Normalizer {
     }
     const type = json.type ?? frame.event;
     if (typeof type !== "string" || !eventTypes.has(type)) return this.report("foreign-event");
-    if (type === "content_block_start") this.#hasOpenBlock = true;
-    if (type === "content_block_stop") this.#hasOpenBlock = false;
-    if (type === "content_block_delta" && !this.#hasOpenBlock) this.startText(json);
+    if (type === "content_block_start") this.#open.add(json.index);
+    if (type === "content_block_stop" && !this.#open.delete(json.index) && json.index == null) this.#open.clear();
+    if (type === "content_block_delta" && this.#open.size === 0) this.startText(json);
     const typed = json.type === undefined ? { type, ...json } : json;
     this.emit(type, typed, frame, type === "message_stop" || type === "error");
   }
@@ -39,11 +40,17 @@ export class MessagesNormalizer extends Normalizer {
   /** Some upstreams omit the start of a text block. */
   private startText({ index, delta }: JsonObject): void {
     if (!isObject(delta) || delta.type !== "text_delta") return;
-    this.#hasOpenBlock = true;
+    this.#open.add(index);
     this.report("block-start");
     const type = "content_block_start";
     const json = { type, index, content_block: { type: "text", text: "" } };
     this.emit(type, json, jsonFrame(json, type));
+  }
+
+  /** Clients read the data of the events only that they know. */
+  protected override readUnparsed(frame: SseFrame): void {
+    if (frame.event === undefined || eventTypes.has(frame.event)) super.readUnparsed(frame);
+    else this.report("foreign-event");
   }
 
   protected readMark(): void {

@@ -15,7 +15,7 @@ import { decodeUsage } from "./usage";
 
 // ── Full reply ──
 
-/** Reads a full reply. */
+/** Reads a full reply, of which nothing has to be followed. */
 export function decodeReply(body: unknown): ReplyEvent[] {
   const events: ReplyEvent[] = [];
   const writer = new ReplyEmitter(collectInto(events));
@@ -96,9 +96,19 @@ interface OpenBlock extends ReadBlock {
   citations?: unknown[];
 }
 
-/** Reads the events of a stream. */
+/** A block that began while another one was open. */
+interface WaitingBlock {
+  value: JsonObject;
+  deltas: unknown[];
+  hasEnded: boolean;
+}
+
+/** Reads the events of a stream. Of blocks that are open at once, the first one is streamed, and the others wait for its end. */
 export class StreamReader extends EventReader {
+  protected readonly invalid = invalidEvent;
   private open: OpenBlock | undefined;
+  /** By their index, in the order in which they began. */
+  private readonly waiting = new Map<number | undefined, WaitingBlock>();
   private usage: JsonObject | undefined;
   private ending: JsonObject = {};
 
@@ -111,13 +121,13 @@ export class StreamReader extends EventReader {
       case "content_block_delta":
         return this.addDelta(event.delta, numberIn(event.index));
       case "content_block_stop":
-        return this.endBlock();
+        return this.stopBlock(numberIn(event.index));
       case "message_delta":
-        this.endBlock();
+        this.endAll();
         if (isObject(event.delta)) this.ending = event.delta;
         return this.addUsage(event.usage, event);
       case "message_stop":
-        this.endBlock();
+        this.endAll();
         return finish(this.ending, this.writer);
       default: {
         const failure = errorIn(event);
@@ -153,8 +163,17 @@ export class StreamReader extends EventReader {
   }
 
   private startBlock(value: unknown, index: number | undefined) {
-    this.endBlock();
-    if (!isObject(value)) return this.fail(invalidEvent);
+    if (!isObject(value)) return this.cannotFollow();
+    const isBeside = this.open?.index !== undefined && index !== undefined && index !== this.open.index;
+    if (!isBeside) {
+      this.endBlock();
+      return this.begin(value, index);
+    }
+    if (this.waiting.has(index)) return this.cannotFollow();
+    this.waiting.set(index, { value, deltas: [], hasEnded: false });
+  }
+
+  private begin(value: JsonObject, index: number | undefined) {
     const begun = readBlock(value);
     const { block } = begun;
     const deltaType = deltaTypeOf(block.kind);
@@ -167,15 +186,38 @@ export class StreamReader extends EventReader {
   }
 
   private addDelta(delta: unknown, index: number | undefined) {
-    if (!isObject(delta)) return this.fail(invalidEvent);
+    if (!isObject(delta)) return this.cannotFollow();
+    const waits = this.waiting.get(index);
+    if (waits && !waits.hasEnded) return void waits.deltas.push(delta);
     const { open } = this;
-    if (!open || (index !== undefined && index !== open.index)) return this.fail(invalidEvent);
+    if (!open || (index !== undefined && index !== open.index)) return this.cannotFollow();
     const field = textFieldOf.get(delta.type);
     if (field === undefined || open.deltaType === undefined) return readOther(open, delta);
-    if (delta.type !== open.deltaType) return this.fail(invalidEvent);
+    if (delta.type !== open.deltaType) return this.cannotFollow();
     const text = textIn(delta[field]);
     if (text !== "") open.hasText = true;
     this.writer.delta(text);
+  }
+
+  private stopBlock(index: number | undefined) {
+    const waits = this.waiting.get(index);
+    if (waits) {
+      waits.hasEnded = true;
+      return;
+    }
+    this.endBlock();
+    for (const [next, { value, deltas, hasEnded }] of this.waiting) {
+      this.waiting.delete(next);
+      this.begin(value, next);
+      for (const delta of deltas) this.addDelta(delta, next);
+      if (!hasEnded) return;
+      this.endBlock();
+    }
+  }
+
+  private endAll() {
+    for (const waits of this.waiting.values()) waits.hasEnded = true;
+    this.stopBlock(undefined);
   }
 
   private endBlock() {

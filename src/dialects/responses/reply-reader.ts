@@ -21,7 +21,7 @@ import { decodeUsage } from "./usage";
 /** Why a response is incomplete; an unknown reason counts as `length`. */
 const incompleteReasons: Record<string, StopReason> = { max_output_tokens: "length", content_filter: "refusal" };
 
-/** Reads a full reply. */
+/** Reads a full reply, of which nothing has to be followed. */
 export function decodeReply(body: unknown): ReplyEvent[] {
   const events: ReplyEvent[] = [];
   const reader = new ItemReader(collectInto(events));
@@ -49,6 +49,7 @@ interface Progress {
  * Items are matched by `output_index`: not each event has an id. The first added item is streamed; items added meanwhile are emitted when they are done and the first one has ended.
  */
 export class ItemReader extends EventReader {
+  protected readonly invalid = invalidEvent;
   private readonly whole = new Map<number, JsonObject>();
   /** The items of `output_item.added` and `output_item.done` events. */
   private readonly shown = new Map<number, JsonObject>();
@@ -132,7 +133,7 @@ export class ItemReader extends EventReader {
   private addText(progress: Progress, event: JsonObject, refusal: boolean) {
     const at = countIn(event.content_index) ?? 0;
     const text = textIn(event.delta);
-    if (typeof progress.part === "number" && at < progress.part) return this.fail(invalidEvent);
+    if (typeof progress.part === "number" && at < progress.part) return this.cannotFollow();
     if (progress.part !== at) progress.spoke = false;
     progress.part = at;
     if (text === "") return;

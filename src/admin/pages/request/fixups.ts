@@ -161,6 +161,8 @@ const descriptions: Record<string, string> = {
   "tool-index": "The missing index was added to a tool call in the stream.",
   "empty-data": "An empty event was removed because some clients fail on it.",
   "usage-chunk": "The usage chunk was removed because the client did not request it.",
+  "reply-unfollowed":
+    "The reply has something that could not be followed. It was passed on as it came; what it says is left out of this row, but for usage and end.",
   "usage-unbelievable":
     "The upstream reported a number of tokens or a charge that cannot be, so it is recorded as unknown.",
   "bill-chunk": "The upstream’s cost report was removed.",
