@@ -10,7 +10,7 @@ import { messages } from "../../src/dialects/messages/codec";
 import { responses } from "../../src/dialects/responses/codec";
 import { ProxyError } from "../../src/errors";
 import { isObject, parseJson } from "../../src/json";
-import { jsonOf, readSse } from "../../src/net/stream/sse";
+import { jsonOf, readSse, type SseFrame } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
 import { ableModel } from "../support/facts";
 import { checkChatStream } from "../support/grammar-chat";
@@ -214,6 +214,95 @@ test("citations of a search that the upstream ran reach clients of every dialect
     ]);
     expect(chat.encodeReply(events, conversation()).choices).toMatchObject([{ message: { annotations } }]);
   }
+});
+
+describe("an upstream that writes an empty finish reason", () => {
+  const chunk = (delta: object, finish_reason: string | null = "") => ({
+    data: JSON.stringify({
+      ...{ id: "c", object: "chat.completion.chunk", created: 1, model: "m" },
+      choices: [{ index: 0, delta, finish_reason }],
+    }),
+  });
+  const done = { data: "[DONE]" };
+  const call = (args: string) => ({
+    tool_calls: [{ index: 0, id: "a", type: "function", function: { name: "look", arguments: args } }],
+  });
+  const end = (frames: SseFrame[]) => decodeFrames(chat, frames).at(-1);
+
+  test("has not ended its reply", () => {
+    expect(end([chunk({ content: "Hel" })])).toMatchObject({ type: "error", code: "upstream_disconnected" });
+    expect(end([chunk(call('{"at"'))])).toMatchObject({ type: "error", code: "upstream_disconnected" });
+    expect(end([chunk({ content: "Hello" }), chunk({}, "length"), chunk({}), done])).toMatchObject({
+      type: "finish",
+      reason: "length",
+    });
+    const asked: ReplyContext = { model: "m", usage: true, replies: 1 };
+    const passed = (frames: SseFrame[]) =>
+      overWire(
+        written(
+          chat.fixStream(asked, () => {}),
+          frames,
+        ),
+      );
+    expect(jsonOf(passed([chunk({ content: "Hel" })]).at(-1)!)).toMatchObject({
+      error: { code: "upstream_disconnected" },
+    });
+    const out = passed([chunk({ content: "Hello" }), chunk({}, "stop"), done]);
+    expect(out.slice(0, -1).map((frame) => (jsonOf(frame) as { choices: object[] }).choices[0])).toMatchObject([
+      { finish_reason: null },
+      { finish_reason: "stop" },
+    ]);
+  });
+
+  test("has the reason in a full reply that its content shows", () => {
+    const whole = (message: object) => ({ id: "c", model: "m", choices: [{ index: 0, message, finish_reason: "" }] });
+    const calls = call("{}").tool_calls;
+    for (const [message, reason] of [
+      [{ role: "assistant", content: "Hi." }, "stop"],
+      [{ role: "assistant", content: null, tool_calls: calls }, "tool_calls"],
+    ] as const) {
+      const fixed = chat.fixReply(whole(message), { model: "m", usage: true, replies: 1 }, () => {});
+      expect(fixed.choices).toMatchObject([{ finish_reason: reason }]);
+      expect(chat.decodeReply(whole(message)).at(-1)).toEqual({
+        type: "finish",
+        reason: reason === "stop" ? "stop" : "tool-call",
+      });
+    }
+  });
+});
+
+test("the older function call of an upstream is a call, whole and in pieces", () => {
+  const call = { name: "look", arguments: '{"at":1}' };
+  const block = { kind: "tool-call", name: "look", text: '{"at":1}' };
+  const whole = chat.decodeReply({
+    ...{ id: "c1", model: "m" },
+    choices: [
+      { index: 0, message: { role: "assistant", content: null, function_call: call }, finish_reason: "function_call" },
+    ],
+  });
+  const chunk = (delta: object, finish_reason: string | null = null) => ({
+    data: JSON.stringify({ id: "c1", model: "m", choices: [{ index: 0, delta, finish_reason }] }),
+  });
+  const streamed = decodeFrames(chat, [
+    chunk({ role: "assistant", content: "", function_call: { name: "look", arguments: "" } }),
+    chunk({ function_call: { arguments: '{"at"' } }),
+    chunk({ function_call: { arguments: ":1}" } }),
+    chunk({}, "function_call"),
+    { data: "[DONE]" },
+  ]);
+  for (const events of [whole, streamed]) {
+    const { blocks, end } = meaningOf(events);
+    expect(blocks).toMatchObject([{ ...block, id: expect.stringMatching(/^call_\w+$/) }]);
+    expect(end).toMatchObject({ reason: "tool-call" });
+  }
+  const calls = [{ id: "a", type: "function", function: { name: "look", arguments: "{}" } }];
+  const both = { role: "assistant", content: null, tool_calls: calls, function_call: call };
+  const twice = chat.decodeReply({
+    id: "c1",
+    model: "m",
+    choices: [{ index: 0, message: both, finish_reason: "stop" }],
+  });
+  expect(meaningOf(twice).blocks).toMatchObject([{ id: "a" }]);
 });
 
 describe("errors in a stream", () => {

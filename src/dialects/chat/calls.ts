@@ -30,6 +30,19 @@ export function inventedCallId(replyId: unknown, number: number): string {
   return `call_${(typeof replyId === "string" && replyId !== "" ? replyId : crypto.randomUUID()).replaceAll(/[^\w-]/g, "").slice(-30)}_${number}`;
 }
 
+/**
+ * A delta with the call of its older form, `function_call`, among its calls; the same object if it has none. Older servers
+ * of this API answer so. That call has no id, so it gets one.
+ */
+export function withCalls(delta: JsonObject, replyId: string): JsonObject {
+  const { function_call: call, tool_calls } = delta;
+  if (!isObject(call) || (Array.isArray(tool_calls) && tool_calls.length > 0)) return delta;
+  const { name, input } = callPieceIn({ function: call });
+  if (name === "" && input === "") return delta;
+  const index = "function_call";
+  return { ...delta, tool_calls: [{ index, id: inventedCallId(replyId, 0), function: call }] };
+}
+
 interface Call {
   number: number;
   /** The upstream's index and id. */

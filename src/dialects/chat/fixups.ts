@@ -52,7 +52,7 @@ function merged(choices: JsonObject[]): JsonObject {
   const message: JsonObject = Object.assign({}, ...messages.toReversed(), { content: join("content") || null });
   for (const key of ["refusal", "reasoning_text"]) if (key in message) message[key] = join(key) || null;
   if (calls.length > 0) message.tool_calls = calls;
-  const reasons = choices.map((choice) => choice.finish_reason).filter((reason) => typeof reason === "string");
+  const reasons = choices.map((choice) => choice.finish_reason).filter((reason) => textIn(reason) !== "");
   const reason = reasons.includes("tool_calls") ? "tool_calls" : reasons.at(-1);
   return { ...choices[0], index: 0, message, ...(reason === undefined ? {} : { finish_reason: reason }) };
 }
@@ -66,7 +66,7 @@ function fixFullChoice(choice: JsonObject, at: number, replyId: unknown, report:
   if (isObject(choice.message)) {
     const message = fixMessage(choice.message, replyId, report);
     if (message !== choice.message) fixed = { ...fixed, message };
-    if (choice.finish_reason == null) {
+    if (choice.finish_reason == null || choice.finish_reason === "") {
       report("finish-reason");
       fixed = { ...fixed, finish_reason: Array.isArray(choice.message.tool_calls) ? "tool_calls" : "stop" };
     }

@@ -8,6 +8,7 @@ import { Normalizer } from "../hub/upstream-stream";
 import { CallNumbers } from "./calls";
 import { withoutFindings } from "./citations";
 import { errorIn, invalidEvent } from "./errors";
+import { withoutEmptyReason } from "./finish-reason";
 import { hasText } from "./thinking";
 
 /** Its events are of the types `chunk`, `error` (a chunk with an error) and `done`, for `[DONE]`. */
@@ -86,10 +87,11 @@ export class ChatNormalizer extends Normalizer {
   /** Claude's text and each of its calls come as separate choices, although one was asked for. */
   private fixChoice(choice: JsonObject): JsonObject {
     const index = numberIn(choice.index);
-    if (typeof choice.finish_reason === "string") this.#finished.add(index);
+    if (textIn(choice.finish_reason) !== "") this.#finished.add(index);
     const isNumbered = index === 0 || (this.context.replies > 1 && index !== undefined);
     if (!isNumbered) this.report("split-choices");
-    const fixed = isNumbered ? choice : { ...choice, index: 0 };
+    const ended = withoutEmptyReason(choice, this.report);
+    const fixed = isNumbered ? ended : { ...ended, index: 0 };
     if (!isObject(choice.delta)) return fixed;
     this.#hasContent ||= hasText(choice.delta);
     const said = withoutFindings(choice.delta, this.report);

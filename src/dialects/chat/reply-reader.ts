@@ -6,8 +6,9 @@ import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { ReplyEvent, ReplyFailure, StopReason, Usage } from "../hub/reply";
 import { EventReader, type ReadsAlong } from "../hub/upstream-stream";
-import { inventedCallId } from "./calls";
+import { inventedCallId, withCalls } from "./calls";
 import { errorIn, invalidEvent, invalidReply } from "./errors";
+import { withoutEmptyReason } from "./finish-reason";
 import { MessageReader } from "./message-blocks";
 import { decodeUsage } from "./usage";
 
@@ -38,7 +39,7 @@ function asDeltas(choices: unknown[], replyId: unknown): JsonObject[] {
   const deltas: JsonObject[] = [];
   for (const choice of choices) {
     if (!isObject(choice)) continue;
-    const { message, finish_reason } = choice;
+    const { message, finish_reason } = withoutEmptyReason(choice, () => {});
     const calls = isObject(message) && Array.isArray(message.tool_calls) ? message.tool_calls : undefined;
     const delta = calls ? { ...(message as JsonObject), tool_calls: numbered(calls, count, replyId) } : message;
     count += calls?.length ?? 0;
@@ -75,7 +76,7 @@ export class ChunkReader extends EventReader {
       if ((numberIn(choice.index) ?? 0) > 0) continue;
       const { delta, finish_reason: reason } = choice;
       if (reason === "error") return this.fail(gaveUp);
-      if (isObject(delta)) this.#message.read(delta);
+      if (isObject(delta)) this.#message.read(withCalls(delta, this.#id));
       if (typeof reason === "string" && this.#finishReason !== "tool_calls") this.#finishReason = reason;
     }
   }

@@ -153,7 +153,7 @@ const descriptions: Record<string, string> = {
     "What GitHub Copilot’s filters found in code was removed from a field in which strict clients expect citations.",
   "choice-index": "The missing index was added to a choice.",
   "choices-field": "An empty list of choices was added to a chunk without one.",
-  "finish-reason": "The missing finish reason was added.",
+  "finish-reason": "The missing finish reason was added, or one that is empty became null.",
   padding: "Padding was removed.",
   "content-key": "content was set to null in a message without it.",
   "tool-id": "An ID was added to a tool call without one.",
