@@ -64,6 +64,8 @@ function lostResult({ call_id, output }: JsonObject): JsonObject {
  * item's id of the `call_id`). Clients repeat ids when they go on with a session of another model.
  */
 export function repeatedCallIds(input: unknown[]): unknown[] {
+  const ids = input.flatMap((item) => (isObject(item) && isCall(item) ? [item.call_id] : []));
+  if (new Set(ids).size === ids.length) return input;
   const pairs = pairsIn(input);
   const own = ownCallIds(pairs.filter((piece) => piece?.kind === "result" || isCall(piece?.item)));
   return input.map((item: unknown, at) => {
