@@ -288,7 +288,7 @@ describe("what a client asks, in the hub", () => {
     const conversation = ask({ system, messages: [{ role: "user", content: "Hi." }] });
     expect(conversation.turns[0]).toEqual({ role: "system", parts: [{ kind: "text", text: "Be brief." }] });
     expect(conversation.extras).toBeUndefined();
-    expect(messages.encodeRequest(conversation, facts).body.system).toBe("Be brief.");
+    expect(messages.encodeRequest(conversation, facts).body.system).toEqual([{ type: "text", text: "Be brief." }]);
   });
 
   test("reads thinking, and unpacks the proofs of other makers", () => {

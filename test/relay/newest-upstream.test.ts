@@ -3,6 +3,21 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { startProxy } from "../support/proxy";
 
 const proxy = await startProxy({ demo: { generation: "C" } });
+
+test("instructions go to Claude as a list, whichever other API they come from", async () => {
+  const model = "claude-sonnet-4.6";
+  const parts = (text: string) => ({ parts: [{ text }] });
+  const asked = { systemInstruction: parts("Be brief."), contents: [{ role: "user", ...parts("Hello") }] };
+  const calls: [string, object][] = [
+    ["/v1/responses", { model, instructions: "Be brief.", input: "Hello" }],
+    [`/v1beta/models/${model}:generateContent`, asked],
+  ];
+  for (const [path, body] of calls) {
+    expect((await proxy.post(path, body)).status).toBe(200);
+    const { system } = proxy.demo.journal.findLast((seen) => seen.path === "/v1/messages")!.body as { system: unknown };
+    expect([path, system]).toMatchObject([path, [{ type: "text", text: "Be brief." }]]);
+  }
+});
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const path = "/v1/messages";

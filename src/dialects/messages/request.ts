@@ -201,7 +201,7 @@ function noteOf(rule: string, after: JsonObject): string {
   return rule === "effort" && word !== undefined ? `effort lowered to ${word}` : rule;
 }
 
-/** Leading system turns become `system`; later ones stay as messages, which the rules convert. */
+/** Leading system turns become `system`, a list as in VS Code's client, which says that the upstream requires one (2026-10); later ones stay as messages, which the rules convert. */
 function encodeTurns(turns: Turn[], dropped: Set<string>): { system: unknown; messages: JsonObject[] } {
   const system: JsonObject[] = [];
   const messages: JsonObject[] = [];
@@ -223,7 +223,7 @@ function encodeTurns(turns: Turn[], dropped: Set<string>): { system: unknown; me
     }
   }
   for (const message of messages) message.content = simplified(message.content);
-  return { system: system.length === 0 ? undefined : simplified(system), messages };
+  return { system: system.length === 0 ? undefined : system, messages };
 }
 
 /** Consecutive turns of one role are one message: results of parallel calls must be in one message. */
