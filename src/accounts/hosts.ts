@@ -106,8 +106,9 @@ export const consentNotice = ({ name, clientId }: SignInApp): string =>
 
 const consentNotices: Record<string, string> = {
   vscode:
-    "GitHub will show “GitHub Copilot Plugin”. That is expected: Copilot accepts only tokens from GitHub's own apps.",
-  opencode: "GitHub's page will name opencode, not dragoman, because dragoman signs in with that app.",
+    "GitHub's page will show “GitHub Copilot Plugin”, not dragoman, because dragoman signs in with the app of GitHub's editor plugins. GitHub lets other clients do so, and has not said that they may.",
+  opencode:
+    "GitHub's page will name opencode, not dragoman, because dragoman signs in with that app. GitHub lets other clients use a plan, and has not said that they may.",
 };
 
 /** What GitHub's terms say about several accounts. */
