@@ -4,6 +4,7 @@
  */
 import type { App } from "./app";
 import { duration, plural } from "./format";
+import { isPlainFact, warningInWords, warningsOf } from "./upstream/models/warnings";
 
 export interface Fact {
   name: string;
@@ -24,6 +25,7 @@ export const factsOf = (app: App): Fact[] => [
   historyFact(app),
   configFact(app),
   ...upstreamFact(app),
+  ...warningFacts(app),
   accessFact(app),
   adminFact(app),
   fieldsFact(app),
@@ -90,6 +92,13 @@ function upstreamFact({ losses }: App): Fact[] {
   if (count === 0) return [];
   const says = `Copilot no longer sends ${plural(count, "member")} that numbers are read from.`;
   return [about("Upstream", "/admin/health").warn(says, "The page Health names them.")];
+}
+
+/** What GitHub's model lists tell. */
+function warningFacts({ accounts, catalogue }: App): Fact[] {
+  const given = warningsOf(accounts.flatMap((account) => catalogue.listOf(account)));
+  const fact = about("Warnings", "/admin/models");
+  return given.map((warning) => (isPlainFact(warning) ? fact.idle : fact.warn)(warningInWords(warning)));
 }
 
 /** Who may send requests. */

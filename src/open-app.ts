@@ -42,6 +42,7 @@ import { openCopilot } from "./upstream/copilot/copilot";
 import { CopilotCounter } from "./upstream/copilot/copilot-counter";
 import { UnsupportedParams } from "./upstream/copilot/unsupported-params";
 import { BilledPrices } from "./upstream/models/billed-prices";
+import { warningsOf } from "./upstream/models/warnings";
 import { openMemberRouting, openRouting } from "./upstream/routing";
 import { type SearchEngine, searchEngineOf } from "./upstream/search-engines";
 
@@ -163,6 +164,7 @@ class RunningApp extends Foundation implements App {
     isLeader: () => this.isLeader,
     ...{ members: this.members, budgets: this.budgets, config: this.config, history: this.history },
     ...{ logger: this.logger, losses: this.losses, version: this.version, now: this.now },
+    warnings: () => warningsOf(this.accounts.flatMap((account) => this.catalogue.listOf(account))),
   });
   readonly billedPrices = new BilledPrices();
   readonly drift = new Drift(this.now, this.monotonic, (model, answer) => this.billedPrices.learn(model, answer));

@@ -11,7 +11,7 @@ import { readText } from "../net/out/body";
 import { findNamedModel } from "../relay/named-model";
 import { readProviderError } from "../relay/provider-send";
 import { messagesProvider } from "../relay/target";
-import { autoId } from "../upstream/copilot/auto-model";
+import { isAutoName } from "../upstream/copilot/auto-model";
 import { allModels } from "../upstream/models/all-models";
 import type { CurrentModels } from "../upstream/models/catalogue";
 import { codexCatalogue } from "../upstream/models/codex-catalogue";
@@ -72,7 +72,8 @@ async function usablePage(
 ) {
   const current = await allModels(app, "current");
   const all = current.models.filter(
-    (model) => model.enabled && model.kind !== "completion" && mayAsk(key, model.id, current.models),
+    (model) =>
+      model.enabled && (model.kind === "chat" || model.kind === "embeddings") && mayAsk(key, model.id, current.models),
   );
   const start = after.id ? all.findIndex(({ id }) => id === after.id) + 1 : 0;
   if (after.id && start === 0)
@@ -85,9 +86,9 @@ async function usablePage(
   return { current, page, hasMore: start + page.length < all.length };
 }
 
-/** `auto` may be asked for with a key that may use something that it could choose. */
+/** Auto may be asked for with a key that may use something that it could choose. */
 const mayAsk = (key: ClientKey | undefined, id: string, listed: readonly Model[]): boolean =>
-  mayUse(key, id) || (id === autoId && listed.some(({ id: other, kind }) => kind === "chat" && mayUse(key, other)));
+  mayUse(key, id) || (isAutoName(id) && listed.some(({ id: other, kind }) => kind === "chat" && mayUse(key, other)));
 
 /** `GET /v1/models/:id`. The id may have any form that a request may use. */
 export async function getModel(app: Scope, key: ClientKey | undefined, id: string): Promise<Response> {

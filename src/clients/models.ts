@@ -14,7 +14,7 @@ export interface ClientModel {
   preview: boolean;
   /** Meant for small tasks. */
   light: boolean;
-  /** GitHub's word for what it costs: `low`, `medium`, `high`; undefined if it says none. */
+  /** GitHub's word for what it costs: `low`, `medium`, `high`, `very_high`; undefined if it says none. */
   priceCategory?: string;
   /** Its price and its prompt limit in a few words. */
   summary?: string;
@@ -126,7 +126,10 @@ function newestFirst(a: ClientModel, b: ClientModel): number {
   );
 }
 
-const dearLast = ({ priceCategory }: ClientModel) => (priceCategory === "high" ? 1 : 0);
+/** GitHub's words for a dear model; the second one was seen in 2026-07. */
+const dearWords: readonly (string | undefined)[] = ["high", "very_high"];
+
+const dearLast = ({ priceCategory }: ClientModel) => dearWords.indexOf(priceCategory) + 1;
 
 const codeFirst = ({ id }: ClientModel) => (id.includes("codex") ? 0 : 1);
 

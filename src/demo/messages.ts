@@ -26,7 +26,7 @@ const counted = new Set(
 
 /** POST /v1/messages/count_tokens, which the newest generation has. */
 export function countTokens({ demo, seen }: Arrival, account: DemoAccount): Response {
-  if (demo.generation !== "C") throw plain(404, "404 page not found");
+  if (demo.generation === "A") throw plain(404, "404 page not found");
   const body = record(seen.body);
   const { id } = modelFor(demo, account, string(body.model), messages.path);
   const odd = Object.keys(body).find((name) => !counted.has(name));

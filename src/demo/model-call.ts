@@ -58,7 +58,7 @@ export async function answerModelCall(arrival: Arrival, account: DemoAccount, di
   const named = typeof body.model === "string" ? body.model : undefined;
   const chosen = autoModelFor(demo, account, headers, named, dialect.path);
   const model = modelFor(demo, account, chosen ?? ask.model, dialect.path);
-  const view: View = { body, ask, model, account, headers, isNewest: demo.generation === "C" };
+  const view: View = { body, ask, model, account, headers, isNewest: demo.generation !== "A" };
   for (const objection of dialect.rules(view)) if (objection) throw objection;
   chargeRequest(demo, account, model, headers["x-initiator"]);
   const reply = answer(ask, model, effects);

@@ -2,7 +2,7 @@
 import type { DemoState } from "./state";
 import type { Json } from "./wire";
 
-export type Endpoint = "/chat/completions" | "/responses" | "ws:/responses" | "/v1/messages";
+export type Endpoint = "/chat/completions" | "/responses" | "ws:/responses" | "/v1/messages" | "/v1/systemone";
 
 export interface Model {
   id: string;
@@ -26,7 +26,7 @@ export interface Model {
   prices: { input: number; output: number; cacheRead: number; cacheWrite?: number };
 }
 
-/** Generation A counts premium units, C prices tokens, those of some models (`texts`) as texts. */
+/** Generation A counts premium units, the others price tokens, those of some models (`texts`) as texts. */
 export function billing({ generation, now }: DemoState, model: Model, restricted_to: string[] | undefined): Json {
   if (generation === "A")
     return { is_premium: model.units > 0, multiplier: model.units, ...(restricted_to && { restricted_to }) };
@@ -63,17 +63,18 @@ function tier({ traits, family }: Model, { input, output, cacheRead, cacheWrite 
   };
 }
 
-/** Above the prompt of `long=` tokens a model costs double the input and half as much again for the output. */
+/** Above the prompt of `long=` tokens a model costs double the input and half as much again for the output, or `long-by=`. */
 function longPrices({ traits, prices }: Model): (Model["prices"] & { above: number }) | undefined {
   const above = Number(traits.get("long"));
   const { input, output, cacheRead, cacheWrite } = prices;
   if (!above) return undefined;
+  const [into = 2, outOf = 1.5] = traits.get("long-by")?.split("/").map(Number) ?? [];
   return {
     above,
-    input: input * 2,
-    output: output * 1.5,
-    cacheRead: cacheRead * 2,
-    ...(cacheWrite && { cacheWrite: cacheWrite * 2 }),
+    input: input * into,
+    output: output * outOf,
+    cacheRead: cacheRead * into,
+    ...(cacheWrite && { cacheWrite: cacheWrite * into }),
   };
 }
 

@@ -1,10 +1,11 @@
 /**
  * The model list, in each generation of billing. A row:
  * id | name | vendor | premium units | context/prompt/output | endpoints | id in answers | traits | input/output/cache-read/cache-write credits per million
- * Endpoints: C chat, R responses, W websocket, M messages, - the key is missing on the wire.
+ * Endpoints: C chat, R responses, W websocket, M messages, S decisions, - the key is missing on the wire.
  */
 import type { DemoAccount } from "./accounts";
 import { billing, type Endpoint, type Model } from "./model";
+import { november } from "./november-models";
 import type { DemoState } from "./state";
 import { type Json, refusal } from "./wire";
 
@@ -59,6 +60,7 @@ const endpointNames: Record<string, Endpoint> = {
   R: "/responses",
   W: "ws:/responses",
   M: "/v1/messages",
+  S: "/v1/systemone",
 };
 
 const audiences: Record<string, string[]> = {
@@ -75,7 +77,7 @@ const planAudience: Record<string, string> = {
   enterprise: "enterprise",
 };
 
-const catalogues = { A: readTable(generationA), C: readTable(generationC) };
+const catalogues = { A: readTable(generationA), C: readTable(generationC), D: readTable(november) };
 
 /** The models that an account may use, in order; an id may occur twice. */
 export function visibleModels(demo: DemoState, account: DemoAccount): Model[] {
@@ -113,15 +115,26 @@ export function wireModel(demo: DemoState, account: DemoAccount, model: Model): 
     preview: traits.has("preview"),
     is_chat_default: traits.has("default"),
     is_chat_fallback: traits.has("fallback"),
-    model_picker_enabled: !traits.has("hidden") && !account.auto?.only,
+    model_picker_enabled: !traits.has("hidden") && !account.auto?.only && !account.auto?.unpicked,
     ...(category && { model_picker_category: category }),
-    ...(demo.generation !== "A" && { model_picker_price_category: priceCategory(model) }),
+    ...(demo.generation !== "A" && { model_picker_price_category: priceCategory(demo, model) }),
     ...(model.endpoints && { supported_endpoints: model.endpoints }),
+    ...warnings(demo, model),
     ...(state && {
       policy: { state, terms: `Enable access to the latest ${model.name} model from ${model.vendor}. DEMO terms.` },
     }),
     billing: { ...billing(demo, model, restriction(model)), ...discountOf(account, model) },
     capabilities: capabilities(demo, model),
+  };
+}
+
+/** What GitHub tells whoever reads the list. */
+function warnings({ warning }: DemoState, { traits }: Model): Json {
+  return {
+    ...(warning && { warning_messages: [warning] }),
+    ...(traits.has("retains") && {
+      warning_text: { data_retention: "Anthropic retains prompts and outputs of this model for 30 days. DEMO." },
+    }),
   };
 }
 
@@ -186,7 +199,11 @@ function offers(model: Model, endpoint: string): boolean {
   return endpoint === { chat: "/chat/completions", embeddings: "/embeddings", completion: "" }[model.kind];
 }
 
-const priceCategory = ({ prices }: Model) => (prices.input >= 500 ? "high" : prices.input >= 200 ? "medium" : "low");
+function priceCategory({ generation }: DemoState, { prices: { input } }: Model): string {
+  if (generation === "D" && input >= 800) return "very_high";
+  const high = generation === "D" ? 400 : 500;
+  return input >= high ? "high" : input >= 200 ? "medium" : "low";
+}
 
 function capabilities(demo: DemoState, { traits, limits, budget, efforts, ...model }: Model): Json {
   const chat = model.kind === "chat";

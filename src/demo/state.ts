@@ -1,8 +1,8 @@
 /** The state of a running demo, which tests read and change. */
 import { type DemoAccount, demoAccounts, type HostName } from "./accounts";
 
-/** Of the model list and its rules: A counts premium requests, C prices tokens (since August 2026). */
-type Generation = "A" | "C";
+/** Of the model list and its rules: A counts premium requests, C prices tokens (since August 2026), and D is the list of November. */
+type Generation = "A" | "C" | "D";
 
 export type ChangeAnswer = (response: Response, path: string) => Promise<Response>;
 
@@ -68,6 +68,8 @@ export class DemoState {
   /** The live accounts: tests change quotas or remove accounts. */
   readonly accounts: DemoAccount[] = demoAccounts();
   readonly generation: Generation = "A";
+  /** A warning that each model of the list has. */
+  warning: { code: string; message: string } | undefined;
   /** Milliseconds between the events of a stream. Tests use 0. */
   readonly pace: number = 15;
   /** A clock in milliseconds. */

@@ -7,6 +7,7 @@ import { textOf } from "../budgets/holders";
 import { amountOf, consequenceOf, ofHolder } from "../budgets/sentences";
 import { percent, significant, zonedTime } from "../format";
 import { type Loss, lossInWords } from "../upstream/changes/losses";
+import { type GivenWarning, isPlainFact, warningInWords } from "../upstream/models/warnings";
 
 export interface Notice {
   /** A notice of the same id is sent once. It contains the period, so that the next period has its own. */
@@ -242,6 +243,18 @@ export const lossNotices = (losses: readonly Loss[], now: number): Notice[] =>
     message: lossInWords(loss, now),
     isLogged: true,
   }));
+
+/** GitHub's words are part of the id: it is told once, also after a restart, and again when it says something else. */
+export const warningNotices = (warnings: readonly GivenWarning[]): Notice[] =>
+  warnings.flatMap((warning) =>
+    notice(
+      `upstream warning ${warning.code} ${Bun.hash(warning.message).toString(36)}`,
+      "upstream",
+      isPlainFact(warning) ? "info" : "warning",
+      isPlainFact(warning) ? "Prompts may be kept" : "GitHub warns",
+      warningInWords(warning),
+    ),
+  );
 
 const notice = (
   id: string,

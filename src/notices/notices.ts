@@ -13,6 +13,7 @@ import type { History } from "../history/history";
 import type { Members } from "../keys/members";
 import type { Logger } from "../logger";
 import type { Losses } from "../upstream/changes/losses";
+import type { GivenWarning } from "../upstream/models/warnings";
 import { postNotice, showOnDesktop } from "./channels";
 import {
   accountNotices,
@@ -24,6 +25,7 @@ import {
   type Notice,
   returnNotices,
   upstreamNotices,
+  warningNotices,
   watchedMs,
 } from "./conditions";
 import type { Claim, SentNotices } from "./sent-notices";
@@ -37,6 +39,8 @@ interface NoticesOptions {
   history: Pick<History, "totals">;
   logger: Logger;
   losses: Pick<Losses, "current">;
+  /** What GitHub's model lists tell. */
+  warnings(): readonly GivenWarning[];
   sent: SentNotices;
   /** Whether this server sends notices: one of a team does. Read at each check. */
   isLeader(): boolean;
@@ -110,7 +114,7 @@ export class Notices {
   }
 
   async #current(): Promise<Notice[]> {
-    const { accounts, budgets, config, history, losses, members, now } = this.#options;
+    const { accounts, budgets, config, history, losses, members, now, warnings } = this.#options;
     const at = now();
     const [all, failed] = await Promise.all([
       history.totals({ from_ms: at - watchedMs }),
@@ -126,6 +130,7 @@ export class Notices {
       ...returnNotices(this.#limits, noticed, at),
       ...(this.#failingSince === undefined ? [] : upstreamNotices(this.#failingSince, at)),
       ...lossNotices(losses.current, at),
+      ...warningNotices(warnings()),
     ];
   }
 

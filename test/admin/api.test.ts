@@ -155,6 +155,7 @@ describe("accounts", () => {
         app: "vscode",
         temporary: false,
         auto_only: false,
+        warnings: [],
         runtime: { entitlement: 300, remaining: expect.any(Number), unlimited: false, failed: false },
         state: "ready",
         until_ms: null,

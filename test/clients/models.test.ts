@@ -25,7 +25,7 @@ describe("the choice", () => {
       like(claude, "claude-sonnet-4.5"),
       like(claude, "claude-sonnet-10"),
       like(claude, "claude-sonnet-11", { preview: true }),
-      like(opus, "claude-opus-4.6-1m"),
+      like(opus, `${opus.id}-1m`),
       opus,
       like(gpt, "gpt-5.3"),
       like(gpt, "gpt-5.3-codex"),
@@ -33,16 +33,16 @@ describe("the choice", () => {
       like(gpt, "gpt-9", { endpoints: ["/chat/completions"] }),
       gemini,
       small,
-      like(small, "gpt-4.1", { premium: false }),
+      like(small, `${small.id}-free`, { premium: false }),
     ])!;
     const { all: _, ...chosen } = choice;
     expect(Object.fromEntries(Object.entries(chosen).map(([name, model]) => [name, model?.id]))).toEqual({
       claude: "claude-sonnet-10",
-      opus: "claude-opus-4.6",
-      haiku: "gpt-5-mini",
+      opus: opus.id,
+      haiku: `${small.id}-free`,
       gpt: "gpt-5.3-codex",
-      gemini: "gemini-3.1-pro-preview",
-      small: "gpt-5-mini",
+      gemini: gemini.id,
+      small: `${small.id}-free`,
     });
   });
 
@@ -58,12 +58,23 @@ describe("the choice", () => {
     expect([choice.gpt.id, choice.small.id]).toEqual(["gpt-6-sol", "gpt-6-luna"]);
   });
 
+  test("puts a very dear model last among equal versions, whatever its id's length", () => {
+    const choice = chooseModels([
+      like(gpt, "gpt-6.2-x", { priceCategory: "very_high" }),
+      like(gpt, "gpt-6.2-astra", { priceCategory: "high" }),
+      like(gpt, "gpt-6.2-sol-fast", { priceCategory: "medium" }),
+      like(gemini, "gemini-4-neon", { priceCategory: "very_high" }),
+      like(gemini, "gemini-4-argon", { priceCategory: "medium" }),
+    ])!;
+    expect([choice.gpt.id, choice.gemini?.id]).toEqual(["gpt-6.2-sol-fast", "gemini-4-argon"]);
+  });
+
   test("the choice of a tool's models makes do with what there is", () => {
     expect(chooseModels([])).toBeUndefined();
     expect(chooseModels([like(gpt, "x; rm -rf /")])).toBeUndefined();
     const only = chooseModels([gemini])!;
     expect([only.claude, only.gpt, only.small, only.opus]).toEqual(Array(4).fill(gemini));
-    const haiku = like(claude, "claude-haiku-4.5");
+    const haiku = like(claude, "claude-haiku-4.5", { light: false });
     expect(chooseModels([claude, haiku])!.small).toBe(haiku);
   });
 

@@ -6,6 +6,7 @@ import type { Scope } from "../../app";
 import type { Totals } from "../../history/history";
 import { sum, sumKnown } from "../../money";
 import { withTimeLimit } from "../../net/time-limit";
+import { warningInWords, warningsOf } from "../../upstream/models/warnings";
 import type { accountSchema } from "./schemas";
 
 export type AccountItem = z.infer<typeof accountSchema>;
@@ -36,6 +37,7 @@ async function showAccount({ catalogue }: Scope, account: Account): Promise<Acco
     app: account.app,
     temporary: account.temporary,
     auto_only: catalogue.isAutoOnly(account),
+    warnings: warningsOf(catalogue.listOf(account)).map(warningInWords),
     runtime: remaining,
     until_ms: until,
     limited_models: limitedModels.map(({ until: until_ms, ...limited }) => ({ ...limited, until_ms })),

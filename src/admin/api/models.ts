@@ -60,6 +60,7 @@ function showModel(
     absent: model.isAbsent === true,
     provider: model.provider ? vendor : null,
     assumed: [...(model.provider?.assumed ?? [])],
+    warnings: [...(model.warnings ?? [])],
     endpoints: kind === "embeddings" ? [embeddingsPaths.upstream] : endpointsOf(model),
     limits: {
       context: context ?? null,

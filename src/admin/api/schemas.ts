@@ -6,6 +6,7 @@ import { type Entry, entryColumns, type InFlightRequest, runningColumns } from "
 import type { Filters, Totals } from "../../history/history";
 import { type Measure, measureNames } from "../../history/totals";
 import { autoProtocols } from "../../upstream/copilot/auto";
+import { kinds } from "../../upstream/models/model";
 import { modelAbilitiesSchema } from "../../upstream/models/model-abilities";
 import { cost, count, maybe, text, time, unknownCost } from "./values";
 
@@ -53,7 +54,10 @@ export const accountSchema = z
     host: z.string().describe("`github.com`, or an enterprise's own."),
     app: text.describe("The app that was signed in with; null for a temporary account."),
     temporary: z.boolean().describe("Passed at start, and never saved."),
-    auto_only: z.boolean().describe("By its model list, the plan has nothing but Auto: only `auto` can be asked for."),
+    auto_only: z
+      .boolean()
+      .describe("The plan has nothing but Auto, as its name or a refusal says: only `auto` can be asked for."),
+    warnings: z.array(z.string()).describe("What GitHub's model list tells whoever uses the account."),
     runtime: z.object({
       entitlement: maybe.describe("In `unit`."),
       remaining: maybe.describe("In `unit`. May be negative: GitHub goes on counting below zero."),
@@ -91,7 +95,7 @@ export const modelSchema = z
     name: z.string(),
     vendor: z.string(),
     version: z.string().describe("The version that the id resolves to, often the same."),
-    kind: z.enum(["chat", "embeddings", "completion"]),
+    kind: z.enum(kinds),
     preview: z.boolean(),
     picked: z.boolean().describe("Offered in GitHub's own model picker."),
     enabled: z.boolean().describe("False: its terms must be accepted first, in GitHub's settings."),
@@ -100,6 +104,9 @@ export const modelSchema = z
       .describe(
         "GitHub's last list lacks it, an earlier one of the last 24 hours had it: lists differ from call to call.",
       ),
+    warnings: z
+      .array(z.object({ code: z.string(), message: z.string() }))
+      .describe("What GitHub tells of it, such as `client_version_deprecated` or `data_retention`."),
     endpoints: z.array(z.string()).describe("The upstream paths that serve it."),
     limits: z.object({
       context: maybe,

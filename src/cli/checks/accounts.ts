@@ -9,10 +9,11 @@ import { parseConfig } from "../../config/schema";
 import { asProxyError } from "../../errors";
 import { plural, unitNames } from "../../format";
 import { singleLimit } from "../../net/out/clock";
-import { autoId, hasOnlyAuto, picksNone } from "../../upstream/copilot/auto-model";
+import { autoId, hasOnlyAuto, isAutoName, picksNone } from "../../upstream/copilot/auto-model";
 import { openCopilot } from "../../upstream/copilot/copilot";
 import { Catalogue } from "../../upstream/models/catalogue";
 import type { Model } from "../../upstream/models/model";
+import { isPlainFact, warningInWords, warningsOf } from "../../upstream/models/warnings";
 import { remainingInWords, resetInWords } from "../format-usage";
 import { about, type CheckContext, type Finding } from "./check";
 
@@ -76,7 +77,7 @@ async function examine(known: Known, host: string | undefined, subject: CheckCon
         ? `Its GitHub name is now ${login}`
         : undefined;
     const off = models.filter(({ enabled }) => !enabled).map(({ id }) => id);
-    const usable = hasOnlyAuto(account, picksNone(models.filter(({ id }) => id !== autoId)))
+    const usable = hasOnlyAuto(account, { picksNone: picksNone(models.filter(({ id }) => !isAutoName(id))) })
       ? `its plan offers Auto only: tools have to ask for the model \`${autoId}\``
       : `${plural(models.length - off.length, "model")} can be used`;
     const summary = `Signed in; ${quota.summary}; ${usable}.`;
@@ -88,6 +89,8 @@ async function examine(known: Known, host: string | undefined, subject: CheckCon
       );
     if (renamed)
       return finding.warn(`${summary} ${renamed}.`, "Sign in again with `dragoman auth` to save the new name.");
+    const [warning] = warningsOf(models).filter((each) => !isPlainFact(each));
+    if (warning) return finding.warn(`${summary} ${warningInWords(warning)}`);
     if (off.length > 0)
       return finding.warn(
         `${summary} Its policy disables ${plural(off.length, "model")}: ${listed(off)}.`,

@@ -9,11 +9,12 @@ const prices = `input_price output_price cache_read_price cache_write_price cach
 /** An item of the model list. */
 export const modelShape = lazy(() =>
   shape(`id! object name! vendor! version preview model_picker_enabled model_picker_category model_picker_price_category
-    is_chat_default is_chat_fallback supported_endpoints policy{state terms} warning_messages info_messages custom_model
+    is_chat_default is_chat_fallback supported_endpoints policy{state terms} warning_messages{code message} info_messages custom_model
+    warning_text{data_retention}
     request_headers
     billing{is_premium multiplier restricted_to auto_discount promo{id discount_percent ends_at message show_banner}
       token_prices{batch_size default{${prices}} long_context{${prices}}}}
-    capabilities!{family! object tokenizer type!=chat|completion|embeddings
+    capabilities!{family! object tokenizer type!=chat|completion|embeddings|decision
       limits{max_context_window_tokens max_prompt_tokens max_output_tokens max_non_streaming_output_tokens max_inputs
         vision{max_prompt_image_size max_prompt_images supported_media_types}}
       supports{streaming tool_calls parallel_tool_calls structured_outputs vision prediction dimensions adaptive_thinking

@@ -4,7 +4,7 @@ import type { Pool } from "../../accounts/pool";
 import { isSameList } from "../../dialects/hub/lists";
 import { settledInTime } from "../../net/time-limit";
 import type { Auto } from "../copilot/auto";
-import { autoId, autoModel, hasOnlyAuto } from "../copilot/auto-model";
+import { autoModels, hasOnlyAuto, isAutoName, mayHaveOnlyAuto } from "../copilot/auto-model";
 import { DeniedModels } from "./denied-models";
 import type { Model } from "./model";
 import { type CachedModelList, ModelListCache, type ModelListCacheOptions } from "./model-list-cache";
@@ -117,7 +117,7 @@ export class Catalogue {
    * is passed over only while another one offers it: a refusal costs nothing, and says why.
    */
   offers(account: Account, modelId: string): boolean {
-    if (modelId === autoId) return this.#offersAuto(account);
+    if (isAutoName(modelId)) return this.#offersAuto(account);
     if (!this.#lists(account, modelId)) return false;
     return !this.denials.isDenied(account, modelId) || !this.#isOfferedBesides(account, modelId);
   }
@@ -144,13 +144,23 @@ export class Catalogue {
 
   /** Whether the account has nothing but Auto, so that named models are refused; false as long as its list is unknown. */
   isAutoOnly(account: Account): boolean {
-    return hasOnlyAuto(account, this.#cache.get(account)?.isAutoOnly ?? false);
+    return hasOnlyAuto(account, this.#signsOf(account));
+  }
+
+  /** Whether the account may have nothing but Auto, for what costs nothing where it has more. */
+  mayBeAutoOnly(account: Account): boolean {
+    return mayHaveOnlyAuto(account, this.#signsOf(account));
+  }
+
+  #signsOf(account: Account) {
+    const picksNone = this.#cache.get(account)?.picksNone ?? false;
+    return { picksNone, refusesNames: this.denials.refusesNames(account) };
   }
 
   /** As far as it is known without sending a prompt. */
   #offersAuto(account: Account): boolean {
     const hasDiscounts = () => this.listOf(account).some(({ autoDiscount }) => autoDiscount !== undefined);
-    return this.options.auto?.worksFor(account) ?? (this.isAutoOnly(account) || hasDiscounts());
+    return this.options.auto?.worksFor(account) ?? (this.mayBeAutoOnly(account) || hasDiscounts());
   }
 
   /** Made again only if one of the lists has changed, or what is known of Auto. */
@@ -159,7 +169,7 @@ export class Catalogue {
     const isSame = isSameList(of, this.#union.of) && this.#union.revision === auto?.revision;
     if (!isSame) {
       const models = unite(of);
-      if (accounts().some((account) => this.#offersAuto(account))) models.push(autoModel(models));
+      if (accounts().some((account) => this.#offersAuto(account))) models.push(...autoModels(models));
       this.#union = { of, models, revision: auto?.revision };
     }
     return this.#union.models;

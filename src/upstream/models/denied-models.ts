@@ -29,6 +29,7 @@ type Outcomes = Map<string, number | null>;
 
 export class DeniedModels {
   readonly #accounts = new WeakMap<Account, Outcomes>();
+  readonly #namesRefusedAt = new WeakMap<Account, number>();
 
   constructor(private readonly options: Options) {}
 
@@ -49,6 +50,17 @@ export class DeniedModels {
 
   served(account: Account, model: string): void {
     this.#outcomesOf(account).set(model, null);
+  }
+
+  /** The account was refused a model for its name, whichever it was. */
+  refusedName(account: Account): void {
+    this.#namesRefusedAt.set(account, this.options.monotonic());
+  }
+
+  /** Whether that was within the last hour, and it has served no model by name: else one model was meant, and not all. */
+  refusesNames(account: Account): boolean {
+    const hasServed = () => [...(this.#accounts.get(account)?.values() ?? [])].includes(null);
+    return this.#counts(this.#namesRefusedAt.get(account)) && !hasServed();
   }
 
   /** Whether the account was refused this model, or every model, within the last hour. */

@@ -34,7 +34,7 @@ const facts = {
     },
   ],
   /** It is meant for small tasks. Lists say `model_picker_category: lightweight`, and since 2026-06 a price category. */
-  light: [{ names: /-(?:mini|flash|haiku|nano|luna)\b/, source: "the vendors' price lists, 2026-09" }],
+  light: [{ names: /-(?:mini|flash|haiku|nano|luna|hydrogen)\b/, source: "the vendors' price lists, 2026-11" }],
   /** It thinks with every request: one that leaves thinking out, or disables it, is refused. Lists have no word for it yet. */
   alwaysThinks: [
     {

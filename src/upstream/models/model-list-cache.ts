@@ -15,8 +15,8 @@ export interface CachedModelList {
   lastListed: ReadonlyMap<string, number>;
   /** Ids of the enabled models. */
   enabled: ReadonlySet<string>;
-  /** By its flags, the account has nothing but Auto: no chat model is picked. */
-  isAutoOnly: boolean;
+  /** By its flags, no chat model is picked. */
+  picksNone: boolean;
 }
 
 export interface ModelListCacheOptions extends ModelListOptions {
@@ -144,5 +144,5 @@ const listOf = (models: Model[], lastListed: CachedModelList["lastListed"]): Cac
   models,
   lastListed,
   enabled: new Set(models.filter((model) => model.enabled).map(({ id }) => id)),
-  isAutoOnly: picksNone(models),
+  picksNone: picksNone(models),
 });

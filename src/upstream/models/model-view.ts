@@ -5,7 +5,7 @@ import { summaryOf } from "../../clients/model-summary";
 import type { ClientModel } from "../../clients/models";
 import { dialects } from "../../dialects/hub/conversation";
 import { lazy } from "../../lazy";
-import type { Model } from "./model";
+import { kinds, type Model } from "./model";
 import { modelAbilities, modelAbilitiesSchema } from "./model-abilities";
 import { clientLimitsOf, type LimitConfig } from "./prompt-limit";
 
@@ -23,7 +23,7 @@ export const listedModelSchema = lazy(() =>
       display_name: z.string(),
       // Missing from servers of older versions.
       description: z.string().optional().describe("What it costs and holds, in a few words."),
-      kind: z.enum(["chat", "embeddings", "completion"]),
+      kind: z.enum(kinds),
       preview: z.boolean(),
       lightweight: z.boolean().optional().describe("Meant for small tasks."),
       price_category: z.string().nullish().describe("GitHub's word for what it costs."),

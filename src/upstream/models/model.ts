@@ -7,17 +7,19 @@ import type { ModelFacts } from "../../dialects/hub/model";
 import { isObject } from "../../json";
 import { isKnownFor, namedAbilities } from "./known-models";
 import { type Price, readPrice } from "./price-list";
+import { type ModelWarning, readWarnings } from "./warnings";
 
 export interface Model extends ModelFacts {
   /** The display name. */
   name: string;
   /** What the id resolves to, often the same. */
   version: string;
-  kind: "chat" | "embeddings" | "completion";
+  /** `decision` answers questions about a state at a path of its own (`microsoft-decision-1`, seen 2026-11). */
+  kind: (typeof kinds)[number];
   preview: boolean;
   /** Meant for small tasks. */
   light: boolean;
-  /** GitHub's word for what it costs: `low`, `medium`, `high`. */
+  /** GitHub's word for what it costs: `low`, `medium`, `high`, `very_high`. */
   priceCategory?: string;
   /** Offered in the official model picker; hidden ones are usually callable. */
   picked: boolean;
@@ -31,6 +33,8 @@ export interface Model extends ModelFacts {
   /** The share of its price that Auto takes off, 0 … 1; missing if the list names none. */
   autoDiscount?: number;
   tokenizer?: string;
+  /** What GitHub tells of it; missing if there is nothing. */
+  warnings?: readonly ModelWarning[];
 }
 
 /** Undefined if there is no usable id. */
@@ -39,7 +43,9 @@ export function readModel(item: unknown): Model | undefined {
   const capabilities = objectIn(item.capabilities);
   const limits = objectIn(capabilities.limits);
   const supports = objectIn(capabilities.supports);
-  const kind = kinds.find((each) => each === capabilities.type) ?? "chat";
+  const warnings = readWarnings(item);
+  const decides = Array.isArray(item.supported_endpoints) && item.supported_endpoints.includes(decisionPath);
+  const kind = decides ? "decision" : (kinds.find((each) => each === capabilities.type) ?? "chat");
   return {
     id: item.id,
     name: shortText(item.name) ?? item.id,
@@ -56,6 +62,7 @@ export function readModel(item: unknown): Model | undefined {
     ...(item.model_picker_enabled === false && { unpicked: true }),
     ...readDiscount(objectIn(item.billing).auto_discount),
     tokenizer: shortText(capabilities.tokenizer),
+    ...(warnings.length > 0 && { warnings }),
     limits: {
       context: countIn(limits.max_context_window_tokens),
       prompt: countIn(limits.max_prompt_tokens),
@@ -93,7 +100,10 @@ function isLight({ model_picker_category: category, model_picker_price_category:
     : category === "lightweight" || price === "low";
 }
 
-const kinds = ["chat", "embeddings", "completion"] as const;
+export const kinds = ["chat", "embeddings", "completion", "decision"] as const;
+
+/** Its list calls it a chat model, and names this endpoint alone. */
+const decisionPath = "/v1/systemone";
 
 const dialectByPath = new Map<string, Dialect>(dialects.map((dialect) => [upstreamPaths[dialect], dialect]));
 

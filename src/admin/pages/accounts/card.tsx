@@ -41,9 +41,15 @@ export function AccountCard({ account, now, children }: AccountCardProps): Marku
       </p>
       {account.auto_only && (
         <p class="soft">
-          This plan offers Auto only: tools ask for the model <code>auto</code>, and GitHub Copilot chooses.
+          This plan offers Auto only: tools ask for the model <code>auto</code>, and GitHub Copilot chooses. In GitHub's
+          own clients Copilot Fusion stands in its place.
         </p>
       )}
+      {account.warnings.map((warning) => (
+        <p class="reason">
+          <Sentence of={warning} />
+        </p>
+      ))}
       <Remaining account={account} />
       <ResetLine account={account} now={now} />
       {account.reason !== null && account.state !== "ready" && (

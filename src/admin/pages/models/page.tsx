@@ -189,6 +189,11 @@ const ModelName = ({ model, now }: ModelProps) => (
     )}
     {model.aliases.length > 0 && <small>aliases: {model.aliases.map((alias) => shorten(alias, 40)).join(", ")}</small>}
     {!model.enabled && <NotEnabled />}
+    {model.warnings.map(({ message }) => (
+      <small class="reason">
+        <Sentence of={message} />
+      </small>
+    ))}
     <UnsupportedFields model={model} now={now} />
   </>
 );
