@@ -15,7 +15,7 @@ import { type ChatTarget, chooseTarget, isAutoTarget, isProvided, messagesProvid
 import { PlannedPrompt, type PlannedRequest, planTools } from "../server-tools/plan";
 import { countExactly } from "../tokens/token-counter";
 import type { Prompt } from "../tokens/token-counts";
-import { autoId } from "../upstream/copilot/auto-model";
+import { autoId, isAutoName } from "../upstream/copilot/auto-model";
 import type { CountedRequest } from "../upstream/copilot/copilot-counter";
 
 /**
@@ -35,7 +35,7 @@ export async function countTokens(
   const asked = { name: model, client: dialect, key: caller.key };
   const id = hasModelLimits(caller.key) ? await idOf(app, asked) : autoId;
   // Which model a key may use by `auto` is known when it is chosen.
-  if (id !== autoId) requireModel(caller.key, id);
+  if (!isAutoName(id)) requireModel(caller.key, id);
   const { decode, encode } = tokenCountFormats[dialect];
   const conversation = decode(body);
   const exact = dialect === "messages" ? await countByService(app, model, body, skeleton) : undefined;

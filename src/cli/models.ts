@@ -2,6 +2,7 @@
 import type { z } from "zod";
 import { modelSchema } from "../admin/api/schemas";
 import { formatCount, priceInWords, priceUnit, utcDay } from "../format";
+import { isAutoName } from "../upstream/copilot/auto-model";
 import { columns, table } from "./layout";
 import { type ListOptions, listCommand } from "./list-command";
 import { itemsOf } from "./running-server";
@@ -30,7 +31,7 @@ export function modelLines(items: readonly Item[]): string[] {
   const head = ["id", "name", "context", "prompt", "output", "endpoints", "cost", "state"];
   const isAutoOffered = items.some(({ id, accounts }) => id === "auto" && accounts.length > 0);
   const rows = items
-    .filter(({ kind }) => kind !== "completion")
+    .filter(({ kind }) => kind === "chat" || kind === "embeddings")
     .map((model) => [
       model.id,
       model.name,
@@ -60,7 +61,7 @@ function stateOf({ id, kind, enabled, accounts, preview, picked, provider }: Ite
   if (!enabled) return "its terms are not accepted yet";
   if (accounts.length === 0 && kind === "chat" && isAutoOffered) return "the plan allows `auto` only";
   if (accounts.length === 0) return "no account may use it";
-  if (id === "auto") return "ready, for each conversation";
+  if (isAutoName(id)) return "ready, for each conversation";
   if (preview) return "preview";
   return picked ? "ready" : "ready, not in GitHub's model picker";
 }

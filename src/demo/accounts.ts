@@ -31,6 +31,14 @@ export interface AutoOffer {
   /** The plan has nothing else: the list picks no model, and a named one is refused. */
   only?: boolean;
   protocols: AutoProtocol[];
+  /** The list picks no model though named ones are served. */
+  unpicked?: boolean;
+  /** The tiers of `POST /auto`; all of them. */
+  tiers?: string[];
+  /** `GET /meta` is not there. */
+  hasNoMeta?: boolean;
+  /** For how many turns of the person a choice stands; without it, for the conversation. */
+  plan?: { skip: number; isForgotten?: boolean };
   /** The ids that it chooses from. Each choice takes the next one; one for an image takes the next that sees. */
   pool: string[];
   /** Percent. */

@@ -16,6 +16,14 @@ export async function chooseAtOnce({ demo, seen, signal }: Arrival, account: Dem
   const offer = offerOf(account, "auto");
   await fail(offer, signal);
   if (typeof body.prompt !== "string") throw errorOnly(400, "missing_prompt");
+  if (body.multi_turn !== undefined && typeof record(body.multi_turn).routing_intent !== "string")
+    throw errorOnly(400, "invalid_multi_turn");
+  const tier = body.tier === undefined ? undefined : string(body.tier);
+  if (tier !== undefined && !tiersOf(offer).includes(tier)) throw errorOnly(400, "tier_unavailable");
+  const { plan } = offer;
+  const state = record(body.hydra_rl_multi_turn).state_token;
+  if (state !== undefined && (!plan || plan.isForgotten || !string(state).startsWith("hydra_")))
+    throw errorOnly(400, "invalid_state_token");
   const model = take(offer, poolOf(demo, account, offer), body.has_image === true);
   const { type, ...capabilities } = record(wireModel(demo, account, model).capabilities);
   return Response.json({
@@ -24,8 +32,27 @@ export async function chooseAtOnce({ demo, seen, signal }: Arrival, account: Dem
     selected_model: { ...wireModel(demo, account, model), capabilities },
     hydra_scores: { reasoning: 0.31, code_gen: 0.82, debugging: 0.12, tool_use: 0.44 },
     discounted_costs: costs(offer, [model]),
+    ...(plan && {
+      multi_turn_mode: "hydra_rl",
+      hydra_rl_multi_turn: { state_token: randomId("hydra_", 24), skip_turns: plan.skip, decision: "hold" },
+    }),
   });
 }
+
+/** `GET /meta`: the tiers. Older hosts do not have the path. */
+export function describeTiers(_: Arrival, account: DemoAccount): Response {
+  const offer = offerOf(account, "auto");
+  if (offer.hasNoMeta) throw plain(404, "404 page not found");
+  const has = tiersOf(offer);
+  const tiers = ["efficiency", "balance", "intelligence"].map((id) => ({
+    id,
+    type: "auto",
+    status: has.includes(id) ? { enabled: true } : { enabled: false, message: "Your plan does not include this tier." },
+  }));
+  return Response.json({ auto: { tiers } });
+}
+
+const tiersOf = ({ tiers }: AutoOffer): string[] => tiers ?? ["efficiency", "balance", "intelligence"];
 
 /** `POST /models/session`: a token, and the models among which an intent may choose. */
 export async function openSession({ demo, seen, signal }: Arrival, account: DemoAccount): Promise<Response> {

@@ -2,7 +2,7 @@
 import { quotaReport } from "./accounting";
 import type { DemoAccount } from "./accounts";
 import { admit, type Door, person, signedIn } from "./auth";
-import { chooseAtOnce, chooseByIntent, openSession } from "./auto";
+import { chooseAtOnce, chooseByIntent, describeTiers, openSession } from "./auto";
 import { chat } from "./chat";
 import { embeddings } from "./embeddings";
 import { creditUsage, devicePage, exchangeToken, pollDeviceFlow, startDeviceFlow, whoAmI } from "./github";
@@ -11,7 +11,7 @@ import { answerModelCall } from "./model-call";
 import { visibleModels, wireModel } from "./models";
 import { responses } from "./responses";
 import type { Arrival } from "./state";
-import { plain, refusal } from "./wire";
+import { plain, Refusal, refusal } from "./wire";
 
 type Handler = (arrival: Arrival) => Response | Promise<Response>;
 type Service = (arrival: Arrival, account: DemoAccount) => Response | Promise<Response>;
@@ -45,6 +45,7 @@ export const modelPaths = new Set(Object.keys(generations));
 export const modelRoutes: Route[] = [
   ["GET", "/_ping", () => new Response("OK\n", { headers: { "content-type": "text/plain" } })],
   ["GET", "/models", by(admit, listModels)],
+  ["GET", "/meta", by(admit, describeTiers)],
   ["POST", "/auto", by(admit, chooseAtOnce)],
   ["POST", "/models/session", by(admit, openSession)],
   ["POST", "/models/session/intent", by(admit, chooseByIntent)],
@@ -65,8 +66,16 @@ function listModels({ demo }: Arrival, account: DemoAccount): Response {
   return Response.json({ data, object: "list" });
 }
 
+/** Bytes of a body that is not read, whatever its prompt consists of. */
+const maxBody = 20 * 1024 * 1024;
+
 function ofJson(serve: Service): Service {
   return (arrival, account) => {
+    const { bytes } = arrival.seen;
+    if (arrival.demo.generation !== "A" && bytes.byteLength > maxBody)
+      throw new Refusal(413, JSON.stringify({ message: "failed to parse request", code: "" }), {
+        "content-type": "application/json",
+      });
     if (typeof arrival.seen.body !== "object") throw refusal(400, "invalid_request_body", "failed to parse request");
     return serve(arrival, account);
   };

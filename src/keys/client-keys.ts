@@ -143,21 +143,25 @@ export const matchesAny = (patterns: readonly string[] | null, model: string): b
   patterns === null || patterns.some((pattern) => matchesPattern(pattern, model));
 
 /**
- * Whether the key may use a model that Auto chose: one that its patterns allow, or any model if they name `auto` itself, so
- * that an owner can give a key that may use Auto and nothing else.
+ * Whether the key may use a model that Auto chose: one that its patterns allow, or any model if they name Auto itself, so
+ * that an owner can give a key that may use Auto, or one of its tiers, and nothing else.
+ * @param asked `auto`, or the name of a tier.
  */
-export const mayUseByAuto = (key: ClientKey | undefined, model: string): boolean =>
+export const mayUseByAuto = (key: ClientKey | undefined, asked: string, model: string): boolean =>
   [key?.models, key?.memberModels].every(
-    (patterns) => !patterns || matchesAny(patterns, model) || patterns.some((each) => each.toLowerCase() === "auto"),
+    (patterns) =>
+      !patterns ||
+      matchesAny(patterns, model) ||
+      patterns.some((each) => each.toLowerCase().startsWith("auto") && matchesPattern(each, asked)),
   );
 
 /** @throws ProxyError `permission` if Auto chose a model that the key may not use. */
-export function requireAutoChoice(key: ClientKey | undefined, model: string): void {
+export function requireAutoChoice(key: ClientKey | undefined, asked: string, model: string): void {
   requireUnrevoked(key);
-  if (mayUseByAuto(key, model)) return;
+  if (mayUseByAuto(key, asked, model)) return;
   throw new ProxyError(
     "permission",
-    `Auto chose \`${model}\` for this conversation, and the client key \`${key?.name}\` may not use it: name a model that it may use, which \`GET /v1/models\` lists, or ask the owner to allow \`auto\`.`,
+    `Auto chose \`${model}\` for this conversation, and the client key \`${key?.name}\` may not use it: name a model that it may use, which \`GET /v1/models\` lists, or ask the owner to allow \`${asked}\`.`,
     { param: "model", code: "model_not_allowed" },
   );
 }

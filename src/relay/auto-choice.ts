@@ -15,7 +15,7 @@ import { editBody } from "../net/in/request-body";
 import { editMembers } from "../net/json/json-edit";
 import { type ReadText, readUnmarked } from "../net/json/json-skeleton";
 import { type AutoChoice, type AutoQuestion, autoTokenHeader } from "../upstream/copilot/auto";
-import { autoModel } from "../upstream/copilot/auto-model";
+import { autoModel, tierOf } from "../upstream/copilot/auto-model";
 import type { Model } from "../upstream/models/model";
 import { findListed } from "../upstream/models/model-name";
 import { dearestOf } from "../upstream/models/price";
@@ -27,16 +27,23 @@ import { isClientsOwn } from "./initiator";
 import { type ChatTarget, preferredDialect } from "./target";
 import type { UpstreamCall } from "./upstream-call";
 
+/** What stands in place of a model that was named. */
+interface AskedAuto {
+  /** The one of Auto's names that was asked for. */
+  name: string;
+  /** The model in whose place it serves, whose request the chosen one must be able to take. */
+  first?: ChatTarget;
+}
+
 /**
  * The answer of the model that an account's Auto chose.
- * @param first The model in whose place it serves, whose request the chosen one must be able to take.
  * @param serve Serves the request with this model and this account alone.
  * @throws ProxyError The last account's, or why none could be asked.
  */
 export async function serveByAuto(
   parts: Scope,
   exchange: Exchange,
-  first: ChatTarget | undefined,
+  asked: AskedAuto,
   serve: (target: ChatTarget) => Promise<Response>,
 ): Promise<Response> {
   exchange.keep();
@@ -53,7 +60,7 @@ export async function serveByAuto(
       let target: ChatTarget | undefined;
       const calls = record.attemptCount;
       try {
-        target = await targetOf(parts, exchange, first, account, conversation);
+        target = await targetOf(parts, exchange, asked, account, conversation);
         const answer = await serve(target);
         // After a summary the conversation goes on with a new choice.
         if (exchange.reshape) auto.forget(account, conversation);
@@ -113,7 +120,7 @@ const hasNoOther = (accounts: readonly Account[], auto: Scope["auto"]): boolean 
 async function targetOf(
   parts: Scope,
   exchange: Exchange,
-  first: ChatTarget | undefined,
+  { name, first }: AskedAuto,
   account: Account,
   conversation: string | undefined,
 ): Promise<ChatTarget> {
@@ -129,14 +136,16 @@ async function targetOf(
     prompt: newestWords(exchange),
     hasImage: facts.vision,
     turns: exchange.conversation()?.turns.filter(({ role }) => role === "assistant").length ?? 0,
-    mayUse: (model) => mayUseByAuto(key, model),
+    asks: exchange.conversation()?.turns.filter((turn) => wordsOf(turn, exchange.whole) !== "").length ?? 0,
+    tier: tierOf(name),
+    mayUse: (model) => mayUseByAuto(key, name, model),
     listed,
-    mayOmit: catalogue.isAutoOnly(account) && listed.every(({ id }) => mayUseByAuto(key, id)),
+    mayOmit: catalogue.mayBeAutoOnly(account) && listed.every(({ id }) => mayUseByAuto(key, name, id)),
     controller: () => running.controller,
   };
   const choice = await auto.choose(account, conversation, question);
   const target = choice.model ? chosenTarget(choice, choice.model, dialect) : omittingTarget(choice, listed);
-  if (choice.model) requireAutoChoice(key, choice.model.id);
+  if (choice.model) requireAutoChoice(key, name, choice.model.id);
   const why = first && (await unfitReason(parts, exchange, first, target));
   if (why !== undefined)
     throw new ProxyError(

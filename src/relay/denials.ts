@@ -11,6 +11,7 @@ import type { Failure } from "../upstream/copilot/failure";
  */
 export function withDenial({ catalogue }: Pick<Scope, "catalogue">, account: Account, model: string, failure: Failure) {
   if (!failure.denies) return failure;
+  if (failure.denies === "model") catalogue.denials.refusedName(account);
   if (catalogue.isAutoOnly(account)) return { ...failure, error: autoOnlyError(model, failure.error.words) };
   const found = catalogue.listOf(account).find(({ id }) => id === model);
   catalogue.denials.denied(account, model, found ? (found.isAbsent ? "before" : "now") : "never", failure.offered);

@@ -285,7 +285,8 @@ async function attempt<Answer>(
   if (!response.ok)
     return noted(parts, readFailure(status, headers, await readStart(response, 64 * 1024), parts.now()));
   parts.breaker.served(account);
-  parts.catalogue.denials.served(account, target.model.id);
+  // With a choice of Auto it was not the name that decided.
+  if (!target.choice) parts.catalogue.denials.served(account, target.model.id);
   account.learnQuota(headers);
   running.account = account;
   try {

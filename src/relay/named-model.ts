@@ -60,14 +60,14 @@ export async function findNamedModel(parts: NamedModelParts, asked: AskedModel):
   if (isAutoName(name)) {
     // A name that the owner gave before GitHub did keeps its meaning: nobody is moved to Auto unasked.
     const own = Object.hasOwn(aliases, name) ? aliases[name]! : name;
-    return isAutoName(own) ? autoNamed(parts) : findNamedModel(parts, { name: own, client });
+    return isAutoName(own) ? autoNamed(parts, own) : findNamedModel(parts, { name: own, client });
   }
   const named = presentModel(parts, asked) ?? (await providerModels.find(name));
   if (named) return named;
   const present = catalogue.presentModels();
   const alias = aliasOf(name, aliases);
   const aliased =
-    alias === undefined ? undefined : isAutoName(alias) ? await autoNamed(parts) : providerModels.find(alias);
+    alias === undefined ? undefined : isAutoName(alias) ? await autoNamed(parts, alias) : providerModels.find(alias);
   if (aliased) return listed(present ?? (await listOrNothing(parts)), name) ?? aliased;
   const findIn = (list: readonly Model[]): NamedModel => {
     const model = findModel(name, list, aliases, vendorAliases[client]?.(name, list) ?? {});
@@ -90,10 +90,10 @@ function listed(models: readonly Model[], name: string): NamedModel | undefined 
   return model && { model, upstreamModel: model };
 }
 
-/** `auto` may be asked for also where no list shows that it is offered. */
-export async function autoNamed({ catalogue }: NamedModelParts): Promise<NamedModel> {
+/** `auto` and its tiers may be asked for also where no list shows that they are offered. */
+export async function autoNamed({ catalogue }: NamedModelParts, name: string = autoId): Promise<NamedModel> {
   const models = catalogue.presentModels() ?? (await catalogue.models());
-  const model = findListed(autoId, models) ?? autoModel(models);
+  const model = findListed(name.toLowerCase(), models) ?? autoModel(models, name);
   return { model, upstreamModel: model };
 }
 

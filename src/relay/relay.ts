@@ -9,7 +9,7 @@ import type { KeyedCaller } from "../keys/client-keys";
 import { asSent } from "../net/in/request-body";
 import type { CallResponse, ResponseBody } from "../net/out/body";
 import { PlannedPrompt, planTools, type ServerToolPlan } from "../server-tools/plan";
-import { autoOnlyCode } from "../upstream/copilot/auto-model";
+import { autoId, autoOnlyCode } from "../upstream/copilot/auto-model";
 import { betaIn } from "../upstream/copilot/unsupported-params";
 import { type Affinity, preferredAccountOf, sharedSession } from "./affinity-keys";
 import { asChosen, serveByAuto } from "./auto-choice";
@@ -109,7 +109,7 @@ function byModelOrAuto(
   requireFurtherModels(exchange.key, target.provider, exchange.incoming.body);
   // A request that asks for nothing needs no choice.
   if (isAutoTarget(target) && !asksNothing(exchange, target, true))
-    return byAuto(parts, exchange, first === target ? undefined : first);
+    return byAuto(parts, exchange, target.model.id, first === target ? undefined : first);
   const answer = byModel(parts, exchange, target);
   return parts.config.current.autoWhenOnly ? orByAuto(parts, exchange, target, answer) : answer;
 }
@@ -124,8 +124,9 @@ async function byModel(parts: Scope, exchange: Exchange, target: ChatTarget): Pr
   return answer;
 }
 
-const byAuto = (parts: Scope, exchange: Exchange, first?: ChatTarget): Promise<Response> =>
-  serveByAuto(parts, exchange, first, (chosen) => byModel(parts, exchange, chosen));
+/** @param name The one of Auto's names that was asked for. */
+const byAuto = (parts: Scope, exchange: Exchange, name: string, first?: ChatTarget): Promise<Response> =>
+  serveByAuto(parts, exchange, { name, first }, (chosen) => byModel(parts, exchange, chosen));
 
 /** The answer; or that of Auto, where the accounts turn out to have nothing else. */
 async function orByAuto(parts: Scope, exchange: Exchange, { model }: ChatTarget, answer: Promise<Response>) {
@@ -134,7 +135,7 @@ async function orByAuto(parts: Scope, exchange: Exchange, { model }: ChatTarget,
   } catch (thrown) {
     if (!(thrown instanceof ProxyError) || thrown.details.code !== autoOnlyCode) throw thrown;
     exchange.running.passOver({ model: model.id, status: thrown.status, why: thrown.written });
-    return byAuto(parts, exchange);
+    return byAuto(parts, exchange, autoId);
   }
 }
 

@@ -7,7 +7,7 @@ import type { ClientDialect, Dialect, JsonObject } from "../dialects/hub/convers
 import { ProxyError } from "../errors";
 import { type ClientKey, hasModelLimits, requireModel, requireUnrevoked } from "../keys/client-keys";
 import type { AutoChoice } from "../upstream/copilot/auto";
-import { autoId, autoOnlyError } from "../upstream/copilot/auto-model";
+import { autoOnlyError, isAutoName } from "../upstream/copilot/auto-model";
 import type { Model } from "../upstream/models/model";
 import { aliasOf } from "../upstream/models/model-name";
 import type { Provider, ProviderOperation } from "../upstream/providers/provider";
@@ -39,7 +39,7 @@ export const isProvided = <T extends Target>(target: T): target is T & { provide
 
 /** The model is still to be chosen, by {@link serveByAuto}. */
 export const isAutoTarget = ({ model, provider, choice }: NamedModel & Pick<Partial<Target>, "choice">): boolean =>
-  model.id === autoId && !provider && !choice;
+  isAutoName(model.id) && !provider && !choice;
 
 /** Names the model that served, where the client asked by another name, or with a chain of models. */
 export const modelHeader = "x-dragoman-model";

@@ -9,8 +9,12 @@ import { autoAccounts } from "../support/auto-accounts";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const { free, student, pro } = autoAccounts();
-const withAccounts = (accounts: ReturnType<typeof demoAccounts>, config?: object) =>
-  startProxy({ demo: { accounts: structuredClone(accounts) }, config });
+/** The plans are known, as soon after a start. */
+async function withAccounts(accounts: ReturnType<typeof demoAccounts>, config?: object): Promise<RunningProxy> {
+  const proxy = await startProxy({ demo: { accounts: structuredClone(accounts) }, config });
+  await Promise.all(proxy.app.accounts.map((account) => account.quota()));
+  return proxy;
+}
 
 const json = async <T>(proxy: RunningProxy, path: string, init?: RequestInit): Promise<T> =>
   (await fetch(proxy.url + path, init)).json() as Promise<T>;
@@ -36,7 +40,10 @@ describe("the lists", () => {
   test("beside named models it is listed where the list names its discount, with the least limits of its pool", async () => {
     await using proxy = await withAccounts([pro]);
     const { data } = await json<{ data: Record<string, unknown>[] }>(proxy, "/v1/models");
-    expect(data.at(-1)).toMatchObject({ id: "auto", max_prompt_tokens: 128_000, max_output_tokens: 32_000 });
+    const limits = { max_prompt_tokens: 128_000, max_output_tokens: 32_000 };
+    expect(data.slice(-3)).toMatchObject(
+      ["auto", "auto-efficiency", "auto-intelligence"].map((id) => ({ id, ...limits })),
+    );
   });
 
   test("it is not listed where nothing shows that it is offered, until it has served", async () => {
@@ -84,7 +91,8 @@ describe("where the plan has nothing else", () => {
     const { claude, opus, haiku, gpt, small, all } = chooseModels(
       clientModels(z.array(clientModelSource()).parse(data)),
     )!;
-    expect(new Set([claude, opus, haiku, gpt, small, ...all].map(({ id }) => id))).toEqual(new Set(["auto"]));
+    expect(new Set([claude, opus, haiku, gpt, small].map(({ id }) => id))).toEqual(new Set(["auto"]));
+    expect(all.map(({ id }) => id)).toEqual(["auto", "auto-efficiency", "auto-intelligence"]);
   });
 
   test("beside named models `connect` chooses those, and offers `auto`", async () => {

@@ -93,14 +93,15 @@ describe("a key", () => {
     ],
   ])("Auto may choose gpt-4.1 for %s: %#", (_, given, expected) => {
     const key = given && keyOf(given);
-    expect(mayUseByAuto(key, "gpt-4.1")).toBe(expected);
-    expect(thrownBy(() => requireAutoChoice(key, "gpt-4.1")) === undefined).toBe(expected);
+    expect(mayUseByAuto(key, "auto", "gpt-4.1")).toBe(expected);
+    expect(thrownBy(() => requireAutoChoice(key, "auto", "gpt-4.1")) === undefined).toBe(expected);
     expect(hasModelLimits(key)).toBe(given !== undefined && Object.keys(given).length > 0);
   });
 
   test("that was revoked while its request was read is refused whatever it may use", () => {
     const key = keyOf({ isRevoked: () => true });
-    for (const require of [requireModel, requireAutoChoice])
+    const asAuto = (of: typeof key, model: string) => requireAutoChoice(of, "auto", model);
+    for (const require of [requireModel, asAuto])
       expect(thrownBy(() => require(key, "gpt-4.1"))?.message).toContain("was revoked before its request was sent");
     expect(thrownBy(() => requireModel(keyOf({ isRevoked: () => false }), "gpt-4.1"))).toBeUndefined();
   });

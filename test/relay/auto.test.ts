@@ -15,7 +15,14 @@ function withAccounts(
 ): Promise<RunningProxy> {
   const all: Record<Name, DemoAccount> = autoAccounts();
   const accounts = names.map((name) => ({ ...all[name], auto: { ...all[name].auto!, ...changes[name] } }));
-  return startProxy({ ...options, demo: { ...options.demo, accounts } });
+  return knowing(startProxy({ ...options, demo: { ...options.demo, accounts } }));
+}
+
+/** The plans are known, as soon after a start. */
+async function knowing(started: Promise<RunningProxy>): Promise<RunningProxy> {
+  const proxy = await started;
+  await Promise.all(proxy.app.accounts.map((account) => account.quota()));
+  return proxy;
 }
 
 const say = (content: string) => [{ role: "user", content }];
@@ -51,7 +58,7 @@ describe("in every dialect", () => {
       const reply = (await answer.json()) as { model?: string; modelVersion?: string };
       expect(reply.model ?? reply.modelVersion).toBe("auto");
       const [choice] = asked(proxy, "/auto");
-      expect(choice?.body).toEqual({ prompt: "hello", has_image: false, multi_turn: false });
+      expect(choice?.body).toEqual({ prompt: "hello", has_image: false, hydra_rl_multi_turn: {} });
       const [sent] = generations(proxy);
       expect(tokenOf(sent!)).toStartWith("auto_");
       expect((sent!.body as { model: string }).model).toBe("claude-sonnet-4.6");
@@ -248,6 +255,124 @@ describe("one choice per conversation", () => {
   });
 });
 
+describe("the upstream's plan of turns", () => {
+  /** A conversation in which the person has asked so many times; after a call of a tool, if `isAgents`. */
+  const turns = (asked: number, isAgents = false) => {
+    const said = Array.from({ length: asked }, (_, at) => [
+      ...(at === 0 ? [] : [{ role: "assistant", content: "yes" }]),
+      { role: "user", content: `question ${at}` },
+    ]).flat();
+    const call = { id: "call_1", type: "function", function: { name: "look", arguments: "{}" } };
+    return isAgents
+      ? [...said, { role: "assistant", tool_calls: [call] }, { role: "tool", tool_call_id: "call_1", content: "found" }]
+      : said;
+  };
+  const send = (proxy: RunningProxy, messages: object[], model = "auto") =>
+    proxy.post("/v1/chat/completions", { model, messages });
+  const states = (proxy: RunningProxy) =>
+    asked(proxy, "/auto").map(({ body }) => (body as { hydra_rl_multi_turn: object }).hydra_rl_multi_turn);
+  const state = { state_token: expect.stringMatching(/^hydra_/), advance: true };
+
+  test("a choice stands for as many turns of the person as it says, and the next question brings its state", async () => {
+    await using proxy = await withAccounts(["pro"], { pro: { plan: { skip: 1 } } });
+    await send(proxy, turns(1));
+    await send(proxy, turns(1, true));
+    await send(proxy, turns(2));
+    await send(proxy, turns(2, true));
+    expect(states(proxy)).toEqual([{}]);
+    await send(proxy, turns(3));
+    expect(states(proxy)).toEqual([{}, state]);
+    await send(proxy, turns(3, true));
+    expect(states(proxy)).toHaveLength(2);
+  });
+
+  test("a state that the upstream does not know any more is left out, once", async () => {
+    await using proxy = await withAccounts(["pro"], { pro: { plan: { skip: 0, isForgotten: true } } });
+    for (const count of [1, 2]) expect((await send(proxy, turns(count))).status).toBe(200);
+    expect(states(proxy)).toEqual([{}, state, {}]);
+    expect(asked(proxy, "/models/session")).toHaveLength(0);
+  });
+
+  test("a token that ends while a choice stands is renewed without a new turn", async () => {
+    let now = Date.now();
+    const clock = () => now;
+    const changes = { pro: { lifetime: 600, plan: { skip: 2 } } };
+    await using proxy = await withAccounts(["pro"], changes, { clock: { now: clock }, demo: { now: clock } });
+    await send(proxy, turns(1));
+    now += 590_000;
+    await send(proxy, turns(2));
+    expect(states(proxy)).toEqual([{}, { ...state, advance: false }]);
+    await send(proxy, turns(3));
+    expect(states(proxy)).toHaveLength(2);
+    await send(proxy, turns(4));
+    expect(states(proxy)).toHaveLength(3);
+  });
+
+  test("a compaction and another tier begin anew, without the state", async () => {
+    await using proxy = await withAccounts(["pro"], { pro: { plan: { skip: 7 } } });
+    await send(proxy, turns(3));
+    await send(proxy, turns(2));
+    await send(proxy, turns(2), "auto-efficiency");
+    expect(states(proxy)).toEqual([{}, {}, {}]);
+  });
+
+  test("where the upstream cannot be asked, the choice that stands goes on", async () => {
+    await using proxy = await withAccounts(["pro"], { pro: { plan: { skip: 0 } } });
+    await send(proxy, turns(1));
+    proxy.demo.accounts[0]!.auto!.fault = "later";
+    const answer = await send(proxy, turns(2));
+    expect([answer.status, answer.headers.get("x-dragoman-model")]).toEqual([200, "claude-sonnet-4.6"]);
+  });
+
+  test("no state is in the log or the history", async () => {
+    await using proxy = await withAccounts(["pro"], { pro: { plan: { skip: 0 } } }, { config: { logLevel: "debug" } });
+    for (const count of [1, 2]) await send(proxy, turns(count));
+    expect(JSON.stringify(proxy.rows()) + proxy.lines.join("\n")).not.toContain("hydra_");
+  });
+});
+
+describe("tiers", () => {
+  const ask = (proxy: RunningProxy, model: string) =>
+    proxy.post("/v1/chat/completions", { model, messages: say("hello") });
+  const tiers = (proxy: RunningProxy) => asked(proxy, "/auto").map(({ body }) => (body as { tier?: string }).tier);
+  const metas = ({ demo }: RunningProxy) => demo.journal.filter(({ path }) => path === "/meta");
+
+  test.each(["efficiency", "intelligence"])("`auto-%s` asks for the tier, and `auto` for none", async (tier) => {
+    await using proxy = await withAccounts(["pro"]);
+    expect((await ask(proxy, `auto-${tier}`)).status).toBe(200);
+    expect((await ask(proxy, "auto")).status).toBe(200);
+    expect(tiers(proxy)).toEqual([tier, undefined]);
+    expect(metas(proxy)).toHaveLength(1);
+  });
+
+  test("the lists offer them", async () => {
+    await using proxy = await withAccounts(["pro"]);
+    const { data } = (await (await fetch(`${proxy.url}/v1/models`)).json()) as { data: { id: string }[] };
+    expect(data.map(({ id }) => id).filter((id) => id.startsWith("auto"))).toEqual([
+      "auto",
+      "auto-efficiency",
+      "auto-intelligence",
+    ]);
+  });
+
+  test("a tier that the account lacks is served by the default one, which the log says once", async () => {
+    await using proxy = await withAccounts(["pro"], { pro: { tiers: ["efficiency", "balance"] } });
+    for (let at = 0; at < 2; at++) expect((await ask(proxy, "auto-intelligence")).status).toBe(200);
+    expect(tiers(proxy)).toEqual([undefined]);
+    expect(proxy.lines.filter((line) => line.includes("Auto's tier intelligence"))).toHaveLength(1);
+  });
+
+  test("where nothing lists the tiers, `POST /auto` decides", async () => {
+    await using proxy = await withAccounts(["pro"], { pro: { tiers: ["balance"], hasNoMeta: true } });
+    expect((await ask(proxy, "auto-intelligence")).status).toBe(200);
+    expect(tiers(proxy)).toEqual(["intelligence", undefined]);
+    expect(asked(proxy, "/models/session")).toHaveLength(0);
+    await using other = await withAccounts(["pro"], { pro: { hasNoMeta: true } });
+    expect((await ask(other, "auto-intelligence")).status).toBe(200);
+    expect(tiers(other)).toEqual(["intelligence"]);
+  });
+});
+
 describe("tokens", () => {
   test("a token that has ended is not sent again", async () => {
     let now = Date.now();
@@ -395,6 +520,37 @@ describe("where the plan has nothing else", () => {
     );
     expect(proxy.app.accounts[0]?.state.name).toBe("ready");
     expect(asked(proxy, "/auto")).toHaveLength(0);
+  });
+
+  test("an account whose list picks nothing though names work keeps its names", async () => {
+    const changes = { pro: { unpicked: true } };
+    await using proxy = await withAccounts(["pro"], changes, { config: { autoWhenOnly: true } });
+    for (const model of ["claude-sonnet-4.6", "gpt-5-mini"]) {
+      const answer = await proxy.post("/v1/chat/completions", { ...bodies.chat.body, model });
+      expect([answer.status, answer.headers.get("x-dragoman-model")]).toEqual([200, null]);
+    }
+    expect(asked(proxy, "/auto")).toHaveLength(0);
+    proxy.demo.intercept(
+      "/chat/completions",
+      () => Response.json({ error: { code: "model_not_supported", message: "It is not." } }, { status: 400 }),
+      1,
+    );
+    // One refusal among models that serve is one of this model.
+    await proxy.post("/v1/chat/completions", { ...bodies.chat.body, model: "gpt-4o" });
+    await proxy.post("/v1/chat/completions", { ...bodies.chat.body, model: "gpt-5-mini" });
+    expect(proxy.app.catalogue.isAutoOnly(proxy.app.accounts[0]!)).toBe(false);
+  });
+
+  test("a plan whose SKU is not stated has nothing but Auto as soon as a name was refused", async () => {
+    const student = { ...autoAccounts().student, sku: "" };
+    const demo = { accounts: [student] };
+    await using proxy = await knowing(startProxy({ demo }));
+    const named = { ...bodies.chat.body, model: "gpt-5-mini" };
+    const answer = await proxy.post("/v1/chat/completions", named);
+    expect(await answer.text()).toContain("so ask for the model `auto`.");
+    expect(generations(proxy)).toHaveLength(1);
+    await using other = await startProxy({ demo: { accounts: [student] }, config: { autoWhenOnly: true } });
+    expect((await other.post("/v1/chat/completions", named)).headers.get("x-dragoman-model")).not.toBeNull();
   });
 
   test("a name that nobody lists gets the same sentence", async () => {

@@ -7,11 +7,22 @@ import type { Model } from "../models/model";
 /** The name to ask for. The upstream knows no such model. */
 export const autoId = "auto";
 
-export const isAutoName = (name: string): boolean => name.toLowerCase() === autoId;
+/** What Auto may look at above all, in GitHub's words (VS Code's tests, 2026-10); without one it weighs both. */
+const autoTiers = ["efficiency", "intelligence"] as const;
+export type AutoTier = (typeof autoTiers)[number];
+
+const idOf = (tier: AutoTier) => `${autoId}-${tier}`;
+const autoIds: readonly string[] = [autoId, ...autoTiers.map(idOf)];
+
+export const isAutoName = (name: string): boolean => autoIds.includes(name.toLowerCase());
+
+/** @param id One of Auto's names. */
+export const tierOf = (id: string): AutoTier | undefined => autoTiers.find((tier) => idOf(tier) === id.toLowerCase());
 
 /**
  * On the plans Free and Student the list has many models, and the picker offers none of them: named ones are refused (seen
- * 2026-09). A list without the flag says nothing.
+ * 2026-09). A list without the flag says nothing; and on some Individual accounts all flags are off though names work (pi
+ * 1.6.0, 2026-11), so it is never the list alone that decides.
  */
 export const picksNone = (models: readonly Model[]): boolean => {
   const chat = models.filter(({ kind, isAbsent }) => kind === "chat" && !isAbsent);
@@ -24,15 +35,33 @@ export const picksNone = (models: readonly Model[]): boolean => {
  */
 const namingPlans = /^(?:individual_(?:pro|max)|business|enterprise)$/;
 
-/** Whether an account has nothing but Auto. @param byList What its list says. */
-export const hasOnlyAuto = ({ knownQuota }: Account, byList: boolean): boolean =>
-  byList && !namingPlans.test(knownQuota?.plan ?? "");
+/** Plans with nothing but Auto, by their SKU. */
+const autoPlans = /^(?:free|student)$/;
+
+/** What is known of an account's Auto. */
+interface AutoSigns {
+  /** Its list picks no model. */
+  picksNone: boolean;
+  /** It was refused a model by name, and has served none by name. */
+  refusesNames?: boolean;
+}
+
+/** Whether an account may have nothing but Auto: nothing says that it takes names. */
+export const mayHaveOnlyAuto = ({ knownQuota }: Account, signs: AutoSigns): boolean =>
+  signs.picksNone && !namingPlans.test(knownQuota?.plan ?? "");
+
+/** Whether an account has nothing but Auto: its plan or a refusal says so, and its list agrees. */
+export const hasOnlyAuto = (account: Account, signs: AutoSigns): boolean =>
+  mayHaveOnlyAuto(account, signs) && (autoPlans.test(account.knownQuota?.plan ?? "") || signs.refusesNames === true);
+
+/** `auto` and its tiers, as models of these lists. */
+export const autoModels = (listed: readonly Model[]): Model[] => autoIds.map((id) => autoModel(listed, id));
 
 /**
- * The model `auto` of these lists. Its limits are the least of the models with a discount, of which Auto's choice is known to
+ * The model `auto` of these lists, or one of its tiers. Its limits are the least of the models with a discount, of which Auto's choice is known to
  * come, and unknown without them; it can do what one of the models can.
  */
-export function autoModel(listed: readonly Model[]): Model {
+export function autoModel(listed: readonly Model[], id: string = autoId): Model {
   const chat = listed.filter(({ kind, enabled }) => kind === "chat" && enabled);
   const pool = chat.filter(({ autoDiscount }) => autoDiscount !== undefined);
   const least = (limit: "context" | "prompt" | "output") => {
@@ -43,10 +72,10 @@ export function autoModel(listed: readonly Model[]): Model {
   const can = (ability: "tools" | "parallelTools" | "vision" | "structuredOutputs") =>
     able.length === 0 || able.some(({ supports }) => supports[ability]);
   return {
-    id: autoId,
-    name: "Auto (GitHub Copilot chooses the model)",
+    id: id.toLowerCase(),
+    name: `Auto${tierOf(id) ? `, ${tierOf(id)}` : ""} (GitHub Copilot chooses the model)`,
     vendor: "GitHub",
-    version: autoId,
+    version: id.toLowerCase(),
     kind: "chat",
     preview: false,
     light: false,

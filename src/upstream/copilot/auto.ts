@@ -9,14 +9,26 @@ import type { Account } from "../../accounts/account";
 import { isSuspension } from "../../accounts/suspension";
 import { BoundedMap } from "../../bounded-map";
 import { countIn } from "../../dialects/hub/json";
-import { inBoth, ProxyError, retryHeaders, type Words, words } from "../../errors";
+import { inBoth, ProxyError } from "../../errors";
 import { dayMs, hourMs, withoutFullStop } from "../../format";
 import { isObject, parseJson } from "../../json";
 import type { Logger } from "../../logger";
 import { singleLimit } from "../../net/out/clock";
-import { type Model, readModel, shareOf, textsIn } from "../models/model";
+import { type Model, shareOf, textsIn } from "../models/model";
 import { askAccount } from "./ask-account";
-import { autoId } from "./auto-model";
+import {
+  asUnavailable,
+  labelOf,
+  mayOmitAfter,
+  modelOf,
+  strongest,
+  type TurnPlan,
+  tokenOf,
+  turnPlanOf,
+  unavailable,
+} from "./auto-answer";
+import { type AutoTier, autoId } from "./auto-model";
+import { hasTier } from "./auto-tiers";
 import type { Copilot } from "./copilot";
 
 /** Statuses of an account or a host that does not have the protocol, or not in this form; 503 means later. */
@@ -50,6 +62,10 @@ export interface AutoQuestion {
   hasImage: boolean;
   /** Turns of the model so far. */
   turns: number;
+  /** Turns of the person so far, with the newest. */
+  asks: number;
+  /** Missing for GitHub's default, which weighs both. */
+  tier?: AutoTier;
   mayUse(model: string): boolean;
   /** The models that the account lists. */
   listed: readonly Model[];
@@ -83,10 +99,16 @@ const maxPrompt = 32_000;
 interface Kept extends AutoChoice {
   until: number;
   turns: number;
+  tier?: AutoTier;
+  plan?: TurnPlan;
+  /** Turns of the person when it was made. */
+  asks: number;
 }
 
 interface Known {
   works?: boolean;
+  /** What `GET /meta` said of each tier, and until when that counts, by the monotonic clock. */
+  tiers: Map<AutoTier, { isOffered: boolean; until: number }>;
   /** Until when each is not tried, by the monotonic clock. */
   refused: Map<AutoProtocol, number>;
   kept: BoundedMap<string, Kept>;
@@ -99,22 +121,38 @@ export class Auto {
   constructor(private readonly options: AutoOptions) {}
 
   /**
-   * The choice of a conversation: the one that is kept, or a new one. Fewer turns than before mean that the conversation was
-   * compacted, and a new choice is made.
+   * The choice of a conversation: the one that is kept, or a new one. A new one is made when the upstream's plan of turns says
+   * so, which then hears what it planned before. All begins anew for another tier, for a picture that the model cannot see,
+   * and where fewer turns than before mean that the conversation was compacted.
    * @param conversation Undefined if it cannot be told apart from others: then nothing is kept.
    * @throws ProxyError why nothing could be chosen; the code is `auto_not_offered` if the account does not have Auto.
    */
   async choose(account: Account, conversation: string | undefined, question: AutoQuestion): Promise<AutoChoice> {
     const { kept } = this.#knownOf(account);
     const before = conversation === undefined ? undefined : kept.get(conversation);
-    if (before && before.until - spareMs > this.options.now() && !isShorter(before, question)) {
+    const isSame = before !== undefined && !isShorter(before, question) && suits(before, question);
+    if (isSame && before.until - spareMs > this.options.now() && !isDue(before, question)) {
       before.turns = Math.max(before.turns, question.turns);
       return before;
     }
-    const { until, ...choice } = await this.#chooseNow(account, question);
-    const made: Kept = { account, ...choice, until, turns: question.turns };
+    const made = await this.#replace(account, question, isSame ? before : undefined);
     if (conversation !== undefined && made.token !== undefined) kept.set(conversation, made);
     return made;
+  }
+
+  async #replace(account: Account, question: AutoQuestion, before: Kept | undefined): Promise<Kept> {
+    const { tier, asks, turns } = question;
+    try {
+      const { until, ...choice } = await this.#chooseNow(account, question, before);
+      const made = { account, ...choice, until, tier, asks, turns };
+      // The turns that a token's renewal falls into count as before.
+      if (!before?.plan || !made.plan || isDue(before, question)) return made;
+      return { ...made, asks: before.asks, plan: { ...made.plan, skip: before.plan.skip } };
+    } catch (thrown) {
+      const isUsable = before !== undefined && before.until - spareMs > this.options.now();
+      if (!isUsable || !(thrown instanceof ProxyError) || !mayOmitAfter(thrown)) throw thrown;
+      return before;
+    }
   }
 
   /** Whether a choice is kept for the conversation. */
@@ -143,7 +181,11 @@ export class Auto {
   }
 
   #knownOf(account: Account): Known {
-    const known: Known = this.#known.get(account) ?? { refused: new Map(), kept: new BoundedMap(maxKept) };
+    const known: Known = this.#known.get(account) ?? {
+      refused: new Map(),
+      tiers: new Map(),
+      kept: new BoundedMap(maxKept),
+    };
     this.#known.set(account, known);
     return known;
   }
@@ -158,7 +200,7 @@ export class Auto {
     return (refused.get(protocol) ?? Number.NEGATIVE_INFINITY) > this.options.monotonic();
   }
 
-  async #chooseNow(account: Account, question: AutoQuestion): Promise<Found & { by: AutoProtocol }> {
+  async #chooseNow(account: Account, question: AutoQuestion, before?: Kept): Promise<Found & { by: AutoProtocol }> {
     const about = this.#knownOf(account);
     const deadline = performance.now() + timeoutMs;
     let failure: ProxyError | undefined;
@@ -166,7 +208,7 @@ export class Auto {
       // Both are the same service: what it cannot do now it cannot do the other way either.
       if (this.#isRefused(about, by) || (failure && by !== "omission")) continue;
       try {
-        const choice = await this.#ways[by]({ account, question, deadline });
+        const choice = await this.#ways[by]({ account, question, deadline, before });
         if (choice !== "refused") {
           this.#learn(account, true);
           return { ...choice, by };
@@ -190,16 +232,11 @@ export class Auto {
   }
 
   readonly #ways: Record<AutoProtocol, (to: ChoiceTo) => Promise<Found | "refused">> = {
-    auto: async ({ question, ...to }) => {
-      const body = {
-        prompt: question.prompt.slice(-maxPrompt),
-        has_image: question.hasImage,
-        multi_turn: question.turns > 0,
-      };
-      const json = await this.#ask({ ...to, path: "/auto", body, controller: question.controller });
+    auto: async (to) => {
+      const json = await this.#askAuto(to);
       if (json === "refused") return json;
-      const model = modelOf(json.selected_model, question.listed);
-      return this.#choiceOf(json, model, strongest(json.hydra_scores));
+      const model = modelOf(json.selected_model, to.question.listed);
+      return { ...this.#choiceOf(json, model, strongest(json.hydra_scores)), plan: turnPlanOf(json) };
     },
     session: async ({ question, ...to }) => {
       const { controller, listed, mayUse, hasImage, turns } = question;
@@ -235,6 +272,59 @@ export class Auto {
     omission: async ({ question }) => (question.mayOmit ? { why: null, discount: null, until: 0 } : "refused"),
   };
 
+  /**
+   * `multi_turn` is left out: an object may be there, which asks for another way to keep a choice (VS Code's tests and
+   * opencode's plugin, 2026-11). A state that is refused, and a tier that is, are left out once.
+   */
+  async #askAuto(to: ChoiceTo): Promise<Record<string, unknown> | "refused"> {
+    const { question, before, account } = to;
+    const plan = before?.plan;
+    const tier = question.tier && (await this.#offersTier(to, question.tier)) ? question.tier : undefined;
+    // A token that is renewed earlier is no new turn for the plan.
+    const advance = before !== undefined && isDue(before, question);
+    const body = { prompt: question.prompt.slice(-maxPrompt), has_image: question.hasImage };
+    const fresh = { ...body, ...(tier && { tier }), hydra_rl_multi_turn: {} };
+    const tries: { body: object; passOn: ReadonlySet<number> }[] = [
+      ...(plan
+        ? [{ body: { ...fresh, hydra_rl_multi_turn: { state_token: plan.state, advance } }, passOn: badOnly }]
+        : []),
+      ...(tier ? [{ body: fresh, passOn: tierRefused }] : []),
+      { body: { ...body, hydra_rl_multi_turn: {} }, passOn: none },
+    ];
+    for (const { body: each, passOn } of tries) {
+      const json = await this.#ask({ ...to, path: "/auto", body: each, controller: question.controller, passOn });
+      if (json === "again") continue;
+      if (tier && json !== "refused" && each === tries.at(-1)!.body) this.#tellOfTier(account, tier);
+      return json;
+    }
+    return "refused";
+  }
+
+  /** Whether the account may ask for the tier, as far as `GET /meta` says: where it says nothing, `/auto` does. */
+  async #offersTier({ account, question, deadline }: ChoiceTo, tier: AutoTier): Promise<boolean> {
+    const { tiers } = this.#knownOf(account);
+    const known = tiers.get(tier);
+    if (known && known.until > this.options.monotonic()) return known.isOffered;
+    let json: Record<string, unknown> | "refused" | "again" = "refused";
+    try {
+      json = await this.#ask({ account, path: "/meta", controller: question.controller, deadline });
+    } catch (thrown) {
+      if (question.controller().signal.aborted || isSuspension(thrown)) throw thrown;
+      this.options.logger.debug(`The tiers of Auto could not be read for ${account.id}.`, thrown);
+    }
+    const isOffered = typeof json === "string" || hasTier(json, tier);
+    tiers.set(tier, { isOffered, until: this.options.monotonic() + refusedFor });
+    if (!isOffered) this.#tellOfTier(account, tier);
+    return isOffered;
+  }
+
+  #tellOfTier(account: Account, tier: AutoTier): void {
+    this.#knownOf(account).tiers.set(tier, { isOffered: false, until: this.options.monotonic() + refusedFor });
+    this.options.logger.warn(
+      `GitHub does not offer ${account.id} Auto's tier ${tier} now: for the next six hours its default tier chooses.`,
+    );
+  }
+
   #choiceOf(json: Record<string, unknown>, model: Model, why: string | null): Found {
     const costs = json.discounted_costs;
     const hint = isObject(costs) ? shareOf(costs[model.id]) : undefined;
@@ -248,15 +338,19 @@ export class Auto {
     };
   }
 
-  async #ask(call: ChoiceCall): Promise<Record<string, unknown> | "refused"> {
-    const { account, path, body, token, controller, deadline } = call;
+  async #ask(
+    call: ChoiceCall & { passOn: ReadonlySet<number> },
+  ): Promise<Record<string, unknown> | "refused" | "again">;
+  async #ask(call: ChoiceCall): Promise<Record<string, unknown> | "refused">;
+  async #ask(call: ChoiceCall): Promise<Record<string, unknown> | "refused" | "again"> {
+    const { account, path, body, token, controller, deadline, passOn = none } = call;
     const left = Math.max(1, Math.round(deadline - performance.now()));
     const { status, text, failure } = await askAccount(
       account,
       (session) =>
         this.options.copilot.call(session, {
           path,
-          body: JSON.stringify(body),
+          body: body && JSON.stringify(body),
           requestId: crypto.randomUUID(),
           intent: "model-access",
           headers: token === undefined ? undefined : { [autoTokenHeader]: token },
@@ -270,6 +364,7 @@ export class Auto {
       if (isObject(json)) return json;
       throw unavailable("GitHub Copilot's answer is not JSON");
     }
+    if (passOn.has(status)) return "again";
     if (notForYou.has(status)) return "refused";
     if (failure.account) account.setState(failure.account);
     if (failure.account || isSuspension(failure.error) || status === 401) throw failure.error;
@@ -281,63 +376,37 @@ export class Auto {
 interface ChoiceTo {
   account: Account;
   question: AutoQuestion;
+  /** The choice that this one replaces. */
+  before?: Kept;
   /** Of the clock that never jumps, ms. */
   deadline: number;
 }
 
-interface ChoiceCall extends Omit<ChoiceTo, "question">, Pick<AutoQuestion, "controller"> {
+interface ChoiceCall extends Pick<ChoiceTo, "account" | "deadline">, Pick<AutoQuestion, "controller"> {
   path: string;
-  body: object;
+  /** Missing for a GET. */
+  body?: object;
+  /** Statuses for which the question is asked in another way. */
+  passOn?: ReadonlySet<number>;
   token?: string;
 }
 
-type Found = Pick<AutoChoice, "model" | "token" | "why" | "discount"> & { until: number };
+type Found = Pick<AutoChoice, "model" | "token" | "why" | "discount"> & { until: number; plan?: TurnPlan };
+
+const none: ReadonlySet<number> = new Set();
+/** A state of the conversation that the upstream does not know any more. */
+const badOnly: ReadonlySet<number> = new Set([400]);
+const tierRefused: ReadonlySet<number> = new Set([400, 403, 422]);
 
 const sessionBody = { auto_mode: { model_hints: [autoId] } };
 
 /** A request with one turn may be about the conversation, such as for its title: it does not replace the choice. */
 const isShorter = (before: Kept, { turns }: AutoQuestion): boolean => turns > 0 && turns < before.turns;
 
-function tokenOf(json: Record<string, unknown>): string {
-  const token = json.session_token;
-  if (typeof token === "string" && /^[!-~]{1,8192}$/.test(token)) return token;
-  throw unavailable("GitHub Copilot's answer has no session token");
-}
+/** The upstream wants to be asked again after so many turns of the person. */
+const isDue = ({ plan, asks }: Kept, question: AutoQuestion): boolean =>
+  plan !== undefined && question.asks > asks + plan.skip;
 
-/** The model as the account lists it, or as the choice describes it. @param chosen Its id, or an item of the model list. */
-function modelOf(chosen: unknown, listed: readonly Model[]): Model {
-  const id = isObject(chosen) ? chosen.id : chosen;
-  const model = listed.find((each) => each.id === id) ?? readModel(isObject(chosen) ? chosen : { id });
-  if (model) return { ...model, enabled: true };
-  throw unavailable("GitHub Copilot's answer names no model");
-}
-
-/** The ability that the prompt needs most: `code_gen 0.82`. */
-function strongest(scores: unknown): string | null {
-  if (!isObject(scores)) return null;
-  const [most] = Object.entries(scores)
-    .filter((each): each is [string, number] => typeof each[1] === "number")
-    .sort(([, one], [, other]) => other - one);
-  return most ? `${labelOf(most[0])} ${most[1]}` : null;
-}
-
-/** A name, never a text: it could repeat the prompt. */
-const labelOf = (label: unknown): string | null =>
-  typeof label === "string" && /^[a-z][\w-]{0,63}$/i.test(label) ? label : null;
-
-/** Whether a request without a model may still be served after this failure. */
-const mayOmitAfter = ({ kind, details }: ProxyError): boolean =>
-  details.code === unavailableCode || kind === "timeout" || kind === "upstream";
-
-const unavailableCode = "auto_unavailable";
-
-/** @param why Without a full stop. */
-const unavailable = (why: string | Words, kind: "no_account" | "permission" = "no_account"): ProxyError =>
-  new ProxyError(kind, words`Auto could not choose a model now: ${why}. Try again in a moment, or name a model.`, {
-    code: unavailableCode,
-    headers: kind === "permission" ? {} : retryHeaders(10),
-  });
-
-/** A call that timed out or broke. */
-const asUnavailable = (failure: ProxyError): ProxyError =>
-  failure.details.code === unavailableCode ? failure : unavailable(inBoth(failure.words, withoutFullStop));
+/** The same tier; and a model that can see, if there is something to see. */
+const suits = ({ tier, model }: Kept, question: AutoQuestion): boolean =>
+  tier === question.tier && !(question.hasImage && model?.supports.vision === false);
