@@ -47,7 +47,7 @@ describe("an upstream that is as it is known", () => {
       ["POST /embeddings", "ok"],
     ]);
     const posts = github.demo.journal.filter(
-      ({ method, path }) => method === "POST" && !/login|token|auto|session/.test(path),
+      ({ method, path }) => method === "POST" && !/login|token|auto|session|images/.test(path),
     );
     expect(posts.map(({ path }) => path)).toEqual(["/chat/completions", "/responses", "/v1/messages", "/embeddings"]);
     expect(stderr).toContain("POST /chat/completions with gpt-5-mini: nothing");

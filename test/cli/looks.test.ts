@@ -61,6 +61,13 @@ describe("a report of the upstream's answers", () => {
     if (list === "C") {
       expect(foundIn(looks, "thinking")).toMatchObject({ updates_status: 400 });
       expect(foundIn(looks, "compaction")).toMatchObject({ status: 200 });
+      expect(foundIn(looks, "always-thinking")).toMatchObject({ omitted_status: 200, off_status: 400 });
+      expect(foundIn(looks, "forced-choice")).toHaveProperty("opus_status");
+      expect(foundIn(looks, "gemini-schemas")).toHaveProperty("boolean_schema_status");
+      expect(foundIn(looks, "claude-tools")).toHaveProperty("compact_status");
+      expect(foundIn(looks, "system-text")).toEqual({ text_status: 200 });
+      expect(foundIn(looks, "too-large")).toMatchObject({ status: 413, is_parse_failure: true });
+      expect(foundIn(looks, "warnings")).toMatchObject({ price_categories: ["high", "low", "medium"] });
     }
     expect(text).not.toMatch(/gh[uo]_|tid=|-demo|Answer with/);
     expect(/^```json.*/ms.exec(text)![0]).not.toContain("127.0.0.1");
@@ -111,6 +118,17 @@ describe("a report of the upstream's answers", () => {
     await using _ = github;
     expect(foundIn(looks, "unnamed")).toMatchObject({ status: 200, names_model: true });
     expect(foundIn(looks, "auto")).toMatchObject({ picked: 0, plan: "free", sku: "free_limited_copilot" });
+  });
+
+  test.concurrent("a report of the upstream's answers says in which forms the account may ask for Auto", async () => {
+    const { pro } = autoAccounts();
+    const { github, looks } = await report({ accounts: [structuredClone(pro)] }, pro.login);
+    await using _ = github;
+    expect(foundIn(looks, "auto")).toMatchObject({
+      ...{ auto_status: 200, auto_object_status: 200, auto_tier_status: 200, meta_status: 200 },
+      ...{ auto_boolean_status: 400, auto_boolean_code: "invalid_multi_turn" },
+      tiers: ["efficiency", "balance", "intelligence"],
+    });
   });
 
   test.concurrent("a report of the upstream's answers names no model that is not public, and no text that a refusal quotes", async () => {

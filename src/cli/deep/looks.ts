@@ -2,85 +2,33 @@
  * The looks of `dragoman doctor --deep`: each asks one question about the upstream of today, and keeps names, codes
  * and counts of the answer. Nothing of the person is kept: no number, no text, no name that is not public.
  */
-import type { Account } from "../../accounts/account";
 import { upstreamPaths } from "../../api-paths";
 import { isObject } from "../../json";
 import { plainName } from "../../json-shape";
-import type { Model } from "../../upstream/models/model";
-import type { Ask, Seen } from "./ask";
+import { currentModels } from "../../upstream/models/current-models";
+import {
+  anyClaude,
+  blocksIn,
+  type DeepLook,
+  type Findings,
+  type Json,
+  message,
+  namesIn,
+  objectAt,
+  question,
+  statusOf,
+  union,
+  withMessages,
+  withResponses,
+} from "./look-parts";
+import { modelLooks } from "./model-looks";
 import { cheapest } from "./plan";
-
-type Json = Record<string, unknown>;
-
-/** What a look has found: names, codes and counts by name. */
-export type Findings = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
-
-export interface LookContext {
-  account: Account;
-  /** Items of the model list, as they were sent, and read. */
-  items: readonly Json[];
-  models: readonly Model[];
-  /** The answer of the quota endpoint. */
-  user: unknown;
-  ask: Ask;
-  /** The answers so far. */
-  seen: readonly Seen[];
-}
-
-export interface DeepLook {
-  /** By which the report names it. */
-  name: string;
-  /** What it asks, for the person who decides. */
-  question: string;
-  /** Calls that cost something. */
-  calls: number;
-  /** The model that they ask; undefined if there is none, so that the look is left out. A free look needs none. */
-  model?(context: LookContext): Model | undefined;
-  run(context: LookContext, model: Model | undefined): Promise<Findings>;
-}
 
 /** Milliseconds between two model lists. */
 const pauseMs = 500;
 
-/** Tokens of one call, as an upper bound. */
-export const tokensOfLook = { input: 4_000, output: 1_100 };
-
-const objectAt = (value: unknown, name: string): Json => {
-  const found = isObject(value) ? value[name] : undefined;
-  return isObject(found) ? found : {};
-};
-const namesIn = (value: unknown): string[] =>
-  isObject(value)
-    ? Object.keys(value)
-        .map(plainName)
-        .filter((name) => name !== "(no plain name)")
-        .sort()
-    : [];
-const union = (lists: readonly (readonly string[])[]): string[] => [...new Set(lists.flat())].sort();
 const pricesOf = (item: Json) => objectAt(objectAt(item, "billing"), "token_prices");
-
-const withMessages = (filter: (model: Model) => boolean) => (context: LookContext) =>
-  cheapest(context.models.filter((model) => model.enabled && model.dialects.includes("messages") && filter(model)));
-const anyClaude = withMessages(() => true);
 const adaptiveClaude = withMessages(({ supports }) => supports.adaptiveThinking);
-const withResponses = ({ models }: LookContext) =>
-  cheapest(models.filter((model) => model.enabled && model.dialects.includes("responses")));
-
-const question = "Answer with one word: ready";
-const message = (model: Model | undefined, more: Json): Json => ({
-  model: model?.id,
-  max_tokens: 16,
-  messages: [{ role: "user", content: question }],
-  ...more,
-});
-const statusOf = (name: string, { status, code }: Seen): Findings => ({
-  [`${name}_status`]: status,
-  ...(code !== null && { [`${name}_code`]: code }),
-});
-const blocksIn = ({ json }: Seen): Json[] => {
-  const content = isObject(json) ? (json.content ?? json.output) : undefined;
-  return Array.isArray(content) ? content.filter(isObject) : [];
-};
 
 /** Free ones first, then by what they cost. */
 export const deepLooks: readonly DeepLook[] = [
@@ -123,8 +71,19 @@ export const deepLooks: readonly DeepLook[] = [
     name: "auto",
     question: "Does GitHub choose models for this plan?",
     calls: 0,
-    async run({ ask, models, user }) {
-      const auto = await ask("/auto", { prompt: question });
+    async run({ ask, items, models, user }) {
+      const asked = { prompt: question, has_image: false };
+      const forms: [string, Json][] = [
+        ["auto", {}],
+        ["auto_hydra", { hydra_rl_multi_turn: {} }],
+        ["auto_object", { multi_turn: { routing_intent: "anchor", turns_since_anchor: 0 } }],
+        ["auto_boolean", { multi_turn: false }],
+        ["auto_tier", { tier: "efficiency" }],
+      ];
+      const found: Findings[] = [];
+      for (const [name, more] of forms) found.push(statusOf(name, await ask("/auto", { ...asked, ...more })));
+      const meta = await ask("/meta");
+      const tiers = objectAt(meta.json, "auto").tiers;
       const session = await ask("/models/session", { auto_mode: { model_hints: ["auto"] } });
       return {
         models: models.length,
@@ -132,7 +91,10 @@ export const deepLooks: readonly DeepLook[] = [
         picked: models.filter(({ picked }) => picked).length,
         plan: wordAt(user, "copilot_plan"),
         sku: wordAt(user, "access_type_sku"),
-        ...statusOf("auto", auto),
+        unpicked: items.filter((item) => item.model_picker_enabled === false).length,
+        ...Object.assign({}, ...found),
+        ...statusOf("meta", meta),
+        tiers: Array.isArray(tiers) ? tiers.filter(isObject).map(({ id }) => plainName(String(id))) : [],
         ...statusOf("session", session),
       };
     },
@@ -164,8 +126,9 @@ export const deepLooks: readonly DeepLook[] = [
     question: "Which endpoints serve the newest models?",
     calls: 0,
     async run({ items, models }) {
+      // Other ids may be a company's own.
       const listed = items.filter(
-        (item) => publicModelIds.has(String(item.id)) && models.some(({ id, enabled }) => enabled && id === item.id),
+        (item) => currentModels.has(String(item.id)) && models.some(({ id, enabled }) => enabled && id === item.id),
       );
       const endpoints = (item: Json) =>
         Array.isArray(item.supported_endpoints) ? item.supported_endpoints.map(String).filter(isPath) : [];
@@ -301,6 +264,7 @@ export const deepLooks: readonly DeepLook[] = [
       return Object.assign({}, ...found);
     },
   },
+  ...modelLooks,
   {
     name: "quota",
     question: "How is the quota named?",
@@ -340,15 +304,6 @@ function wordAt(value: unknown, name: string): string | null {
   const word = isObject(value) ? value[name] : undefined;
   return typeof word === "string" ? plainName(word) : null;
 }
-
-/** Ids that documents and clients name in public. Others may be a company's own. */
-const publicModelIds: ReadonlySet<string> = new Set(
-  `claude-haiku-4.5 claude-sonnet-4.5 claude-sonnet-4.6 claude-sonnet-5 claude-opus-4.5 claude-opus-4.6 claude-opus-4.7
-   claude-opus-4.8 claude-opus-5 claude-opus-5.5 claude-fable-5 claude-fable-5.1 gpt-5-mini gpt-5.3-codex gpt-5.4
-   gpt-5.4-mini gpt-5.4-nano gpt-5.5 gpt-5.6-sol gpt-5.6-terra gpt-5.6-luna gpt-6-astra gpt-6-sol gpt-6-luna
-   gemini-3.1-pro-preview gemini-3.5-flash gemini-3.8-flash grok-4.5 grok-4.6 grok-4.7 kimi-k2.7-code kimi-k3
-   mai-code-1-flash mai-code-1.1-flash raptor-mini`.split(/\s+/),
-);
 
 const isPath = (text: string): boolean => /^(?:ws:)?\/[a-z0-9/_-]{1,60}$/.test(text);
 

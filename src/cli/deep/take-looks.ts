@@ -10,7 +10,8 @@ import type { CheckContext } from "../checks/check";
 import { atTerminal, confirm, interrupted, say } from "../terminal";
 import { askerOf, type Seen } from "./ask";
 import { firstAccount } from "./deep";
-import { type DeepLook, deepLooks, type Findings, type LookContext, tokensOfLook } from "./looks";
+import { type DeepLook, type Findings, type LookContext, tokensOfLook } from "./look-parts";
+import { deepLooks } from "./looks";
 import { costInWords } from "./plan";
 
 export interface LookLimits {
