@@ -30,7 +30,7 @@ try {
   const response = await fetch(`${dragoman.url}/v1/chat/completions`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello! Who are you?" }] }),
+    body: JSON.stringify({ model: "gpt-6-luna", messages: [{ role: "user", content: "Hello! Who are you?" }] }),
   });
   const { choices, error } = await response.json();
   console.log(error?.message ?? choices[0].message.content);

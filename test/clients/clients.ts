@@ -35,15 +35,14 @@ const example = (
   name: string,
   dialects: (keyof typeof upstreamPaths)[],
   [context, prompt, output]: [number, number, number],
-  premium = true,
 ): ClientModel => ({
   id,
   name,
   endpoints: dialects.map((dialect) => upstreamPaths[dialect]),
-  premium,
-  summary: `${premium ? "1 premium request" : "free"} · ${prompt / 1000}K prompt`,
+  premium: true,
+  summary: `1 premium request · ${prompt / 1000}K prompt`,
   preview: false,
-  light: /-(?:mini|flash|haiku)/.test(id),
+  light: /-(?:luna|haiku)/.test(id),
   picked: true,
   tools: true,
   vision: true,
@@ -55,12 +54,12 @@ const example = (
 
 // biome-ignore format: a table
 export const models = {
-  claude: example("claude-sonnet-4.6", "Claude Sonnet 4.6", ["messages", "chat"], [200_000, 168_000, 32_000]),
-  gpt: example("gpt-5.4", "GPT-5.4", ["responses"], [400_000, 272_000, 128_000]),
-  gemini: example("gemini-3.1-pro-preview", "Gemini 3.1 Pro", ["chat"], [200_000, 136_000, 64_000]),
-  small: example("gpt-5-mini", "GPT-5 mini", ["responses", "chat"], [264_000, 128_000, 64_000], false),
-  opus: example("claude-opus-4.6", "Claude Opus 4.6", ["messages", "chat"], [200_000, 168_000, 32_000]),
-  haiku: example("claude-haiku-4.5", "Claude Haiku 4.5", ["messages", "chat"], [200_000, 136_000, 64_000]),
+  claude: example("claude-sonnet-5.5", "Claude Sonnet 5.5", ["messages", "chat"], [1_000_000, 872_000, 128_000]),
+  gpt: example("gpt-6.1-sol", "GPT-6.1 Sol", ["responses"], [400_000, 272_000, 128_000]),
+  gemini: example("gemini-4-argon", "Gemini 4 Argon", ["chat"], [1_000_000, 936_000, 64_000]),
+  small: example("gpt-6-luna", "GPT-6 Luna", ["responses"], [1_050_000, 922_000, 128_000]),
+  opus: example("claude-opus-5.5", "Claude Opus 5.5", ["messages", "chat"], [1_000_000, 872_000, 128_000]),
+  haiku: example("claude-haiku-5.5", "Claude Haiku 5.5", ["messages", "chat"], [1_000_000, 872_000, 128_000]),
 } satisfies Record<string, ClientModel>;
 
 const claudeCode: Tool = {

@@ -231,11 +231,11 @@ describe("JSON lists", () => {
     const { modelProviders } = readSettings("json", after) as { modelProviders: Record<string, { id: string }[]> };
     expect(modelProviders.openai!.map(({ id }) => id)).toEqual([
       "own",
-      "gpt-5.4",
-      "gemini-3.1-pro-preview",
-      "gpt-5-mini",
+      models.gpt.id,
+      models.gemini.id,
+      models.small.id,
     ]);
-    expect(modelProviders.anthropic!.map(({ id }) => id)).toContain("claude-sonnet-4.6");
+    expect(modelProviders.anthropic!.map(({ id }) => id)).toContain(models.claude.id);
     const taken = ours.map(({ path }) => path);
     const left = revertValues({ format: "json", paths: taken }, { before: text, written: after, now: after }, false);
     expect(left).toEqual({ text });
@@ -361,7 +361,7 @@ describe("TOML", () => {
 
   test("keys stand before the tables, and remarks stay with theirs", () => {
     expect(put("toml", "# head\n\n# of a\n[a]\nb = 1\n")).toStartWith(
-      '# head\n\nmodel = "gpt-5.4"\nmodel_context_window = 272000\nmodel_provider = "dragoman"\n\n# of a\n[a]\nb = 1\n\n[features]\napi_key_model_discovery = true\n\n[model_providers.dragoman]\n',
+      `# head\n\nmodel = "${models.gpt.id}"\nmodel_context_window = 272000\nmodel_provider = "dragoman"\n\n# of a\n[a]\nb = 1\n\n[features]\napi_key_model_discovery = true\n\n[model_providers.dragoman]\n`,
     );
   });
 

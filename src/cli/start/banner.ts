@@ -8,6 +8,7 @@ import { isLoopbackUrl } from "../../net/address";
 import { certificateFiles, warnOfCertificateFault } from "../../net/out/ca-certificates";
 import { ignoredProxy, proxyFor, sparedBy } from "../../net/out/proxy";
 import type { Listening } from "../../server";
+import { exampleModels } from "../../upstream/models/current-models";
 import { table } from "../layout";
 import { shortened } from "../terminal";
 
@@ -17,6 +18,8 @@ export interface Started {
   listening: Listening;
   /** Where traces go; undefined if nowhere. */
   collector?: string;
+  /** The model of the command to try. */
+  model?: string;
 }
 
 export function printBanner(started: Started): string[] {
@@ -27,7 +30,7 @@ export function printBanner(started: Started): string[] {
     ...table(factLines(started), { indent: 2, heads: false }),
     "",
     app.allAccounts.length === 0 ? "Then try it:" : "Try it:",
-    ...curlFor(listening.url, app),
+    ...curlFor(listening.url, started),
     "",
     "Next, in another terminal: `dragoman connect` sets up your tools, `dragoman status` shows what happens.",
     "",
@@ -112,8 +115,7 @@ function networkLines({ environment }: App): Fact[] {
   return facts.filter((fact) => fact !== undefined);
 }
 
-function curlFor(url: string, app: App): string[] {
-  const model = app.demo ? "claude-sonnet-4.6" : "gpt-5-mini";
+function curlFor(url: string, { app, model = exampleModels.small }: Started): string[] {
   return [
     `  curl -N ${url}/v1/chat/completions \\`,
     ...["content-type: application/json", ...(app.requiresKey ? ["x-api-key: <your key>"] : [])].map(

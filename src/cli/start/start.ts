@@ -19,6 +19,7 @@ import { atTerminal, say } from "../terminal";
 import { UsageError } from "../usage-error";
 import { awaken } from "./awaken";
 import { bannerFacts, printBanner, type Started } from "./banner";
+import { exampleModel } from "./example-model";
 import { findNeighbour, type Instance, writeInstanceFile } from "./instance-file";
 import { bindingFor, listenOrExplain, nameOfBinding } from "./listen";
 import { type ShutdownSignals, watchShutdown } from "./shutdown";
@@ -100,7 +101,7 @@ export async function start(options: StartOptions): Promise<number> {
     await Bun.sleep(0);
     const neighbour = findNeighbour(app.environment.home, listening.url);
     leave = writeInstanceFile(app.environment.home, listening.url);
-    announce({ app, listening, collector: traces?.collector }, options);
+    await announce({ app, listening, collector: traces?.collector }, options);
     if (neighbour) void nameNeighbour(app, neighbour);
     void awaken(app);
     // A demo that an editor or a script starts has its history to itself.
@@ -181,10 +182,11 @@ async function nameNeighbour({ logger, environment }: App, { url, pid }: Instanc
   );
 }
 
-function announce(started: Started, { json, logFormat }: StartOptions): void {
+async function announce(started: Started, { json, logFormat }: StartOptions): Promise<void> {
   const { app, listening } = started;
   if (listening.warning) app.logger.warn(listening.warning);
-  if (logFormat === "text") say(...printBanner(started));
+  // A program that waits for the line below does not read the command.
+  if (logFormat === "text") say(...printBanner(json ? started : { ...started, model: await exampleModel(app) }));
   else for (const fact of bannerFacts(started)) app.logger.info(fact);
   if (!json) return;
   const { url, port } = listening;

@@ -6,7 +6,7 @@ interface RequestModels {
   upstream_model: string | null;
 }
 
-/** Upstreams answer with the id of a version, such as `gpt-5-mini-2025-08-07`; clients expect the one that they sent. */
+/** Upstreams answer with the id of a version, with its date behind it; clients expect the one that they sent. */
 const modelName = ({ client_model, upstream_model }: RequestModels): string =>
   hasOneName({ client_model, upstream_model })
     ? `The upstream named the model otherwise in its answer; the response has ${client_model ?? "the ID"}, as it was requested.`

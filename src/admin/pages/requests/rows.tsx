@@ -163,7 +163,7 @@ const tookOf = ({ first_byte_ms, duration_ms }: ShownEntry) => (
   </>
 );
 
-/** `claude-opus-4-6` and `claude-opus-4.6` are one name, as Anthropic and as GitHub spell it. */
+/** `claude-opus-5-5` and `claude-opus-5.5` are one name, as Anthropic and as GitHub spell it. */
 const spelling = (model: string | null) => model?.replaceAll(".", "-");
 
 function TokensOf({ item: { input_tokens, output_tokens, cached_tokens } }: { item: ShownEntry }): Markup {

@@ -6,6 +6,7 @@ import { samples } from "../../../dialects/samples";
 import { priceInWords } from "../../../format";
 import { type ClientKey, mayUse } from "../../../keys/client-keys";
 import { withTimeLimit } from "../../../net/time-limit";
+import { exampleModels } from "../../../upstream/models/current-models";
 import { type ModelItem, modelItems } from "../../api/models";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, Page } from "../../ui/layout";
@@ -155,7 +156,14 @@ const Labelled = ({ name, label, children }: { name: string; label: string; chil
 function ModelField({ models, chosen }: { models: ModelItem[]; chosen: string | null }): Markup {
   if (models.length === 0)
     return (
-      <input id="f-model" name="model" required spellcheck="false" value={chosen ?? ""} placeholder="gpt-5-mini" />
+      <input
+        id="f-model"
+        name="model"
+        required
+        spellcheck="false"
+        value={chosen ?? ""}
+        placeholder={exampleModels.small}
+      />
     );
   const usual = models.find(isFree) ?? models[0];
   const wanted = models.find(({ id }) => id === chosen) ?? usual;

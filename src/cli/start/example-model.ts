@@ -1,0 +1,21 @@
+/** The model that the first command names, which has to be one that the person's account lists. */
+import type { App } from "../../app";
+import { chooseModels } from "../../clients/models";
+import { withTimeLimit } from "../../net/time-limit";
+import { autoId } from "../../upstream/copilot/auto-model";
+import { exampleModels } from "../../upstream/models/current-models";
+import { clientModels, listedModel } from "../../upstream/models/model-view";
+
+/** Milliseconds that the start waits for the first account's list, which it loads anyway. */
+const listTimeoutMs = 1_500;
+
+/** The small model of the first account that is ready; one of the public ones as long as no list is known. Never throws. */
+export async function exampleModel({ accounts, catalogue, config }: App): Promise<string> {
+  const account = accounts.find(({ state }) => state.name === "ready");
+  if (!account) return exampleModels.small;
+  const list = catalogue.load(account).catch(() => {}); // the start says so
+  await withTimeLimit(list, listTimeoutMs, () => undefined);
+  if (catalogue.isAutoOnly(account)) return autoId;
+  const listed = catalogue.listOf(account).map((model) => listedModel(model, config.current));
+  return chooseModels(clientModels(listed))?.small.id ?? exampleModels.small;
+}
