@@ -17,10 +17,13 @@ export const keptKeysFile = ({ home }: Place): string => inHome(home, "keptKeys"
 const kept = (place: Place): Record<string, string> =>
   z.record(z.string(), z.string()).parse(parseJson(readPrivate(keptKeysFile(place), 65_536) ?? "{}"));
 
-/** Keeps a key in a file of the data folder that only this person can read. */
-export function keepKey(place: Place, name: string, key: string): void {
+/** Keeps a key in a file of the data folder that only this person can read. @returns What keeps the one before again. */
+export function keepKey(place: Place, name: string, key: string): () => void {
   ensurePrivateFolder(place.home, say);
-  writePrivate(keptKeysFile(place), `${JSON.stringify({ ...kept(place), [name]: key })}\n`);
+  const all = kept(place);
+  writePrivate(keptKeysFile(place), `${JSON.stringify({ ...all, [name]: key })}\n`);
+  const before = all[name];
+  return () => (before === undefined ? forgetKept(place, name) : void keepKey(place, name, before));
 }
 
 export function forgetKept(place: Place, name: string): void {

@@ -46,7 +46,7 @@ function checkBack(format: Format, before: string, written: string): void {
   const was = readSettings(format, before);
   const own = { path: ["theirs"], value: "stays" };
   for (const now of [written, editSettings(format, written, [own]), ...(format === "json" ? reprinted(written) : [])]) {
-    const left = revertValues({ format, paths }, { before, written, now }, false);
+    const left = revertValues({ format, paths }, { before, written, now }, "refuse");
     if (!left || "changed" in left) throw new Error(`not taken back: ${JSON.stringify({ left, before, now })}`);
     const is = readSettings(format, left.text);
     expect(is).toEqual(now === written ? was : { ...was, theirs: "stays" });
@@ -181,7 +181,11 @@ describe("JSON lists", () => {
     expect(after.includes("\r\n") || !/\r\n/.test(text)).toBe(true);
     expect(editSettings("json-list", after, edits)).toBe(after);
     for (const written of [after, `${after}\n`, after.replaceAll("\t", " ")]) {
-      const left = revertValues({ format: "json-list", paths }, { before: text, written: after, now: written }, false);
+      const left = revertValues(
+        { format: "json-list", paths },
+        { before: text, written: after, now: written },
+        "refuse",
+      );
       if (!left || "changed" in left) throw new Error(`not taken back: ${JSON.stringify({ left, text, written })}`);
       expect(listOf(left.text)).toEqual(before);
       expect(left.text.match(/remark \d+/g)).toEqual(text.match(/remark \d+/g));
@@ -237,7 +241,7 @@ describe("JSON lists", () => {
     ]);
     expect(modelProviders.anthropic!.map(({ id }) => id)).toContain(models.claude.id);
     const taken = ours.map(({ path }) => path);
-    const left = revertValues({ format: "json", paths: taken }, { before: text, written: after, now: after }, false);
+    const left = revertValues({ format: "json", paths: taken }, { before: text, written: after, now: after }, "refuse");
     expect(left).toEqual({ text });
     expect(() => editSettings("json", '{ "modelProviders": { "openai": {} } }', ours)).toThrow(/of another type/);
   });
@@ -399,7 +403,7 @@ describe("lines NAME=value", () => {
     expect(readSettings("env", after).URL).toBe("http://here");
     const was = readSettings("env", before);
     const now = `${after}${after.endsWith("\n") ? "" : "\n"}THEIRS=1\n`;
-    const left = revertValues({ format: "env", paths: [["URL"]] }, { before, written: after, now }, false);
+    const left = revertValues({ format: "env", paths: [["URL"]] }, { before, written: after, now }, "refuse");
     if (!left || "changed" in left) throw new Error(`not taken back: ${JSON.stringify(left)}`);
     expect(readSettings("env", left.text)).toEqual({ ...was, THEIRS: "1" });
     expect(left.text.match(/export|#.*/g)).toEqual(before.match(/export|#.*/g));

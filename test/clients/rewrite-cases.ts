@@ -55,13 +55,13 @@ async function restores(
       undoneBy: "",
       warn() {},
     });
-    for (const file of files) await writeSettings(placeOf(file), { edits: file.edits });
+    await writeSettings(files.map((file) => [placeOf(file), { edits: file.edits }] as const));
     const written = await Bun.file(path).text();
     const env = { PATH: process.env.PATH, HOME: home, TERM: "xterm-256color", ...tool.quiet.env };
     const { faults, said } = await rewrite({ work, env });
     const rewritten = await Bun.file(path).text();
     if (rewritten === written) faults.push("it did not write its file");
-    for (const file of files) await undoSettings(placeOf(file), false);
+    await undoSettings(files.map(placeOf), false);
     const after = await Bun.file(path).text();
     // What the client itself has added stays.
     const isBack = rewritten.includes("otter") ? !after.includes(proxy.url) : after === tool.settings;

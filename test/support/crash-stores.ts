@@ -249,7 +249,7 @@ function connect(original: string | undefined): CrashStore {
     const { path } = placeIn(folder);
     return statSync(path, { throwIfNoEntry: false }) ? readFileSync(path, "utf8") : undefined;
   };
-  const write = (folder: string, url: string) => writeSettings(placeIn(folder), { edits: edits(url) });
+  const write = (folder: string, url: string) => writeSettings([[placeIn(folder), { edits: edits(url) }]]);
   const urls = ["http://127.0.0.1:1", "http://127.0.0.1:2"];
   return {
     prepare(folder) {
@@ -259,14 +259,14 @@ function connect(original: string | undefined): CrashStore {
     },
     steps: (folder) => [
       ...urls.map((url) => ({ sets: { url }, run: () => write(folder, url) })),
-      { sets: { url: null }, run: () => undoSettings(placeIn(folder), false) },
+      { sets: { url: null }, run: () => undoSettings([placeIn(folder)], false) },
       { sets: { url: urls[0] }, run: () => write(folder, urls[0]!) },
     ],
     async read(folder) {
       const found = now(folder);
       const url = found === undefined ? undefined : JSON.parse(found).env?.ANTHROPIC_BASE_URL;
       // Whatever happened, an undo brings back what the person had, and asks for no force.
-      await undoSettings(placeIn(folder), false);
+      await undoSettings([placeIn(folder)], false);
       if (now(folder) !== original) throw new Error(`An undo left ${now(folder)}`);
       return { url };
     },

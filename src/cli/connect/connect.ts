@@ -3,9 +3,10 @@ import { type Client, type ClientSetup, type Switch, variablesBeside } from "../
 import { type ClientId, clientIds, clientOf, filesOf, freshFiles } from "../../clients/index";
 import { backupsIn } from "../../clients/settings-file/backup";
 import { unifiedDiff } from "../../clients/settings-file/diff";
+import { HalfDone } from "../../clients/settings-file/exchange";
 import { isByHand, writeSettings } from "../../clients/settings-file/write";
 import { isShell, type Shell, setVariables, shellNames, shells, usualShell } from "../../clients/shells";
-import { clientStatus } from "../../clients/status";
+import { clientStatus, presentSettings } from "../../clients/status";
 import type { Environment } from "../../config/environment";
 import { ProxyError } from "../../errors";
 import { duration } from "../../format";
@@ -145,8 +146,13 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
     options.keyHelper && choice.key !== undefined ? `${writtenName()} key print ${options.client}` : undefined;
   const setup = settingsFor(choice, kept);
   await orRevoke(choice.created, store, async () => {
-    if (kept && choice.key) keepKey(options.environment, options.client, choice.key);
-    await write(options, { server, setup, choice });
+    const keepAgain = kept && choice.key ? keepKey(options.environment, options.client, choice.key) : undefined;
+    try {
+      await write(options, { server, setup, choice });
+    } catch (thrown) {
+      if (!(thrown instanceof HalfDone)) keepAgain?.();
+      throw thrown;
+    }
   }).catch(async (thrown: unknown) => {
     if (isByHand(thrown))
       printSetup(options, settingsFor(await keyToPrint(options.client, server, store, options.key)), server);
@@ -208,9 +214,13 @@ const nameOf = ({ path }: Switch) => String(path.at(-1));
 async function write({ client: id, environment }: ConnectOptions, { setup, server, choice }: Plan): Promise<void> {
   const secrets = [...server.keys.map(({ value }) => value), ...(choice.key === undefined ? [] : [choice.key])];
   const undone: string[] = [];
-  for (const { edits, ...file } of filesOf(id, setup.edits, person())) {
-    const written = await writeSettings(placeOf(id, file, environment), { edits });
+  const files = filesOf(id, setup.edits, person());
+  const all = await writeSettings(
+    files.map(({ edits, ...file }) => [placeOf(id, file, environment), { edits }] as const),
+  );
+  for (const [at, written] of all.entries()) {
     const { before, after, kept } = written;
+    const { edits } = files[at]!;
     const path = shortened(written.file);
     if (before === after) say(`${path} already has these settings; nothing was changed.`);
     for (const line of unifiedDiff(before, after, path)) print(maskSecrets(line, secrets));

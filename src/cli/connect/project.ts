@@ -1,9 +1,8 @@
 /** `dragoman connect <client> --project`: what names a project stands in settings of its own, beside those that lead to dragoman. */
-import { existsSync } from "node:fs";
 import type { ProjectSettings } from "../../clients/client";
 import { editSettings } from "../../clients/formats";
 import { type ClientFile, type ClientId, clientOf } from "../../clients/index";
-import { backupPath, backupsIn, targetOf } from "../../clients/settings-file/backup";
+import { backupsIn, targetOf } from "../../clients/settings-file/backup";
 import { unifiedDiff } from "../../clients/settings-file/diff";
 import { isByHand, type SettingsFile, writeSettings } from "../../clients/settings-file/write";
 import type { Environment } from "../../config/environment";
@@ -51,10 +50,11 @@ export async function connectProject(
     );
   if (action === "print") show();
   else {
-    const { before, after } = await writeSettings(place, { edits: file.edits }).catch((thrown: unknown) => {
+    const written = await writeSettings([[place, { edits: file.edits }]]).catch((thrown: unknown) => {
       if (isByHand(thrown)) show();
       throw thrown;
     });
+    const { before, after } = written[0]!;
     if (before === after) say(`${shortened(path)} already has these settings; nothing was changed.`);
     print(...unifiedDiff(before, after, shortened(path)));
     say(`\`${again} --undo\` ${before === "" ? "removes the file again" : "restores the file as it was before"}.`);
@@ -69,7 +69,8 @@ export async function connectProject(
 async function undo({ environment, force, yes }: ProjectOptions, place: SettingsFile): Promise<number> {
   const { id, path } = place;
   // Another folder's file is not meant.
-  if (!existsSync(backupPath(inHome(environment.home, "connect"), id, targetOf(path)))) {
+  const isThis = (backup: { id: string; file: string }) => backup.id === id && targetOf(backup.file) === targetOf(path);
+  if (!backupsIn(environment.home).some(isThis)) {
     say(`Nothing to undo: dragoman has not written to ${shortened(path)}.`);
     return 0;
   }

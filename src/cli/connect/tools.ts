@@ -1,6 +1,7 @@
 /** The tools that are connected to a server, and the client key of each. */
 import type { Path } from "../../clients/edit";
 import { type ClientFile, type ClientId, clientIds, clientOf, filesOf } from "../../clients/index";
+import { HalfDone } from "../../clients/settings-file/exchange";
 import { type SettingsFile, type Written, writeSettings } from "../../clients/settings-file/write";
 import { clientStatus } from "../../clients/status";
 import { type Environment, homeFolder } from "../../config/environment";
@@ -47,13 +48,15 @@ export async function createKeyFor(id: ClientId, { list, create }: KeyStore): Pr
   return { name, key: await create(wanted) };
 }
 
-/** @throws what `work` throws, after the new key is revoked again: nobody has it */
+/** @throws what `work` throws, after the new key is revoked again, unless a file has it now */
 export async function orRevoke<T>(name: string | undefined, { revoke }: KeyStore, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
-    if (name !== undefined)
-      await revoke(name).catch(() => say(`The client key ${name} was created and is in no file.`));
+    if (name === undefined) throw thrown;
+    const remedy = `\`dragoman key rm ${name}\` removes it.`;
+    if (thrown instanceof HalfDone) say(`The client key \`${name}\` was created and stays valid. ${remedy}`);
+    else await revoke(name).catch(() => say(`The client key \`${name}\` was created and is in no file. ${remedy}`));
     throw thrown;
   }
 }
@@ -63,8 +66,11 @@ export async function giveKey(tool: ConnectedTool, store: KeyStore, environment:
   const { name, key } = await createKeyFor(tool.id, store);
   const edits = (tool.keys ?? []).map(({ at }) => ({ path: at, value: key }));
   await orRevoke(name, store, async () => {
-    for (const { edits: only, ...file } of filesOf(tool.id, edits, person()))
-      if (only.length > 0) sayIfOpen(await writeSettings(placeOf(tool.id, file, environment), { only }));
+    const files = filesOf(tool.id, edits, person()).filter((file) => file.edits.length > 0);
+    const written = await writeSettings(
+      files.map(({ edits: only, ...file }) => [placeOf(tool.id, file, environment), { only }] as const),
+    );
+    for (const each of written) sayIfOpen(each);
   });
   return name;
 }

@@ -6,15 +6,12 @@ import { say, shortened } from "../terminal";
 /**
  * @param files Of one client, its settings file first.
  * @param force Also undoes settings of dragoman that were changed since.
- * @throws ProxyError `conflict` if `force` is needed
+ * @throws ProxyError `conflict` if `force` is needed; all files are unchanged then
  */
 export async function undoFiles(files: readonly SettingsFile[], force: boolean): Promise<void> {
-  // The settings file goes last: its folder goes with it.
-  for (const place of files.toReversed()) {
-    const undone = await undoSettings(place, force);
-    if (!undone) continue;
-    say(sentences[undone.state](shortened(undone.file)));
-    if (undone.kept) say(`The changed file is kept in ${shortened(undone.kept)}.`);
+  for (const { state, file, kept } of await undoSettings(files, force)) {
+    say(sentences[state](shortened(file)));
+    if (kept) say(`The changed file is kept in ${shortened(kept)}.`);
   }
 }
 

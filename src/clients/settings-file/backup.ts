@@ -43,8 +43,8 @@ const schema = z.object({
 });
 export type Backup = z.infer<typeof schema>;
 
-/** The path of a file's backup. */
-export const backupPath = (folder: string, id: string, target: string) =>
+/** The path of a new backup. */
+const backupPath = (folder: string, id: string, target: string) =>
   join(folder, `${id}-${createHash("sha256").update(target).digest("hex").slice(0, 12)}.json`);
 
 /** Undefined if there is none. @throws ProxyError if it is damaged */
@@ -74,20 +74,36 @@ export function writeBackup(path: string, backup: Backup | undefined): void {
 export const backupFor = (backup: Backup, now: Uint8Array | undefined): Backup =>
   backup.overwritten && isSame(now, backup.overwritten) ? { ...backup, written: backup.overwritten } : backup;
 
+/** The backups of a client's files, by their paths. */
+function backupsOf(folder: string, id: string): { path: string; backup: Backup }[] {
+  const names = readdirSync(folder).filter((name) => name.startsWith(`${id}-`) && name.endsWith(".json"));
+  return names.flatMap((name) => {
+    const path = join(folder, name);
+    const backup = readBackup(path);
+    return backup ? [{ path, backup }] : [];
+  });
+}
+
+/**
+ * The backup of this file, and where it is kept or will be. A file may have been moved since, with a link in its place, as
+ * dotfile managers do.
+ */
+export function backupOf(folder: string, id: string, file: string): { path: string; backup?: Backup } {
+  const target = targetOf(file);
+  const all = backupsOf(folder, id);
+  const own = all.find(({ backup }) => backup.target === target) ?? all.find(({ backup }) => backup.file === file);
+  return own ?? { path: backupPath(folder, id, target) };
+}
+
 /**
  * The backup of this file, or else the client's only one: the variable that located the file may be unset by now.
  * @throws ProxyError `conflict` if the client has several
  */
 export function findBackup(folder: string, id: string, file: string): { path: string; backup: Backup } | undefined {
-  const names = readdirSync(folder).filter((name) => name.startsWith(`${id}-`) && name.endsWith(".json"));
-  const all = names.flatMap((name) => {
-    const path = join(folder, name);
-    const backup = readBackup(path);
-    return backup ? [{ path, backup }] : [];
-  });
-  const target = targetOf(file);
-  const own = all.find(({ backup }) => backup.target === target);
-  if (own || all.length < 2) return own ?? all[0];
+  const { path, backup } = backupOf(folder, id, file);
+  if (backup) return { path, backup };
+  const all = backupsOf(folder, id);
+  if (all.length < 2) return all[0];
   throw new ProxyError(
     "conflict",
     `dragoman wrote to several files of this client: ${all.map(({ backup }) => backup.file).join(", ")}. Set the environment variable that locates its settings to the one you mean, then try again.`,

@@ -24,15 +24,17 @@ interface Ours {
 /** The text without dragoman's settings; or those of them that were changed, such as `env.ANTHROPIC_MODEL`. */
 export type Reverted = { text: string } | { changed: string[] };
 
+/** What becomes of settings of dragoman that were changed since: they prevent it, are reverted too, or stay as somebody's own. */
+export type OfChanged = "refuse" | "revert" | "keep";
+
 /**
  * Gives each of dragoman's settings its original value, or removes it. Everything else stays as it is.
- * @param force Also for settings that were changed since.
  * @returns Undefined if a text cannot be parsed, or cannot be edited without changing other settings.
  */
 export function revertValues(
   { format, paths, bookkeeping = (settings) => settings, choices = [] }: Ours,
   { before, written, now }: Versions,
-  force: boolean,
+  ofChanged: OfChanged,
 ): Reverted | undefined {
   try {
     const read = (text: string) => readSettings(format, text);
@@ -44,9 +46,10 @@ export function revertValues(
     const isChosen = (path: Path) => choices.some((choice) => Bun.deepEquals(choice, path));
     const isChanged = (path: Path) => settingAt(found, path) !== undefined && differ(found, ours, path);
     const changed = due.filter((path) => isChanged(path) && !isChosen(path));
-    if (changed.length > 0 && !force) return { changed: changed.map(serialized) };
-    const edits = due.map((path): Edit => ({ path, value: settingAt(was, path) }));
-    const text = editSettings(format, now, [...edits, ...emptied(withEdits(is, edits), was, due)]);
+    if (changed.length > 0 && ofChanged === "refuse") return { changed: changed.map(serialized) };
+    const reverted = ofChanged === "keep" ? due.filter((path) => !changed.includes(path)) : due;
+    const edits = reverted.map((path): Edit => ({ path, value: settingAt(was, path) }));
+    const text = editSettings(format, now, [...edits, ...emptied(withEdits(is, edits), was, reverted)]);
     const clean = editSettings(format, text, added(read(text), was));
     return { text: isSameBut(clean, before) && Bun.deepEquals(read(clean), was) ? before : text };
   } catch (thrown) {

@@ -1,11 +1,9 @@
 /** Restores a client's file as it was before dragoman wrote to it. */
-import { mkdirSync, rmdirSync } from "node:fs";
-import { dirname } from "node:path";
-import { removeFile, replaceFile } from "../../config/files";
-import { codeOf, ProxyError } from "../../errors";
+import { ProxyError } from "../../errors";
 import { SettingsFault } from "../edit";
 import { readSettings } from "../formats";
-import { type Backup, backupFor, findBackup, inBackups, writeBackup } from "./backup";
+import { type Backup, backupFor, findBackup, inBackups, targetOf } from "./backup";
+import { makeAll, type Step } from "./exchange";
 import { type Found, isSame, readFile, settingsText } from "./read";
 import type { Reverted } from "./revert";
 import { type SettingsFile, withoutOurEdits } from "./write";
@@ -18,43 +16,57 @@ export interface Undone {
 }
 
 /**
- * Restores the file byte for byte. Later changes of other settings are kept.
+ * Restores the files byte for byte. Later changes of other settings are kept.
+ * @param files Of one client, its settings file first.
  * @param force Also undoes settings of dragoman that were changed since, and restores a file whose changes cannot be
  * separated; a copy of the changed file is kept.
- * @returns Undefined if dragoman has not written to the file.
- * @throws ProxyError `conflict` if `force` is needed, or if it is not clear which file is meant
+ * @returns One for each file that dragoman has written to.
+ * @throws ProxyError `conflict` if `force` is needed, or if it is not clear which file is meant; all are unchanged then
  */
-export async function undoSettings(place: SettingsFile, force: boolean): Promise<Undone | undefined> {
-  return inBackups(place, (folder): Undone | undefined => {
-    const found = findBackup(folder, place.id, place.path);
-    if (!found) return undefined;
-    const { path } = found;
-    const now = readFile(found.backup.file, found.backup.target);
-    const backup = backupFor(found.backup, now?.bytes);
-    const { file, target, content } = backup;
-    const done = (state: Undone["state"], kept?: string): Undone => {
-      writeBackup(path, undefined);
-      return { state, file, kept };
-    };
-    if (isSame(now?.bytes, content ?? undefined)) return done("as it was");
-    if (!now && !force) throw goneSince(place.undoneBy, backup);
-    const putBack = (kept?: string): Undone => {
-      attempt(file, () => restore(backup));
-      return done(content === null ? "removed" : "restored", kept);
-    };
-    if (!now || (!backup.mixed && isOurs(place, backup, now))) return putBack();
-    const apart = backup.mixed ? undefined : withoutOurEdits(place, backup, now.bytes, false);
-    const theirs = apart && "text" in apart ? apart.text : undefined;
-    if (theirs === undefined && !force) throw changedSince(place.undoneBy, backup, apart);
-    const kept = theirs === undefined ? path.replace(/\.json$/, `.changed-${Date.now()}`) : undefined;
-    if (kept) replaceFile(kept, now.bytes, 0o600);
-    const forced = theirs === undefined ? withoutOurEdits(place, backup, now.bytes, true) : undefined;
-    const left = theirs ?? (forced && "text" in forced ? forced.text : undefined);
-    const isBlank = content === null && left?.trim() === "";
-    if (left === undefined || isBlank || (content && isSame(Buffer.from(left), content))) return putBack(kept);
-    attempt(file, () => replaceFile(target, left, now.mode));
-    return done("taken out", kept);
+export async function undoSettings(files: readonly SettingsFile[], force: boolean): Promise<Undone[]> {
+  const [place] = files;
+  if (!place) return [];
+  return inBackups(place, (folder) => {
+    // The settings file goes last: its folder goes with it.
+    const planned = files.toReversed().flatMap((each) => plan(folder, each, force) ?? []);
+    makeAll(
+      planned.map(({ step }) => step),
+      "restored",
+      place.undoneBy,
+    );
+    return planned.map(({ undone }) => undone);
   });
+}
+
+function plan(folder: string, place: SettingsFile, force: boolean): { undone: Undone; step: Step } | undefined {
+  const found = findBackup(folder, place.id, place.path);
+  if (!found) return undefined;
+  const { path } = found;
+  const { file } = found.backup;
+  const target = targetOf(file);
+  const now = readFile(file, target);
+  const backup = backupFor(found.backup, now?.bytes);
+  const { content, mode, folders } = backup;
+  const done = (state: Undone["state"], change?: Step["change"], copy?: string) => ({
+    undone: { state, file, kept: copy },
+    step: { file, target, now, change, folders, backup: { path, before: found.backup, after: undefined }, copy },
+  });
+  if (isSame(now?.bytes, content ?? undefined)) return done("as it was");
+  if (!now && !force) throw goneSince(place.undoneBy, backup);
+  const putBack = (copy?: string) =>
+    content === null
+      ? done("removed", { to: undefined }, copy)
+      : done("restored", { to: { bytes: content, mode } }, copy);
+  if (!now || (!backup.mixed && isOurs(place, backup, now))) return putBack();
+  const apart = backup.mixed ? undefined : withoutOurEdits(place, backup, now.bytes, "refuse");
+  const theirs = apart && "text" in apart ? apart.text : undefined;
+  if (theirs === undefined && !force) throw changedSince(place.undoneBy, backup, apart);
+  const copy = theirs === undefined ? path.replace(/\.json$/, `.changed-${Date.now()}`) : undefined;
+  const forced = theirs === undefined ? withoutOurEdits(place, backup, now.bytes, "revert") : undefined;
+  const left = theirs ?? (forced && "text" in forced ? forced.text : undefined);
+  const isBlank = content === null && left?.trim() === "";
+  if (left === undefined || isBlank || (content && isSame(Buffer.from(left), content))) return putBack(copy);
+  return done("taken out", { to: { bytes: Buffer.from(left), mode: now.mode } }, copy);
 }
 
 /** Whether the file is as dragoman wrote it, apart from the client's own state. */
@@ -67,31 +79,6 @@ function isOurs({ format, bookkeeping }: SettingsFile, { file, written }: Backup
   } catch (thrown) {
     if (thrown instanceof SettingsFault) return false;
     throw thrown;
-  }
-}
-
-function restore({ content, mode, target, folders }: Backup): void {
-  if (content !== null) {
-    mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
-    replaceFile(target, content, mode);
-    return;
-  }
-  removeFile(target);
-  for (const folder of folders.toReversed())
-    try {
-      rmdirSync(folder);
-    } catch {
-      return; // the folder has other content by now
-    }
-}
-
-function attempt(file: string, write: () => void): void {
-  try {
-    write();
-  } catch (cause) {
-    throw new ProxyError("internal", `${file} could not be restored (${codeOf(cause) || cause}). It was not changed.`, {
-      cause,
-    });
   }
 }
 

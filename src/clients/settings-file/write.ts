@@ -1,14 +1,13 @@
 /** Writes dragoman's settings into a client's file: everything else stays, and the change can be undone. */
-import { mkdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { replaceFile } from "../../config/files";
-import { codeOf, ProxyError } from "../../errors";
+import { ProxyError } from "../../errors";
 import { type Edit, NotEditable, type Path, SettingsFault, settingAt } from "../edit";
 import { editSettings, readSettings, withEdits } from "../formats";
 import type { ClientFile } from "../index";
-import { type Backup, backupFor, backupPath, inBackups, readBackup, targetOf, writeBackup } from "./backup";
+import { type Backup, backupFor, backupOf, inBackups, targetOf } from "./backup";
+import { makeAll, type Step } from "./exchange";
 import { type Found, isSame, isThere, readFile, settingsText } from "./read";
-import { type Reverted, revertValues } from "./revert";
+import { type OfChanged, type Reverted, revertValues } from "./revert";
 
 /** A client's file, and the data folder for its backup. */
 export interface SettingsFile extends Omit<ClientFile, "edits"> {
@@ -31,49 +30,53 @@ export interface Written {
   open: boolean;
 }
 
+/** What changes in a file. `edits`: all of dragoman's settings in it. `only`: these, and the others as the file has them now. */
+export type Change = { edits: readonly Edit[] } | { only: readonly Edit[] };
+
 /**
- * @param change `edits`: all of dragoman's settings in the file. `only`: these, and the others as the file has them now.
- * @throws ProxyError if the file cannot be read, edited or written; it is unchanged then
+ * @param files Of one client.
+ * @throws ProxyError if one of the files cannot be read, edited or written; all are unchanged then, unless it is a HalfDone
  */
-export async function writeSettings(
-  place: SettingsFile,
-  change: { edits: readonly Edit[] } | { only: readonly Edit[] },
-): Promise<Written> {
+export async function writeSettings(files: readonly (readonly [SettingsFile, Change])[]): Promise<Written[]> {
+  const [place] = files[0] ?? [];
+  if (!place) return [];
   return inBackups(place, (folder) => {
-    const { path: file } = place;
-    const target = targetOf(file);
-    const path = backupPath(folder, place.id, target);
-    const now = readFile(file, target);
-    const before = settingsText(file, now?.bytes);
-    const earlier = readBackup(path);
-    const start = whereToStart(place, earlier && backupFor(earlier, now?.bytes), now);
-    const edits = "edits" in change ? change.edits : withPresent(place, before, earlier?.paths ?? [], change.only);
-    const after = editedText(place, settingsText(file, start.base), edits);
-    const open = process.platform !== "win32" && ((now?.mode ?? 0) & 0o077) !== 0;
-    if (now && before === after) return { file, before, after, kept: earlier !== undefined, open };
-    const fresh = { mode: now?.mode ?? 0o600, folders: missing(target), at: new Date().toISOString() };
-    const { mode, folders, at } = start.earlier ?? fresh;
-    const { original: content, mixed } = start;
-    const paths = [...(start.earlier?.paths ?? []), ...edits.map(({ path }) => [...path])];
-    const versions = { content, written: Buffer.from(after), overwritten: now?.bytes };
-    const backup = { file, target, mode, folders, at, mixed, paths, ...versions };
-    // The backup is written first: a process that is killed in between loses nothing.
-    writeBackup(path, backup);
-    try {
-      mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
-      replaceFile(target, after, fresh.mode);
-    } catch (cause) {
-      writeBackup(path, earlier);
-      throw new ProxyError(
-        "internal",
-        `${file} could not be written (${codeOf(cause) || cause}). It was not changed.`,
-        {
-          cause,
-        },
-      );
-    }
-    return { file, before, after, kept: true, open };
+    const planned = files.map(([each, change]) => plan(folder, each, change));
+    makeAll(
+      planned.flatMap(({ step }) => step ?? []),
+      "written",
+      place.undoneBy,
+    );
+    return planned.map(({ written }) => written);
   });
+}
+
+function plan(folder: string, place: SettingsFile, change: Change): { written: Written; step?: Step } {
+  const { path: file } = place;
+  const target = targetOf(file);
+  const now = readFile(file, target);
+  const before = settingsText(file, now?.bytes);
+  const { path, backup: earlier } = backupOf(folder, place.id, file);
+  const start = whereToStart(place, earlier && backupFor(earlier, now?.bytes), now);
+  const edits = "edits" in change ? change.edits : withPresent(place, before, earlier?.paths ?? [], change.only);
+  const after = editedText(place, settingsText(file, start.base), edits);
+  const open = process.platform !== "win32" && ((now?.mode ?? 0) & 0o077) !== 0;
+  if (now && before === after) return { written: { file, before, after, kept: earlier !== undefined, open } };
+  const made = missing(target);
+  const fresh = { mode: now?.mode ?? 0o600, folders: made, at: new Date().toISOString() };
+  const { mode, folders, at } = start.earlier ?? fresh;
+  const { original: content, mixed } = start;
+  const paths = [...(start.earlier?.paths ?? []), ...edits.map(({ path }) => [...path])];
+  const versions = { content, written: Buffer.from(after), overwritten: now?.bytes };
+  const backup = { file, target, mode, folders, at, mixed, paths, ...versions };
+  return {
+    written: { file, before, after, kept: true, open },
+    step: {
+      ...{ file, target, now, folders: made },
+      change: { to: { bytes: versions.written, mode: fresh.mode } },
+      backup: { path, before: earlier, after: backup },
+    },
+  };
 }
 
 /** dragoman's settings as the file has them, with some of them changed. */
@@ -102,29 +105,26 @@ function whereToStart(place: SettingsFile, earlier: Backup | undefined, now: Fou
   const { content, mixed } = earlier;
   if (isSame(bytes, earlier.written))
     return { base: mixed ? bytes : (content ?? undefined), original: content, mixed, earlier };
-  const theirs = mixed || !bytes ? undefined : withoutOurEdits(place, earlier, bytes, false);
+  const theirs = mixed || !bytes ? undefined : withoutOurEdits(place, earlier, bytes, "keep");
   if (!theirs || "changed" in theirs) return { base: bytes, original: content, mixed: true, earlier };
   const { text } = theirs;
   if (text.trim() === "" && content === null) return { base: undefined, original: null, mixed, earlier };
   return { base: Buffer.from(text), original: Buffer.from(text), mixed: false, earlier };
 }
 
-/**
- * @param force Also removes settings of dragoman that were changed since.
- * @returns Undefined if the changes cannot be separated.
- */
+/** @returns Undefined if the changes cannot be separated. */
 export function withoutOurEdits(
   { format, bookkeeping, choices }: SettingsFile,
   { file, content, written, paths }: Backup,
   now: Uint8Array,
-  force: boolean,
+  ofChanged: OfChanged,
 ): Reverted | undefined {
   const versions = {
     before: settingsText(file, content ?? undefined),
     written: settingsText(file, written),
     now: settingsText(file, now),
   };
-  return revertValues({ format, paths, bookkeeping, choices }, versions, force);
+  return revertValues({ format, paths, bookkeeping, choices }, versions, ofChanged);
 }
 
 const editedText = (place: SettingsFile, text: string, edits: readonly Edit[]): string =>
