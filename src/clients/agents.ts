@@ -1,28 +1,24 @@
 /** Coding agents for the terminal, with their settings files. */
+import { dirname, join } from "node:path";
 import { isObject } from "../json";
 import { claudeCodeName, codexName, opencodeName } from "./agent-names";
+import {
+  claudeCodeAliases,
+  claudeCodeBeside,
+  claudeCodeCaveats,
+  codexBeside,
+  geminiBeside,
+  geminiCaveats,
+  isSet,
+  modelVariables,
+  ofAnother,
+  opencodeLists,
+} from "./caveats";
 import { anthropicId } from "./claude-code-names";
-import { type Client, destinationsAt, known, noKey, nothing, type Switch, windowOf, yamlFile } from "./client";
-import { settingAt } from "./edit";
+import { type Client, destinationsAt, known, namedIn, noKey, nothing, type Switch, windowOf, yamlFile } from "./client";
+import { settingAt, whatever } from "./edit";
 import { codexProfile, locations } from "./locate";
 import { type ClientModel, dialectOf, withModel } from "./models";
-
-/** Variables that make Claude Code use a cloud instead of its configured address. (Claude Code's documentation, “Environment variables”.) */
-const clouds: Record<string, string> = {
-  CLAUDE_CODE_USE_BEDROCK: "Amazon Bedrock",
-  CLAUDE_CODE_USE_MANTLE: "Amazon Bedrock",
-  CLAUDE_CODE_USE_ANTHROPIC_AWS: "Claude on AWS",
-  CLAUDE_CODE_USE_VERTEX: "Google Vertex AI",
-  CLAUDE_CODE_USE_FOUNDRY: "Microsoft Foundry",
-};
-
-/** The cloud variables that an environment sets. */
-export const cloudsIn = (env: unknown): { name: string; cloud: string }[] =>
-  Object.entries(clouds)
-    .map(([name, cloud]) => ({ name, cloud }))
-    .filter(({ name }) => isSet(settingAt(env, [name])));
-
-const isSet = (value: unknown) => /^(?:1|true|yes|on)$/i.test(String(value).trim());
 
 /** Claude Code leaves them off for other hosts than Anthropic's. (Its pages “LLM gateway protocol” and “Environment variables”.) */
 const claudeCodeSwitches: readonly Switch[] = [
@@ -70,17 +66,20 @@ const claudeCode: Client = {
     format: "json",
     locate: locations["claude-code"],
     choices: [["model"]],
-    destinations: (settings) => [
+    destinations: ({ env, apiKeyHelper }) => [
       {
-        address: settingAt(settings, ["env", "ANTHROPIC_BASE_URL"]),
-        keyAt: settings.apiKeyHelper === undefined ? ["env", "ANTHROPIC_AUTH_TOKEN"] : undefined,
+        address: settingAt(env, ["ANTHROPIC_BASE_URL"]),
+        // A token in the file goes before the command.
+        keyAt:
+          settingAt(env, ["ANTHROPIC_AUTH_TOKEN"]) !== undefined || !apiKeyHelper
+            ? ["env", "ANTHROPIC_AUTH_TOKEN"]
+            : undefined,
       },
     ],
-    caveats: ({ env }) =>
-      cloudsIn(env).map(({ name, cloud }) => ({
-        says: `${name} in it makes Claude Code use ${cloud}`,
-        overrides: true,
-      })),
+    caveats: claudeCodeCaveats,
+    beside: claudeCodeBeside,
+    model: ({ env, model }) => settingAt(env, ["ANTHROPIC_MODEL"]) ?? model,
+    aliases: claudeCodeAliases,
   },
   project: {
     locate: locations["claude-code project"],
@@ -88,7 +87,8 @@ const claudeCode: Client = {
   },
   switches: claudeCodeSwitches,
   asksForKey: true,
-  setUp({ url, key = noKey, keyCommand, models, model = models.claude, statusline }) {
+  setUp({ url, key = noKey, keyCommand, models, model = models.claude, named, serves, statusline }) {
+    const isServed = (name: unknown) => typeof name === "string" && (name === "inherit" || serves?.(name) === true);
     const foreign = !/^claude-/.test(model.id) && windowOf(model) !== undefined;
     const settings = {
       ANTHROPIC_BASE_URL: url,
@@ -114,10 +114,11 @@ const claudeCode: Client = {
         ...(statusline ? [{ path: ["statusLine"], value: { type: "command", command: statusline } }] : []),
         // The variable would go before every later choice by /model.
         { path: ["env", "ANTHROPIC_MODEL"], value: undefined },
+        ...modelVariables.map((name) => ({ path: ["env", name], value: undefined, keeps: isServed })),
         ...Object.entries(settings).map(([name, value]) => ({ path: ["env", name], value })),
-        { path: ["model"], value: anthropicId(model.id) },
+        { path: ["model"], value: named ?? anthropicId(model.id) },
       ],
-      variables: { ...settings, ANTHROPIC_MODEL: anthropicId(model.id) },
+      variables: { ...settings, ANTHROPIC_MODEL: named ?? anthropicId(model.id) },
       programs: [],
       command: "claude",
       note: "The address has no /v1. Claude Code says “Not logged in” if no token is set, so one is set even if dragoman does not require it. For models that Claude Code does not know, CLAUDE_CODE_MAX_CONTEXT_TOKENS sets the prompt limit; without it, Claude Code assumes a million tokens.",
@@ -160,14 +161,18 @@ const codex: Client = {
         keyAt: ["model_providers", String(settings.model_provider), "experimental_bearer_token"],
       },
     ],
-    caveats: (settings, isHere) => {
-      const { profile } = settings;
-      if (typeof profile !== "string") return [];
+    model: ({ model }) => model,
+    beside: (_, file) => codexBeside(dirname(file)),
+    caveats: (settings, { isHere }) => {
+      const { profile, review_model: review } = settings;
+      const reviewed =
+        typeof review === "string" ? [{ says: `its \`review_model\` is ${review}`, overrides: false }] : [];
+      if (typeof profile !== "string") return reviewed;
       const own = settingAt(settings, ["profiles", profile]);
       const says = `\`profile = ${JSON.stringify(profile)}\` in it takes precedence: Codex 0.134 and later does not start with that key`;
       const isOurs = !isObject(own) || isHere(addressOfCodex({ ...settings, ...own }));
       const older = `, and older versions use the provider ${String(settingAt(own, ["model_provider"]))}`;
-      return [{ says: isOurs ? says : says + older, overrides: true }];
+      return [{ says: isOurs ? says : says + older, overrides: true }, ...reviewed];
     },
   },
   project: {
@@ -230,11 +235,25 @@ const opencode: Client = {
     format: "json",
     locate: locations.opencode,
     destinations: (settings) => destinationsAt(settings, ["provider"], ["options", "baseURL"], ["options", "apiKey"]),
-    caveats: ({ model, provider }, isHere) => {
-      if (typeof model !== "string" || isHere(settingAt(provider, [model.split("/")[0]!, "options", "baseURL"])))
-        return [];
-      return [{ says: `its \`model\` is ${model}, which belongs to another provider`, overrides: true }];
+    model: ({ model }) => (typeof model === "string" ? /^dragoman\/(.*)/.exec(model)?.[1] : undefined),
+    caveats: (settings, { isHere }) => {
+      const { model, small_model: small, provider, agent } = settings;
+      const isOurs = (name: string) => isHere(settingAt(provider, [name, "options", "baseURL"]));
+      return [
+        ...opencodeLists(settings),
+        ...ofAnother(model, "model", true, isOurs),
+        ...ofAnother(small, "small_model", false, isOurs),
+        ...namedIn(agent).flatMap(([name, one]) =>
+          ofAnother(settingAt(one, ["model"]), `agent.${String(name)}.model`, false, isOurs),
+        ),
+      ];
     },
+    // It takes its settings from all of them together.
+    beside: (_, file) =>
+      ["opencode.jsonc", "opencode.json", "config.json"]
+        .map((name) => join(dirname(file), name))
+        .filter((path) => path !== file)
+        .map((path) => ({ path, format: "json", caveats: (settings) => opencodeLists(settings, `in ${path}`) })),
   },
   project: {
     locate: locations["opencode project"],
@@ -245,7 +264,7 @@ const opencode: Client = {
       ...nothing,
       model,
       edits: [
-        { path: ["$schema"], value: "https://opencode.ai/config.json", unlessSet: true },
+        { path: ["$schema"], value: "https://opencode.ai/config.json", keeps: whatever },
         { path: ["model"], value: `dragoman/${model.id}` },
         { path: ["small_model"], value: `dragoman/${models.small.id}` },
         {
@@ -264,6 +283,8 @@ const opencode: Client = {
   },
 };
 
+const geminiSignIn = "gemini-api-key";
+
 /** Tokens that Gemini CLI assumes as the limit of every model (0.61.0, `tokenLimit`). */
 const geminiWindow = 1_048_576;
 
@@ -278,24 +299,29 @@ const geminiCli: Client = {
     variables: locations["gemini-cli variables"],
     choices: [["model", "name"]],
     destinations: ({ env: own }, env) => [
-      env.GOOGLE_GEMINI_BASE_URL === undefined
-        ? { address: settingAt(own, ["GOOGLE_GEMINI_BASE_URL"]), keyAt: ["env", "GEMINI_API_KEY"] }
-        : { address: env.GOOGLE_GEMINI_BASE_URL },
+      {
+        address: env.GOOGLE_GEMINI_BASE_URL ?? settingAt(own, ["GOOGLE_GEMINI_BASE_URL"]),
+        keyAt: env.GEMINI_API_KEY === undefined ? ["env", "GEMINI_API_KEY"] : undefined,
+      },
     ],
-    caveats: ({ security }) => {
-      const type = settingAt(security, ["auth", "selectedType"]);
-      if (type === "gemini-api-key") return [];
-      return [{ says: `its \`security.auth.selectedType\` is ${JSON.stringify(type) ?? "not set"}`, overrides: true }];
+    model: ({ model }) => settingAt(model, ["name"]),
+    caveats: (settings, look) => {
+      const type = settingAt(settings, ["security", "auth", "selectedType"]);
+      const says = `its \`security.auth.selectedType\` is ${JSON.stringify(type) ?? "not set"}`;
+      return [...(type === geminiSignIn ? [] : [{ says, overrides: true }]), ...geminiCaveats(settings, look)];
     },
+    beside: (around) => geminiBeside("GEMINI_CLI_SYSTEM_SETTINGS_PATH", "gemini-cli", geminiSignIn, around),
   },
-  setUp({ url, key = noKey, models, model = models.gemini ?? models.claude }) {
+  setUp({ url, key = noKey, models, model = models.gemini ?? models.claude, serves }) {
     const window = windowOf(model);
     const variables = { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key };
     return {
       model,
       edits: [
         ...Object.entries(variables).map(([name, value]) => ({ path: ["env", name], value })),
-        { path: ["security", "auth", "selectedType"], value: "gemini-api-key" },
+        // It would go before the name in the settings.
+        { path: ["env", "GEMINI_MODEL"], value: undefined, keeps: (name) => serves?.(String(name)) === true },
+        { path: ["security", "auth", "selectedType"], value: geminiSignIn },
         { path: ["model", "name"], value: model.id },
         // The conversation is summarized at four fifths of the model's own limit.
         ...(window === undefined || window >= geminiWindow

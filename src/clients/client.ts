@@ -1,5 +1,6 @@
 /** The types of a client's set-up. */
 import { isObject } from "../json";
+import type { Beside, Caveat, Look } from "./caveats";
 import { type Edit, type Path, settingAt } from "./edit";
 import type { SettingsFormat } from "./formats";
 import type { Surroundings } from "./locate";
@@ -17,6 +18,10 @@ export interface Connection {
   keyCommand?: string;
   /** The model to use instead of the client's default. */
   model?: ClientModel;
+  /** How the client's own settings name it, if it is theirs. */
+  named?: string;
+  /** Whether the server has a model of this name. */
+  serves?(name: string): boolean;
   /** The command that prints what the client's session costs, for it to show. */
   statusline?: string;
 }
@@ -55,13 +60,6 @@ export interface Snippet {
   shell?: Shell;
 }
 
-interface Caveat {
-  /** As the end of a sentence: `… , but <says>.` */
-  says: string;
-  /** It takes precedence over our address: the client does not call dragoman. */
-  overrides: boolean;
-}
-
 /** A server that a client calls. */
 export interface Destination {
   address: unknown;
@@ -92,8 +90,14 @@ export interface Client {
     variables?(around: Surroundings): string;
     /** The servers that the client calls with these settings, in this environment. */
     destinations(settings: Record<string, unknown>, env: Surroundings["env"]): Destination[];
-    /** Other settings that affect the connection to dragoman. @param isHere Whether an address is dragoman's. */
-    caveats?(settings: Record<string, unknown>, isHere: (address: unknown) => boolean): Caveat[];
+    /** Other settings that affect the connection to dragoman. */
+    caveats?(settings: Record<string, unknown>, look: Look): Caveat[];
+    /** Further files of the client that affect it. @param file The path of its settings file. */
+    beside?(around: Surroundings, file: string): Beside[];
+    /** The model that the settings name and dragoman may have; undefined if none is named. */
+    model?(settings: Record<string, unknown>): unknown;
+    /** Other names by which the client calls models. */
+    aliases?: Record<string, Exclude<keyof Choice, "all">>;
     /** Settings that the client changes when the person chooses another model in it: `--undo` takes these back as well. */
     choices?: readonly Path[];
     /** For a client that rewrites its file at each run: the settings without the client's own state. */

@@ -1,4 +1,6 @@
 /** GitHub's own clients, with dragoman as their model provider. */
+import { dirname, join } from "node:path";
+import { where } from "./caveats";
 import { type Client, each, namedIn, noKey, nothing, windowOf } from "./client";
 import { isNamed, settingAt } from "./edit";
 import { locations } from "./locate";
@@ -89,6 +91,11 @@ const vscode: Client = {
           keyAt: ["list", step, "apiKey"],
         })),
       ),
+    beside: (_, file) => {
+      const path = join(dirname(file), "settings.json");
+      const says = `\`chat.disableAIFeatures\` in ${path} turns its chat off`;
+      return [{ path, format: "json", caveats: (settings) => where(settings, ["chat.disableAIFeatures"], true, says) }];
+    },
     // It notes what was chosen for a model in `settings`, and may move the key to its own store.
     bookkeeping: ({ list, ...settings }) => ({
       ...settings,

@@ -2,6 +2,9 @@
 import { ProxyError } from "../errors";
 import { isObject } from "../json";
 
+/** For `keeps`: any value stays. */
+export const whatever = (present: unknown): boolean => present !== undefined;
+
 /** Names of members, and `{ name }` for the item of a list with that name. */
 export type Path = readonly (string | { name: string })[];
 
@@ -9,8 +12,8 @@ export interface Edit {
   path: Path;
   /** Replaces the whole value; undefined removes it. */
   value: unknown;
-  /** Applied only if there is no value yet. */
-  unlessSet?: boolean;
+  /** Whether a value that is there stays. */
+  keeps?(present: unknown): boolean;
 }
 
 /** The text is not a valid settings file of its format. */

@@ -1,7 +1,8 @@
 /** Editors and agents in editors, with their settings files. */
 import { isObject } from "../json";
+import { where } from "./caveats";
 import { type Client, type Connection, each, known, noKey, nothing, windowOf, yamlFile } from "./client";
-import { settingAt } from "./edit";
+import { settingAt, whatever } from "./edit";
 import { locations } from "./locate";
 import { type ClientModel, serves, withModel } from "./models";
 
@@ -17,6 +18,7 @@ const cline: Client = {
       const own = ["providers", String(settings.lastUsedProvider), "settings"];
       return [{ address: settingAt(settings, [...own, "baseUrl"]), keyAt: [...own, "apiKey"] }];
     },
+    model: ({ providers }) => settingAt(providers, ["openai-compatible", "settings", "model"]),
     bookkeeping: ({ modes, ...settings }) => {
       const mine = settingAt(settings, ["providers", "openai-compatible"]);
       if (isObject(mine)) delete mine.updatedAt;
@@ -28,7 +30,7 @@ const cline: Client = {
       ...nothing,
       model,
       edits: [
-        { path: ["version"], value: 1, unlessSet: true },
+        { path: ["version"], value: 1, keeps: whatever },
         { path: ["lastUsedProvider"], value: "openai-compatible" },
         {
           path: ["providers", "openai-compatible"],
@@ -90,6 +92,8 @@ const continueDev: Client = {
   },
 };
 
+const zedModels = ["default_model", "inline_assistant_model", "commit_message_model", "thread_summary_model"] as const;
+
 const zed: Client = {
   name: "Zed",
   speaks: "chat",
@@ -102,12 +106,25 @@ const zed: Client = {
       [...each(providers), ...each(settingAt(providers, ["openai_compatible"]))].map((one) => ({
         address: settingAt(one, ["api_url"]),
       })),
-    caveats: ({ agent, language_models: providers }, isHere) => {
-      const named = settingAt(agent, ["default_model", "provider"]);
-      if (typeof named !== "string") return [];
-      const settings = settingAt(providers, ["openai_compatible", named]) ?? settingAt(providers, [named]);
-      if (isHere(settingAt(settings, ["api_url"]))) return [];
-      return [{ says: `its agent's \`default_model\` belongs to another provider, ${named}`, overrides: true }];
+    model: ({ agent }) =>
+      settingAt(agent, ["default_model", "provider"]) === "dragoman"
+        ? settingAt(agent, ["default_model", "model"])
+        : undefined,
+    caveats: (settings, { isHere, url }) => {
+      const { agent, language_models: providers, proxy } = settings;
+      const models = zedModels.flatMap((name) => {
+        const named = settingAt(agent, [name, "provider"]);
+        const own = settingAt(providers, ["openai_compatible", String(named)]) ?? settingAt(providers, [String(named)]);
+        if (typeof named !== "string" || isHere(settingAt(own, ["api_url"]))) return [];
+        const overrides = name === "default_model";
+        return [{ says: `its agent's \`${name}\` belongs to another provider, ${named}`, overrides }];
+      });
+      return [
+        ...where(settings, ["disable_ai"], true, "its `disable_ai` turns the agent off"),
+        ...where(settings, ["agent", "enabled"], false, "its `agent.enabled` turns the agent off"),
+        ...(proxy ? [{ says: `its \`proxy\` may send requests for ${url} to a proxy`, overrides: false }] : []),
+        ...models,
+      ];
     },
   },
   setUp({ url, key = noKey, models, model = models.claude }) {

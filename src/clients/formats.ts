@@ -56,7 +56,7 @@ export function readSettings(format: SettingsFormat, text: string): Record<strin
  */
 export function editSettings(format: SettingsFormat, text: string, edits: readonly Edit[]): string {
   const before = readSettings(format, text);
-  const due = edits.filter(({ path, unlessSet }) => !unlessSet || settingAt(before, path) === undefined);
+  const due = edits.filter(({ path, keeps }) => !keeps?.(settingAt(before, path)));
   const wanted = withEdits(before, due);
   if (Bun.deepEquals(wanted, before)) return text;
   const [mark, body] = text.startsWith(byteOrderMark) ? [byteOrderMark, text.slice(1)] : ["", text];

@@ -1,7 +1,9 @@
 /** Agents for the terminal whose files list models, each with the API dialect in which it is asked. */
+import { dirname } from "node:path";
 import { qwenCodeName } from "./agent-names";
+import { codexBeside, geminiBeside, geminiCaveats } from "./caveats";
 import { type Client, destinationsAt, each, known, noKey, nothing, windowOf } from "./client";
-import { type Edit, settingAt } from "./edit";
+import { type Edit, settingAt, whatever } from "./edit";
 import { locations } from "./locate";
 import { type ClientModel, dialectOf, serves, withModel } from "./models";
 
@@ -85,11 +87,16 @@ const crush: Client = {
     format: "json",
     locate: locations.crush,
     destinations: (settings) => destinationsAt(settings, ["providers"], ["base_url"], ["api_key"]),
-    caveats: ({ models, providers }, isHere) => {
-      const named = settingAt(models, ["large", "provider"]);
-      if (typeof named !== "string" || isHere(settingAt(providers, [named, "base_url"]))) return [];
-      return [{ says: `its large model belongs to another provider, ${named}`, overrides: true }];
-    },
+    model: ({ models }) =>
+      /^dragoman(?:-|$)/.test(String(settingAt(models, ["large", "provider"])))
+        ? settingAt(models, ["large", "model"])
+        : undefined,
+    caveats: ({ models, providers }, { isHere }) =>
+      (["large", "small"] as const).flatMap((size) => {
+        const named = settingAt(models, [size, "provider"]);
+        if (typeof named !== "string" || isHere(settingAt(providers, [named, "base_url"]))) return [];
+        return [{ says: `its ${size} model belongs to another provider, ${named}`, overrides: size === "large" }];
+      }),
   },
   setUp({ url, key = noKey, models, model = models.claude }) {
     const listed = providers.map(({ id, dialect, crush: type, path }): Edit => {
@@ -109,7 +116,7 @@ const crush: Client = {
       ...nothing,
       model,
       edits: [
-        { path: ["$schema"], value: "https://charm.land/crush.json", unlessSet: true },
+        { path: ["$schema"], value: "https://charm.land/crush.json", keeps: whatever },
         { path: ["models", "large"], value: chosen(model) },
         { path: ["models", "small"], value: chosen(models.small) },
         ...listed,
@@ -142,11 +149,18 @@ const qwen: Client = {
           address: settingAt(one, ["baseUrl"]),
           keyAt: ["env", String(settingAt(one, ["envKey"]))],
         })),
-    caveats: ({ model, modelProviders, security }, isHere) => {
+    model: ({ model }) => settingAt(model, ["name"]),
+    beside: (around, file) => [
+      ...geminiBeside("QWEN_CODE_SYSTEM_SETTINGS_PATH", "qwen-code", "", around),
+      ...codexBeside(dirname(file)),
+    ],
+    caveats: (settings, look) => {
+      const { model, modelProviders, security } = settings;
       const [type, name] = [settingAt(security, ["auth", "selectedType"]), settingAt(model, ["name"])];
       const chosen = each(settingAt(modelProviders, [String(type)])).find((one) => settingAt(one, ["id"]) === name);
-      if (isHere(settingAt(chosen, ["baseUrl"]))) return [];
-      return [{ says: `its \`model.name\` is ${String(name)} of another provider, ${String(type)}`, overrides: true }];
+      const says = `its \`model.name\` is ${String(name)} of another provider, ${String(type)}`;
+      const isOurs = look.isHere(settingAt(chosen, ["baseUrl"]));
+      return [...(isOurs ? [] : [{ says, overrides: true }]), ...geminiCaveats(settings, look)];
     },
     // It notes the version of its format at the first run.
     bookkeeping: ({ $version: _, ...settings }) => settings,

@@ -4,7 +4,7 @@ import { readFileSync, statSync } from "node:fs";
 import { codeOf } from "../errors";
 import type { Destination, Switch } from "./client";
 import { type Path, SettingsFault, settingAt } from "./edit";
-import { maxBytes, readSettings } from "./formats";
+import { maxBytes, readSettings, type SettingsFormat } from "./formats";
 import { type ClientId, clientOf } from "./index";
 import type { Surroundings } from "./locate";
 
@@ -36,11 +36,14 @@ export function clientStatus(client: ClientId, { url, ...around }: Surroundings 
     // Reading a pipe would block.
     if (!found.isFile()) return { file, state: "unreadable", fault: "it is not a file" };
     if (found.size > maxBytes) return { file, state: "unreadable", fault: "it is too large for a settings file" };
-    const own = readSettings(settings.format, textOf(file));
-    const beside = settings.variables && variablesIn(settings.variables(around));
-    const parsed = beside ? { ...own, env: beside } : own;
+    const parsed = settingsOf(client, around);
     const isHere = (address: unknown) => leadsTo(address, url);
-    const caveats = settings.caveats?.(parsed, isHere) ?? [];
+    const look = { isHere, url, env: around.env };
+    const further = settings.beside?.(around, file) ?? [];
+    const caveats = [
+      ...(settings.caveats?.(parsed, look) ?? []),
+      ...further.flatMap(({ path, format, caveats }) => caveats(readBeside(path, format), look)),
+    ];
     const ours = settings.destinations(parsed, around.env).filter(({ address }) => isHere(address));
     if (ours.length === 0) return { file, state: "elsewhere" };
     const state = caveats.some(({ overrides }) => overrides) ? "overridden" : "here";
@@ -58,12 +61,38 @@ const isOn = ({ value: wanted, isOn }: Switch, value: unknown): boolean =>
 
 const textOf = (file: string) => new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
 
-function variablesIn(file: string): Record<string, unknown> {
+/** What a client's files say now, with its variables as `env`. @throws The system's own error, SettingsFault */
+function settingsOf(client: ClientId, around: Surroundings): Record<string, unknown> {
+  const { format, locate, variables } = clientOf(client).file!;
+  const own = readSettings(format, textOf(locate(around)));
+  return variables ? { ...own, env: ifThere(() => readSettings("env", textOf(variables(around)))) } : own;
+}
+
+/** The same; `{}` where there is nothing, or nothing that can be read. */
+export function presentSettings(client: ClientId, around: Surroundings): Record<string, unknown> {
   try {
-    return readSettings("env", textOf(file));
+    return settingsOf(client, around);
+  } catch {
+    return {};
+  }
+}
+
+function ifThere(read: () => Record<string, unknown>): Record<string, unknown> {
+  try {
+    return read();
   } catch (thrown) {
     if (codeOf(thrown) === "ENOENT") return {};
     throw thrown;
+  }
+}
+
+/** A further file, which may be another user's and is the client's to read: what cannot be read says nothing. */
+function readBeside(path: string, format: SettingsFormat): Record<string, unknown> {
+  try {
+    const found = statSync(path);
+    return found.isFile() && found.size <= maxBytes ? readSettings(format, textOf(path)) : {};
+  } catch {
+    return {};
   }
 }
 

@@ -1,6 +1,16 @@
 /** One client key per connected tool: made, written, tried, and never needed by the commands on the owner's machine. */
 import { expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type ClientId, clientOf } from "../../src/clients/index";
@@ -264,3 +274,104 @@ test("no key is in Claude Code's file with --key-helper: it asks for the one tha
     "only be used with --write",
   );
 });
+
+/** What the second file of Gemini CLI may be that cannot be written; as root too, which no mode keeps out. */
+const hindered: [string, (path: string) => void][] = [
+  ["read-only", (path) => writeFileSync(path, "OWN=1\n", { mode: 0o444 })],
+  ["not text", (path) => writeFileSync(path, new Uint8Array([0xff, 0xfe]))],
+  ["too large", (path) => writeFileSync(path, `#${" ".repeat(5_000_000)}`)],
+  ["a folder", (path) => mkdirSync(path)],
+  ["refused by the system", (path) => symlinkSync(longName(path), path)],
+];
+/** No temporary file with a longer name can be made beside it. */
+const longName = (path: string) => join(dirname(path), "n".repeat(250));
+
+test.each(hindered)("of two files, neither is written where one is %s, and no key stays", async (_, hinder) => {
+  await using own = await machine({ auth: { apiKeys: ["a-key-of-the-owner-0001"] } });
+  const path = own.path("gemini-cli");
+  const mine = `{ "ui": { "theme": "GitHub" } } // mine\n`;
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, mine, { mode: 0o640 });
+  hinder(join(dirname(path), ".env"));
+  const { code, stderr } = await own.ended("connect", "gemini-cli", "--write");
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/not changed|Nothing was changed/)]);
+  expect(stderr).not.toContain("Created the client key");
+  expect([readFileSync(path, "utf8"), statSync(path).mode & 0o777]).toEqual([mine, 0o640]);
+  expect(await own.names()).toEqual([null]);
+  expect(readdirSync(join(own.data, "connect")).filter((name) => name.startsWith("gemini-cli"))).toEqual([]);
+});
+
+test("of two files, neither is undone where one cannot be, and a key that was kept for one that was not written is forgotten", async () => {
+  await using own = await machine({ auth: { apiKeys: ["a-key-of-the-owner-0001"] } });
+  await own.ended("connect", "gemini-cli", "--write");
+  const path = own.path("gemini-cli");
+  const variables = join(dirname(path), ".env");
+  const [settings, env] = [readFileSync(path, "utf8"), readFileSync(variables, "utf8")];
+  const changed = settings.replace('"usageStatisticsEnabled": false', '"usageStatisticsEnabled": true');
+  expect(changed).not.toBe(settings);
+  writeFileSync(path, changed);
+  const refused = await own.ended("connect", "gemini-cli", "--undo");
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("was not changed")]);
+  expect([readFileSync(path, "utf8"), readFileSync(variables, "utf8")]).toEqual([changed, env]);
+
+  // The other way round: the first can be restored, and what the second leads to cannot be written.
+  writeFileSync(path, settings);
+  renameSync(variables, longName(variables));
+  symlinkSync(longName(variables), variables);
+  writeFileSync(longName(variables), `${env}THEIRS=1\n`);
+  writeFileSync(path, JSON.stringify({ ...JSON.parse(settings), theirs: 1 }));
+  const [before, code] = [readFileSync(path, "utf8"), (await own.ended("connect", "gemini-cli", "--undo")).code];
+  expect([code, readFileSync(path, "utf8"), readFileSync(variables, "utf8")]).toEqual([1, before, `${env}THEIRS=1\n`]);
+
+  const claude = own.path("claude-code");
+  mkdirSync(dirname(claude), { recursive: true });
+  writeFileSync(claude, "{}", { mode: 0o444 });
+  expect((await own.ended("connect", "claude-code", "--write", "--key-helper")).code).toBe(1);
+  expect(existsSync(join(own.data, "kept-keys.json"))).toBe(false);
+  expect(await own.names()).toEqual([null, "gemini-cli"]);
+});
+
+test("what somebody changed between two writes is what an undo brings back, also in a file that was moved and linked", async () => {
+  await using own = await machine();
+  const path = own.path("claude-code");
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, `{ "env": { "OWN": "1" } } // mine\n`);
+  await own.ended("connect", "claude-code", "--write");
+  writeFileSync(
+    path,
+    readFileSync(path, "utf8").replace('"ENABLE_TOOL_SEARCH": "true"', '"ENABLE_TOOL_SEARCH": "auto"'),
+  );
+  const elsewhere = join(dirname(path), "adopted.json");
+  renameSync(path, elsewhere);
+  symlinkSync("adopted.json", path);
+  expect((await own.ended("connect", "claude-code", "--write")).code).toBe(0);
+  expect((await own.ended("connect", "claude-code", "--undo")).code).toBe(0);
+  expect(readFileSync(elsewhere, "utf8")).toBe(`{ "env": { "OWN": "1", "ENABLE_TOOL_SEARCH": "auto" } } // mine\n`);
+  expect(readdirSync(join(own.data, "connect"))).toEqual(["lock"]);
+});
+
+test.each<[ClientId, before: string, between: (text: string) => string]>([
+  ["claude-code", `{ "apiKeyHelper": "echo '-'" }`, (text) => text],
+  ["claude-code", '{ "apiKeyHelper": "" }', (text) => text],
+  ["codex", "", (text) => text.replace('model_provider = "dragoman"', 'model_provider = "openai"')],
+  ["cline", "{}", (text) => text.replace('"lastUsedProvider": "openai-compatible"', '"lastUsedProvider": "cline"')],
+  ["gemini-cli", "{}", (text) => text],
+  ["zed", "{}", (text) => text],
+])(
+  "%s with %j: written again and again, it has one key, whatever else is set",
+  async (id, before, between) => {
+    await using own = await machine({ auth: { apiKeys: ["a-key-of-the-owner-0001"] } });
+    mkdirSync(dirname(own.path(id)), { recursive: true });
+    writeFileSync(own.path(id), before);
+    Object.assign(own.env, { GOOGLE_GEMINI_BASE_URL: own.url });
+    for (let count = 0; count < 3; count++) {
+      expect((await own.ended("connect", id, "--write")).code).toBe(0);
+      writeFileSync(own.path(id), between(readFileSync(own.path(id), "utf8")));
+    }
+    // Zed's file holds no key, so none is made for it.
+    expect(await own.names()).toEqual(id === "zed" ? [null] : [null, id]);
+    if (id === "claude-code")
+      expect((await own.ended("doctor", "--client", id)).stdout).not.toContain("Its key is not in the file");
+  },
+  60_000,
+);

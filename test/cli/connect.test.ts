@@ -16,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { settingAt } from "../../src/clients/edit";
-import { readSettings, type SettingsFormat } from "../../src/clients/formats";
+import { readSettings, type SettingsFormat, withEdits } from "../../src/clients/formats";
 import { type ClientId, clientIds, clientOf } from "../../src/clients/index";
 import { clientStatus } from "../../src/clients/status";
 import { run } from "../support/command";
@@ -242,6 +242,21 @@ describe("what is shown", () => {
 test.each<[ClientId, string, string]>([
   ["claude-code", '{"env": {"CLAUDE_CODE_USE_VERTEX": "1"}}', "makes Claude Code use Google Vertex AI"],
   ["codex", 'profile = "work"\n[profiles.work]\nmodel_provider = "openai"\n', "use the provider openai"],
+  ["claude-code", '{"env": {"HTTP_PROXY": "http://127.0.0.1:1"}}', "HTTP_PROXY in it sends its requests to a proxy"],
+  ["claude-code", '{"modelOverrides": {"claude-opus-4-6": "x"}}', "`modelOverrides` in it"],
+  ["claude-code", '{"availableModels": ["haiku"]}', "`availableModels` in it leaves claude-sonnet-5 out"],
+  ["codex", 'review_model = "o3"\n', "its `review_model` is o3"],
+  ["opencode", '{"enabled_providers": ["litellm"]}', "its `enabled_providers` leaves dragoman out"],
+  ["opencode", '{"disabled_providers": ["x", "dragoman"]}', "its `disabled_providers` names dragoman"],
+  ["opencode", '{"agent": {"plan": {"model": "openai/o3"}}}', "its `agent.plan.model` is openai/o3"],
+  ["gemini-cli", '{"security": {"auth": {"enforcedType": "oauth-personal"}}}', "`security.auth.enforcedType` in it is"],
+  [
+    "qwen-code",
+    '{"env": {"https_proxy": "http://127.0.0.1:1", "ALL_PROXY": "http://127.0.0.1:1"}}',
+    "ALL_PROXY in its",
+  ],
+  ["zed", '{"disable_ai": true}', "its `disable_ai` turns the agent off"],
+  ["zed", '{"agent": {"inline_assistant_model": {"provider": "zed.dev"}}}', "its agent's `inline_assistant_model`"],
 ])("%s is written, and what else in the file keeps it from calling here is said", async (id, before, caveat) => {
   using own = person();
   own.settle(id, before);
@@ -253,6 +268,90 @@ test.each<[ClientId, string, string]>([
   own.settle(id, "");
   expect((await own.connect(id, "--write")).stderr).not.toContain(", but ");
 });
+
+test.each<[ClientId, file: string, text: string, caveat: string]>([
+  ["codex", "~/.codex/.env", "HTTP_PROXY=http://127.0.0.1:1", "HTTP_PROXY in ~"],
+  ["opencode", "~/.config/opencode/config.json", '{"disabled_providers": ["dragoman"]}', "`disabled_providers` names"],
+  ["gemini-cli", "~/.gemini/.env", "http_proxy=http://127.0.0.1:1", "http_proxy in its variables sends"],
+  ["gemini-cli", "~/system.json", '{"security": {"auth": {"selectedType": "vertex-ai"}}}', "goes before it"],
+  ["qwen-code", "~/.qwen/.env", "HTTP_PROXY=http://127.0.0.1:1", "HTTP_PROXY in ~"],
+  ["vscode", "~/.config/Code/User/settings.json", '{"chat.disableAIFeatures": true}', "turns its chat off"],
+])(
+  "%s: what another of its files, %s, keeps from calling here is said, also by doctor",
+  async (id, file, given, caveat) => {
+    using own = person();
+    own.env.GEMINI_CLI_SYSTEM_SETTINGS_PATH = join(own.home, "system.json");
+    if (id === "opencode") own.settle(id, "{}");
+    const path = join(own.home, file.slice(2));
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, given);
+    const { code, stderr } = await own.connect(id, "--write");
+    expect([code, stderr.replaceAll(own.home, "~")]).toEqual([0, expect.stringContaining(caveat)]);
+    const doctor = await inProcess(["doctor", "--client", id, "--port", new URL(url).port], own.env);
+    expect(doctor.stdout.replaceAll(own.home, "~").replace(/\s+/g, " ")).toContain(caveat);
+  },
+);
+
+test("settings of an organization on the machine go before those of Claude Code's file, and that is said", () => {
+  using own = person();
+  own.settle("claude-code", JSON.stringify({ env: { ANTHROPIC_BASE_URL: url } }));
+  const folder = join(own.home, "ClaudeCode");
+  mkdirSync(folder);
+  const managed = { env: { ANTHROPIC_BASE_URL: "https://gateway.example" } };
+  writeFileSync(join(folder, "managed-settings.json"), JSON.stringify(managed));
+  const around = { home: own.home, env: { ProgramFiles: own.home }, platform: "win32", url } as const;
+  expect(clientStatus("claude-code", around)).toMatchObject({
+    state: "overridden",
+    caveats: [expect.stringContaining("goes before it and names https://gateway.example")],
+  });
+});
+
+test("a proxy that spares this machine keeps nobody away", async () => {
+  using own = person();
+  own.settle("claude-code", '{"env": {"HTTP_PROXY": "http://127.0.0.1:1", "NO_PROXY": "localhost,127.0.0.1"}}');
+  expect((await own.connect("claude-code", "--write")).stderr).not.toContain(", but ");
+  expect(own.status("claude-code")).toBe("here");
+});
+
+test("variables of Claude Code that name models which the server has stay, others are taken out and put back", async () => {
+  using own = person();
+  const before =
+    '{ "env": { "CLAUDE_CODE_SUBAGENT_MODEL": "haiku", "ANTHROPIC_SMALL_FAST_MODEL": "glm-5-air", "OWN": "1" } } // mine\n';
+  const path = own.settle("claude-code", before);
+  await own.connect("claude-code", "--write");
+  const { env } = readSettings("json", text(path)) as { env: object };
+  expect(env).toMatchObject({ CLAUDE_CODE_SUBAGENT_MODEL: "haiku", OWN: "1" });
+  expect(env).not.toHaveProperty("ANTHROPIC_SMALL_FAST_MODEL");
+  await own.connect("claude-code", "--undo");
+  expect(text(path)).toBe(before);
+  // Put in since, it is named.
+  await own.connect("claude-code", "--write");
+  writeFileSync(path, text(path).replace('"haiku"', '"glm-5"'));
+  const doctor = await inProcess(["doctor", "--client", "claude-code", "--port", new URL(url).port], own.env);
+  expect(doctor.stdout).toMatch(/CLAUDE_CODE_SUBAGENT_MODEL in it asks for glm-5/);
+});
+
+test.each<[ClientId, before: string, kept: string]>([
+  ["claude-code", '{ "model": "opus" }\n', '"model": "opus"'],
+  ["claude-code", '{ "env": { "ANTHROPIC_MODEL": "claude-haiku-4-5" } }\n', '"model": "claude-haiku-4-5"'],
+  ["codex", 'model = "gpt-5.4" # mine\n', 'model = "gpt-5.4" # mine'],
+  ["gemini-cli", '{ "model": { "name": "gpt-5.4" } }\n', '"name": "gpt-5.4"'],
+])(
+  "%s: the model of a person's own that the server has stays, unless another is asked for: %s",
+  async (id, before, kept) => {
+    using own = person();
+    const path = own.settle(id, before);
+    await own.connect(id, "--write");
+    expect(text(path)).toContain(kept);
+    const other = await own.connect(id, "--write", "--model", "gpt-5-mini");
+    expect([other.code, text(path)]).toEqual([0, expect.not.stringContaining(kept)]);
+    // Chosen by --model or in the tool: the next write does not change it.
+    await own.connect(id, "--write");
+    expect(text(path)).toContain("gpt-5-mini");
+    expect((await own.connect(id, "--undo")).code).toBe(0);
+    expect(text(path)).toBe(before);
+  },
+);
 
 describe("what is refused", () => {
   test.each([
@@ -500,14 +599,24 @@ describe("the way back", () => {
       expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining(`changed since (${name})`)]);
       expect(refused.stderr).toContain(`\`dragoman connect ${id} --undo --force\``);
       expect(text(path)).toBe(changed);
-      // Nor is that change lost when it is written anew.
+      // Written anew, that change is somebody's own, which an undo brings back.
       await own.connect(id, "--write", "--model", "gpt-5.4");
       expect(text(path)).toContain(more[1]!);
+      expect((await own.connect(id, "--undo")).code).toBe(0);
+      const { format } = clientOf(id).file!;
+      const at = name.split(".");
+      expect(readSettings(format, text(path))).toEqual(
+        withEdits(readSettings(format, settings[id]!.replace(more[0]!, more[1]!)), [
+          { path: at, value: settingAt(readSettings(format, changed), at) },
+        ]),
+      );
+      own.settle(id, settings[id]!);
+      await own.connect(id, "--write");
+      writeFileSync(path, text(path).replace(ours, theirs).replace(more[0]!, more[1]!));
       expect((await own.connect(id, "--undo")).code).toBe(1);
       const forced = await own.connect(id, "--undo", "--force");
       expect(forced.code).toBe(0);
       // What is theirs stays also then.
-      const { format } = clientOf(id).file!;
       expect(readSettings(format, text(path))).toEqual(readSettings(format, settings[id]!.replace(more[0]!, more[1]!)));
       expect(text(path)).toContain(more[1]!);
       const kept = /kept in (\S+)\.\n/.exec(forced.stderr)![1]!;

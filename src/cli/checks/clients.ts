@@ -13,11 +13,15 @@ export async function checkClients(subject: CheckContext): Promise<Finding[]> {
   const url = addressOf(subject);
   const states = clientIds.map((id) => [id, clientStatus(id, { home, env, url })] as const);
   const found = (await Promise.all(states.map(([id, status]) => findingsOf(id, status, subject)))).flat();
-  if (found.length > 0) return found;
+  if (found.length > 0) return [...found, lookedAt];
   return [
     about("clients").ok("No settings file of a known client was found. `dragoman connect <client>` sets one up."),
   ];
 }
+
+const lookedAt = about("clients").ok(
+  "Only their own files were looked at: not those of projects, nor the shells in which they start.",
+);
 
 /** Everything about one client, row by row: what is on, what is off, and what turns it on. */
 export async function checkClient(id: ClientId, subject: CheckContext): Promise<Finding[]> {
@@ -36,7 +40,7 @@ export async function checkClient(id: ClientId, subject: CheckContext): Promise<
   const found = await findingsOf(id, status, subject);
   const isHere = status.state === "here" || status.state === "overridden";
   const on = isHere ? switches.filter((each) => !status.off?.includes(each)) : [];
-  return [...found, ...on.map(({ path, does }) => client.ok(`${path.at(-1)} is set. ${does}`))];
+  return [...found, ...on.map(({ path, does }) => client.ok(`${path.at(-1)} is set. ${does}`)), lookedAt];
 }
 
 async function findingsOf(id: ClientId, status: ClientStatus, subject: CheckContext): Promise<Finding[]> {
@@ -55,14 +59,17 @@ async function findingsOf(id: ClientId, status: ClientStatus, subject: CheckCont
     return [
       client.warn(
         `${file} names ${url}, but ${caveats.join(", and ")}.`,
-        "Remove that from the file if the client should use dragoman.",
+        "Remove that if the client should use dragoman.",
       ),
     ];
+  const besides = caveats.map((caveat) =>
+    client.warn(`${file} points to dragoman, but ${caveat}.`, "Remove that if dragoman should serve it."),
+  );
   const below = off.map(({ path, does }) =>
     client.warn(`${file} lacks ${path.at(-1)}. ${does}`, `To turn it on, run ${write}.`),
   );
   const untried = taken === undefined ? " Its key is not in the file, and was not tried." : "";
-  return [client.ok(`${file} points to dragoman.${untried}`), ...below];
+  return [client.ok(`${file} points to dragoman.${untried}`), ...besides, ...below];
 }
 
 /** True also if no server is running, or none answers, which other checks report. */

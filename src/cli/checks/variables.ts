@@ -1,6 +1,6 @@
 /** Environment variables that send clients, or dragoman, to another address than intended. */
-import { cloudsIn } from "../../clients/agents";
-import { sparedBy } from "../../net/out/proxy";
+import { cloudsIn } from "../../clients/caveats";
+import { proxyOfLoopback } from "../../net/out/proxy";
 import { about, type CheckContext, type Finding } from "./check";
 import { addressOf } from "./port";
 
@@ -51,8 +51,8 @@ function bothKeys({ ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN }: CheckContext["env
 
 /** Many clients use the proxy even for this machine. */
 function proxiedLoopback(env: CheckContext["env"]): Finding[] {
-  const named = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"].find((name) => env[name]);
-  if (!named || sparedBy(env).some((entry) => /^(?:\*|127\.0\.0\.1|127\.0\.0\.0\/8)$/.test(entry))) return [];
+  const named = proxyOfLoopback(env);
+  if (named === undefined) return [];
   return [
     variables.warn(
       `${named} is set, and NO_PROXY does not include 127.0.0.1: some clients would call dragoman through that proxy.`,

@@ -1,5 +1,5 @@
 /** `dragoman connect`: prints a client's settings for the running server, writes them to its file, or undoes that. */
-import { type Client, type ClientSetup, type Switch, variablesBeside } from "../../clients/client";
+import { type Client, type ClientSetup, type Connection, type Switch, variablesBeside } from "../../clients/client";
 import { type ClientId, clientIds, clientOf, filesOf, freshFiles } from "../../clients/index";
 import { backupsIn } from "../../clients/settings-file/backup";
 import { unifiedDiff } from "../../clients/settings-file/diff";
@@ -11,6 +11,7 @@ import type { Environment } from "../../config/environment";
 import { ProxyError } from "../../errors";
 import { duration } from "../../format";
 import { projectName } from "../../relay/hints";
+import { findListed } from "../../upstream/models/model-name";
 import { clientNamed } from "../client-named";
 import { writtenName } from "../installation";
 import { forgetKept, keepKey, keptKeysFile } from "../kept-keys";
@@ -19,7 +20,7 @@ import { table, wrapped } from "../layout";
 import { demoNotice, findServer, type RunningServer, requireServer } from "../running-server";
 import { mayRemove, print, say, shortened, withProgress } from "../terminal";
 import { UsageError } from "../usage-error";
-import { type KeyChoice, keyToPrint, keyToWrite } from "./key-choice";
+import { type KeyChoice, keyPlaceholder, keyToPrint, keyToWrite, presentKeys } from "./key-choice";
 import { modelsOf, type Offer, pick } from "./models";
 import { freeModel, probe, probeCost } from "./probe";
 import { connectProject } from "./project";
@@ -119,7 +120,7 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
     : requireServer(options.environment);
   if (server.demo) say(demoNotice, "");
   const models = await modelsOf(server);
-  const model = options.model === undefined ? undefined : pick(options.model, models.offered);
+  const chosen = chosenModel(options, models);
   const store = keyStoreOf(options.environment, server);
   // A tool that asks for its key gets one that renews itself; any other gets a key of its own.
   const keyCommand = from && client.asksForKey ? `${writtenName()} key print --from ${server.url}` : undefined;
@@ -129,7 +130,8 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
       url: addressFor(server, project),
       key,
       models: models.choice,
-      model,
+      ...chosen,
+      serves: (name) => isServed(name, client, models),
       keyCommand: command,
       statusline: statusline ? `${writtenName()} statusline` : undefined,
     });
@@ -141,7 +143,8 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
       throw new UsageError(`${client.name} has no file that dragoman can write: set the lines above yourself.`);
     return options.test ? test(options, { server, setup, models, choice }) : 0;
   }
-  const choice = renewed ?? (await keyToWrite(options.client, server, store, options.key));
+  const present = presentKeys(options.client, (key) => settingsFor({ key }));
+  const choice = renewed ?? (await keyToWrite(options.client, server, store, options.key, present));
   const kept =
     options.keyHelper && choice.key !== undefined ? `${writtenName()} key print ${options.client}` : undefined;
   const setup = settingsFor(choice, kept);
@@ -166,6 +169,23 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   sayWhatIsLeft(options, setup, server);
   return code;
 }
+
+/** The model of --model, or the one that the tool's own file names if the server has it. */
+function chosenModel(
+  { model, client: id }: ConnectOptions,
+  { offered, choice }: Offer,
+): Pick<Connection, "model" | "named"> {
+  if (model !== undefined) return { model: pick(model, offered) };
+  const { file } = clientOf(id);
+  const named = file?.model?.(presentSettings(id, person()));
+  if (typeof named !== "string") return {};
+  const meant = file?.aliases?.[named];
+  const found = meant === undefined ? findListed(named, offered) : choice[meant];
+  return found ? { model: found, named } : {};
+}
+
+const isServed = (name: string, { file }: Client, { offered }: Offer): boolean =>
+  file?.aliases?.[name] !== undefined || findListed(name, offered) !== undefined;
 
 /** The address of a project's requests needs no header, which not every client can send. */
 const addressFor = ({ url }: RunningServer, project: string | undefined): string =>
@@ -282,6 +302,10 @@ async function test(
   { server, setup, models: { offered, choice: known }, choice: { key } }: Plan & { models: Offer },
 ): Promise<number> {
   const { dialect } = clientOf(id);
+  if (key === keyPlaceholder) {
+    say("No test call was made, because no client key is known here.");
+    return 0;
+  }
   const model = freeModel(dialect, setup.model, [...known.all, ...offered]) ?? (isRequested ? setup.model : undefined);
   if (!model) {
     say(

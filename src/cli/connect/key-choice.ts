@@ -1,7 +1,10 @@
 /** Which client key a tool's settings get. */
+import type { ClientSetup } from "../../clients/client";
+import { settingAt } from "../../clients/edit";
 import type { ClientId } from "../../clients/index";
-import { clientStatus } from "../../clients/status";
+import { clientStatus, presentSettings } from "../../clients/status";
 import { ProxyError } from "../../errors";
+import { isObject } from "../../json";
 import type { KeyList } from "../../keys/key-list";
 import type { KeyStore } from "../key-store";
 import { acceptedKey, type KnownKey, noAcceptedKey, type RunningServer } from "../running-server";
@@ -16,9 +19,29 @@ export interface KeyChoice {
   created?: string;
 }
 
+/** A key that no text has, to find out where a tool's key is written. */
+const mark = "\u0000key";
+
+/** The keys that a tool's files have where `connect` writes one; undefined if it writes none. */
+export function presentKeys(id: ClientId, setUp: (key: string) => Pick<ClientSetup, "edits">): string[] | undefined {
+  const places = setUp(mark).edits.flatMap(({ path, value }) => pathsOf(value).map((inner) => [...path, ...inner]));
+  if (places.length === 0) return undefined;
+  const settings = presentSettings(id, person());
+  const found = places.map((path) => settingAt(settings, path));
+  return [...new Set(found.filter((value) => typeof value === "string"))];
+}
+
+/** Where the mark is in a value. */
+function pathsOf(value: unknown): string[][] {
+  if (value === mark) return [[]];
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([name, inner]) => pathsOf(inner).map((path) => [name, ...path]));
+}
+
 /**
  * The key that was given, the one that the file has if the server accepts it, or a new one named after the tool. A server
  * whose only key is DRAGOMAN_API_KEY keeps it: a new key would replace it, and the other tools would be refused.
+ * @param present The keys that the tool's files have; undefined: none is written there.
  * @throws ProxyError if the given key is refused, or if that of the environment is not known here
  * @throws UsageError for a server elsewhere, at which the sign-in of this machine makes no keys
  */
@@ -27,13 +50,13 @@ export async function keyToWrite(
   server: RunningServer,
   store: KeyStore,
   given: string | undefined,
+  present: readonly string[] | undefined,
 ): Promise<KeyChoice> {
+  if (present === undefined) return keyToPrint(id, server, store, given);
   if (given !== undefined) return { key: await acceptedOf(given, server, store) };
   const list = await listed(store);
   if (!(list?.required ?? !(await store.accepts(undefined)))) return {};
-  const { keys = [] } = clientStatus(id, { ...person(), url: server.url });
-  const present = [...new Set(keys.map(({ value }) => value))];
-  if (present.length === 1 && (await store.accepts(present[0]))) return { key: present[0] };
+  for (const key of present) if (await store.accepts(key)) return { key };
   if (server.isElsewhere) throw new UsageError(`${whereToMake(server)}, and run this again with --key <the key>.`);
   if (list === undefined || list.from_environment) {
     const known = await knownKey(server);
@@ -99,7 +122,8 @@ async function knownKey(server: RunningServer): Promise<KnownKey | undefined> {
   return known;
 }
 
-const keyPlaceholder = "YOUR_CLIENT_KEY";
+/** In place of a key that is not known here. */
+export const keyPlaceholder = "YOUR_CLIENT_KEY";
 
 /** A token of an hour makes nothing that lasts. */
 const whereToMake = ({ url }: RunningServer) =>

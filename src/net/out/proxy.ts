@@ -46,6 +46,12 @@ function findProxy(address: string, env: Variables): { proxy: OutboundProxy; ign
   return { proxy: { variable, ...proxy }, ignored: other && /^all_/i.test(variable) };
 }
 
+/** The proxy variable by which other programs than Bun would call this machine's own 127.0.0.1. */
+export function proxyOfLoopback(env: Variables): string | undefined {
+  const spared = sparedBy(env).some((entry) => /^(?:\*|127\.0\.0\.1|127\.0\.0\.0\/8)$/.test(entry));
+  return spared ? undefined : firstSet(proxyVariables["http:"], env);
+}
+
 /** The entries of `NO_PROXY`. */
 export function sparedBy(env: Variables = process.env): string[] {
   const variable = firstSet(noProxyVariables, env);
