@@ -158,11 +158,12 @@ async function settingsFor(app: Scope, { key }: KeyedCaller): Promise<Record<str
   const usable = models.filter(({ id }) => mayUse(key, id));
   const choice = chooseModels(clientModels(usable.map((model) => listedModel(model, app.config.current))));
   const own = choice && clientOf("claude-code").setUp({ url: "", models: choice });
-  // The address and the token come from the sign-in, and the person chooses the model.
+  // The address and the token come from the sign-in. Claude Code's own default would be the dearest class.
   const { ANTHROPIC_BASE_URL, ANTHROPIC_AUTH_TOKEN, ANTHROPIC_MODEL, ...variables } = own?.variables ?? {};
   const { env, ...given } = app.config.current.claudeCodeSettings;
   const words = budgetWords(app, key);
   return {
+    ...(ANTHROPIC_MODEL !== undefined && { model: ANTHROPIC_MODEL }),
     ...(words.length > 0 && { companyAnnouncements: words }),
     ...given,
     env: { ...variables, CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: "1", ...(env as object | undefined) },

@@ -1,6 +1,7 @@
 /** `dragoman key add`, `ls` and `rm`: through the running server, or in the stored config if none is running. */
 import type { z } from "zod";
 import type { Environment } from "../config/environment";
+import { asProxyError } from "../errors";
 import { ago, utcDay } from "../format";
 import { type KeyItem, meaningOfLastKey } from "../keys/key-list";
 import { type NewKey, newKeySchema } from "../keys/stored-keys";
@@ -42,29 +43,43 @@ export async function keyAdd({ environment, name, models, expires, yes }: AddOpt
   say("Copy the key now. Only its hash is stored, so it cannot be shown again.");
   print(key);
   const tools = connectedTools(server?.url ?? "http://127.0.0.1:4141");
-  await serveTools(tools, store, environment, yes);
+  const isServed = await serveTools(tools, store, environment, yes);
   if (tools.length === 0) say("Next: `dragoman connect <tool> --write --key <key>` sets a tool up with it.");
-  return 0;
+  return isServed ? 0 : 1;
 }
 
-/** Names the connected tools whose key is not accepted, and gives each one of its own if the person agrees. */
-async function serveTools(tools: ConnectedTool[], store: KeyStore, environment: Environment, yes: boolean) {
+/**
+ * Names the connected tools whose key is not accepted, and gives each one of its own if the person agrees.
+ * @returns False if one of them could not get it.
+ */
+async function serveTools(
+  tools: ConnectedTool[],
+  store: KeyStore,
+  environment: Environment,
+  yes: boolean,
+): Promise<boolean> {
   const states = await Promise.all(tools.map(async (tool) => ({ tool, taken: await takesKeysOf(tool, store) })));
   const refused = states.filter(({ taken }) => taken === false).map(({ tool }) => tool);
   const unknown = states.filter(({ taken }) => taken === undefined).map(({ tool }) => tool);
   if (unknown.length > 0) say(`Enter a key in ${namesOf(unknown)} yourself: it is not kept in a settings file.`);
-  if (refused.length === 0) return;
+  if (refused.length === 0) return true;
   say("", `These connected tools need a key now: ${namesOf(refused)}.`);
   const agreed =
     yes || (atTerminal() && (await confirm("Make a key for each and write it there?", true, interrupted())));
   if (!agreed) {
     say(...refused.map(({ id }) => `\`dragoman connect ${id} --write\` makes one and writes it.`));
-    return;
+    return true;
   }
+  let isDone = true;
   for (const tool of refused)
-    say(
-      `Created the client key \`${await giveKey(tool, store, environment)}\` and wrote it to ${shortened(tool.file)}.`,
-    );
+    try {
+      const name = await giveKey(tool, store, environment);
+      say(`Created the client key \`${name}\` and wrote it to ${shortened(tool.file)}.`);
+    } catch (thrown) {
+      say(asProxyError(thrown).message);
+      isDone = false;
+    }
+  return isDone;
 }
 
 const namesOf = (tools: readonly ConnectedTool[]) => tools.map(({ name }) => name).join(", ");

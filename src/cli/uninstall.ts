@@ -1,10 +1,12 @@
 /** `dragoman uninstall`: takes dragoman off this machine, and says what it removes and what stays. */
 import { existsSync, rmSync } from "node:fs";
-import { clientIds, filesOf } from "../clients/index";
+import { type ClientId, clientIds, filesOf } from "../clients/index";
 import { backupsIn } from "../clients/settings-file/backup";
+import { requireUndoable } from "../clients/settings-file/undo";
+import type { SettingsFile } from "../clients/settings-file/write";
 import type { Environment } from "../config/environment";
-import { removeDataFolder } from "../config/files";
-import { asProxyError, ProxyError } from "../errors";
+import { removeDataFolder, requireOwnFolder } from "../config/files";
+import { asProxyError, codeOf, ProxyError } from "../errors";
 import { writtenProjects } from "./connect/project";
 import { person, placeOf } from "./connect/tools";
 import { undoFiles } from "./connect/undo";
@@ -55,8 +57,18 @@ export async function uninstall(options: UninstallOptions): Promise<number> {
     say("Nothing was removed.");
     return 1;
   }
+  const written = writtenFiles(environment);
+  if (purge && existsSync(environment.home)) requireOwnFolder(environment.home);
+  if (!(await each(written, ({ files }) => requireUndoable(files)))) {
+    say("", "Nothing was removed. Undo these first, then run `dragoman uninstall` again.");
+    return 1;
+  }
   if (service.length > 0) await serviceUninstall({ environment, yes: true });
-  if (!(await undoAll(environment))) {
+  const isUndone = await each(written, async ({ id, files }) => {
+    await undoFiles(files, false);
+    if (id) forgetKept(environment, id);
+  });
+  if (!isUndone) {
     say("", "The rest stays until these are undone. Then run `dragoman uninstall` again.");
     return 1;
   }
@@ -109,18 +121,27 @@ function requireStopped(environment: Environment): void {
     );
 }
 
-/** @returns False if some settings could not be undone; each is named. */
-async function undoAll(environment: Environment): Promise<boolean> {
-  let isDone = true;
+interface WrittenFiles {
+  /** The client; undefined for the settings of a project. */
+  id?: ClientId;
+  files: SettingsFile[];
+}
+
+/** The files that dragoman may have written, those of each client together. */
+function writtenFiles(environment: Environment): WrittenFiles[] {
   const own = clientIds.map((id) => ({
+    id,
     files: filesOf(id, [], person()).map((file) => placeOf(id, file, environment)),
-    forget: () => forgetKept(environment, id),
   }));
-  const projects = writtenProjects(environment).map((file) => ({ files: [file], forget() {} }));
-  for (const { files, forget } of [...own, ...projects])
+  return [...own, ...writtenProjects(environment).map((file) => ({ files: [file] }))];
+}
+
+/** @returns False if it failed for some of them; each is named. */
+async function each(all: readonly WrittenFiles[], work: (one: WrittenFiles) => Promise<void>): Promise<boolean> {
+  let isDone = true;
+  for (const one of all)
     try {
-      await undoFiles(files, false);
-      forget();
+      await work(one);
     } catch (thrown) {
       say(asProxyError(thrown).message);
       isDone = false;
@@ -130,6 +151,10 @@ async function undoAll(environment: Environment): Promise<boolean> {
 
 function removeProgram(path: string): string {
   if (process.platform === "win32") return `Windows cannot remove a program that runs. Delete ${path} yourself.`;
-  rmSync(path);
+  try {
+    rmSync(path);
+  } catch (thrown) {
+    return `The program could not be removed (${codeOf(thrown) || thrown}): delete ${path} yourself. The rest is done.`;
+  }
   return `${shortened(path)} is removed.`;
 }

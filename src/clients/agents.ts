@@ -48,14 +48,11 @@ const claudeCodeSwitches: readonly Switch[] = [
 ];
 
 /** The variables that name the model of a family, and how the picker shows it. */
-const namedDefault = (family: string, model: ClientModel | undefined): Record<string, string> =>
-  model === undefined
-    ? {}
-    : {
-        [`ANTHROPIC_DEFAULT_${family}_MODEL`]: anthropicId(model.id),
-        [`ANTHROPIC_DEFAULT_${family}_MODEL_NAME`]: model.name,
-        ...(model.summary && { [`ANTHROPIC_DEFAULT_${family}_MODEL_DESCRIPTION`]: model.summary }),
-      };
+const namedDefault = (family: string, model: ClientModel): Record<string, string> => ({
+  [`ANTHROPIC_DEFAULT_${family}_MODEL`]: anthropicId(model.id),
+  [`ANTHROPIC_DEFAULT_${family}_MODEL_NAME`]: model.name,
+  ...(model.summary && { [`ANTHROPIC_DEFAULT_${family}_MODEL_DESCRIPTION`]: model.summary }),
+});
 
 const claudeCode: Client = {
   name: "Claude Code",

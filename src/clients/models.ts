@@ -47,8 +47,8 @@ export interface Choice {
   claude: ClientModel;
   opus: ClientModel;
   haiku: ClientModel;
-  /** The newest Claude Fable; not every plan has one. */
-  fable?: ClientModel;
+  /** The newest Claude Fable, or the Opus: not every plan has one. */
+  fable: ClientModel;
   /** The newest GPT that is not for small tasks; among equal versions, one that is not dear, then the one for code. */
   gpt: ClientModel;
   gemini?: ClientModel;
@@ -88,12 +88,13 @@ export function chooseModels(offered: readonly ClientModel[]): Choice | undefine
   if (!any) return undefined;
   const light = (models: readonly ClientModel[]) => models.filter((model) => model.light).toSorted(newestFirst)[0];
   const free = shown.filter(({ premium }) => !premium);
+  const opus = claudeOf("opus") ?? claude ?? any;
   const small = light(free) ?? free.toSorted(newestFirst)[0] ?? light(shown) ?? claudeOf("haiku") ?? any;
   return {
     claude: claude ?? any,
-    opus: claudeOf("opus") ?? claude ?? any,
+    opus,
     haiku: claudeOf("haiku") ?? small,
-    fable: claudeOf("fable"),
+    fable: claudeOf("fable") ?? opus,
     gpt: gpt ?? any,
     gemini: newest(/^gemini-/),
     small,
@@ -157,6 +158,7 @@ export const unknownModels: Choice = {
   claude: placeholder,
   opus: placeholder,
   haiku: placeholder,
+  fable: placeholder,
   gpt: placeholder,
   small: placeholder,
   all: [placeholder],

@@ -64,14 +64,19 @@ function foreignIn(path: string): string | undefined {
   return readdirSync(place).find((name) => !isOwnName(name) && !ofFileSystems.has(name));
 }
 
-/** Deletes the data folder and all in it. @throws ProxyError `permission` if it holds anything that is not dragoman's */
-export function removeDataFolder(path: string): void {
+/** @throws ProxyError `permission` if the data folder holds anything that is not dragoman's */
+export function requireOwnFolder(path: string): void {
   const other = foreignIn(path);
   if (other !== undefined)
     throw new ProxyError(
       "permission",
       `The folder ${path} is not dragoman's alone (${other}), so nothing in it was removed. Delete what you do not need yourself.`,
     );
+}
+
+/** Deletes the data folder and all in it. @throws as requireOwnFolder */
+export function removeDataFolder(path: string): void {
+  requireOwnFolder(path);
   rmSync(path, { recursive: true });
 }
 

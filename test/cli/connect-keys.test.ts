@@ -275,6 +275,17 @@ test("no key is in Claude Code's file with --key-helper: it asks for the one tha
   );
 });
 
+test("`key add` gives each tool its key, though another one's file cannot be written", async () => {
+  await using own = await machine();
+  for (const id of ["codex", "crush"] as const) await own.ended("connect", id, "--write");
+  chmodSync(own.path("codex"), 0o444);
+  const { code, stderr } = await own.ended("key", "add", "laptop", "--yes");
+  expect([code, stderr]).toEqual([1, expect.stringContaining("is read-only")]);
+  expect(stderr).toContain("Created the client key `crush`");
+  expect(await own.statuses(["crush"])).toEqual([200]);
+  expect(await own.names()).toEqual(["laptop", "crush"]);
+});
+
 /** What the second file of Gemini CLI may be that cannot be written; as root too, which no mode keeps out. */
 const hindered: [string, (path: string) => void][] = [
   ["read-only", (path) => writeFileSync(path, "OWN=1\n", { mode: 0o444 })],

@@ -897,6 +897,28 @@ describe("the call that tries it", () => {
     billing: { token_prices: { batch_size: 1_000_000, default: { input_price: 250, output_price: 1500 } } },
   });
 
+  test("models are chosen by what the list says of their size and price", async () => {
+    await using proxy = await serving();
+    const one = (id: string, category: string, price: string) => ({
+      ...priced(id),
+      model_picker_enabled: true,
+      model_picker_category: category,
+      model_picker_price_category: price,
+    });
+    const models = [
+      one("gpt-6-luna", "lightweight", "low"),
+      one("gpt-6-solar", "powerful", "medium"),
+      one("gpt-6-sol-2", "powerful", "high"),
+    ];
+    proxy.demo.intercept("/models", () => Response.json({ data: models }));
+    using own = person(proxy.home);
+    delete own.env.DRAGOMAN_API_KEY;
+    await own.connect("opencode", "--write");
+    await own.connect("codex", "--write");
+    expect(readSettings("json", text(own.path("opencode")))).toMatchObject({ small_model: "dragoman/gpt-6-luna" });
+    expect(readSettings("toml", text(own.path("codex")))).toMatchObject({ model: "gpt-6-solar" });
+  });
+
   test("the call that tries a connected tool costs nothing, or waits to be asked for", async () => {
     await using proxy = await serving();
     proxy.demo.intercept("/models", () => Response.json({ data: [priced("gpt-5.4")] }));

@@ -35,6 +35,33 @@ test("the settings of every tool are as before, the accounts stay, and the outpu
     expect(stderr).toContain(part);
 });
 
+test("nothing is removed while one of the settings cannot be undone, or the data folder holds something else", async () => {
+  await using github = scriptedGithub();
+  const { claude, codex } = await connected(github);
+  const [mine, ours] = [readFileSync(claude, "utf8"), readFileSync(codex, "utf8")];
+  writeFileSync(join(github.data, "notes.txt"), "mine");
+  expect((await inProcess(["uninstall", "--yes", "--purge"], github.env)).code).toBe(1);
+  expect([readFileSync(claude, "utf8"), readFileSync(codex, "utf8")]).toEqual([mine, ours]);
+  writeFileSync(codex, ours.replace('model_provider = "dragoman"', 'model_provider = "x"'));
+  const { code, stderr } = await inProcess(["uninstall", "--yes"], github.env);
+  expect([code, stderr]).toEqual([1, expect.stringContaining("Nothing was removed.")]);
+  expect(readFileSync(claude, "utf8")).toBe(mine);
+});
+
+test("a service that its manager does not start leaves no files behind", async () => {
+  if (process.platform !== "linux") return;
+  await using github = scriptedGithub();
+  const bin = join(github.home, "bin");
+  mkdirSync(bin);
+  writeFileSync(join(bin, "systemctl"), '#!/bin/sh\ncase "$*" in *enable*) echo refused >&2; exit 1;; esac\n', {
+    mode: 0o755,
+  });
+  const env = { ...github.env, PATH: `${bin}:${process.env.PATH}` };
+  const { code, stderr } = await inProcess(["service", "install", "--yes", "--port", "0"], env);
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/refused\. No service was installed\./)]);
+  expect(existsSync(join(github.home, ".config"))).toBe(false);
+});
+
 test("--purge removes the data folder, but none that holds something of somebody else", async () => {
   await using github = scriptedGithub();
   github.signIn("octo-demo");
@@ -76,7 +103,7 @@ test("settings that were changed since stay, with the data, until they are undon
   writeFileSync(claude, changed);
   const { code, stderr } = await inProcess(["uninstall", "--yes", "--purge"], github.env);
   expect([code, stderr]).toEqual([1, expect.stringContaining("dragoman connect claude-code --undo --force")]);
-  expect([readFileSync(claude, "utf8"), existsSync(codex), existsSync(github.data)]).toEqual([changed, false, true]);
+  expect([readFileSync(claude, "utf8"), existsSync(codex), existsSync(github.data)]).toEqual([changed, true, true]);
 });
 
 test("nothing is removed while a server runs, nor if nobody agrees", async () => {

@@ -40,6 +40,8 @@ describe("the choice", () => {
       claude: "claude-sonnet-10",
       opus: opus.id,
       haiku: `${small.id}-free`,
+      // Claude Code offers the class whatever the plan has.
+      fable: opus.id,
       gpt: "gpt-5.3-codex",
       gemini: gemini.id,
       small: `${small.id}-free`,

@@ -56,6 +56,8 @@ function showModel(
     kind,
     preview,
     picked,
+    lightweight: model.light,
+    price_category: model.priceCategory ?? null,
     enabled,
     absent: model.isAbsent === true,
     provider: model.provider ? vendor : null,

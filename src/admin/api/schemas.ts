@@ -98,6 +98,8 @@ export const modelSchema = z
     kind: z.enum(kinds),
     preview: z.boolean(),
     picked: z.boolean().describe("Offered in GitHub's own model picker."),
+    lightweight: z.boolean().describe("Meant for small tasks."),
+    price_category: text.describe("GitHub's word for what it costs."),
     enabled: z.boolean().describe("False: its terms must be accepted first, in GitHub's settings."),
     absent: z
       .boolean()

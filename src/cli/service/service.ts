@@ -1,5 +1,5 @@
 /** Runs dragoman always, under the service manager of this system. */
-import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { type Environment, homeFolder } from "../../config/environment";
 import { ensurePrivateFolder, replaceFile } from "../../config/files";
@@ -48,11 +48,7 @@ export async function serviceInstall(options: ServiceInstallOptions): Promise<nu
   if (!before) requireFreePort(port, environment);
   if (!yes && !(await agreed("Write this and start the service?"))) return notChanged();
   ensurePrivateFolder(environment.home, (sentence) => say(sentence));
-  for (const { path, content } of files) {
-    mkdirSync(dirname(path), { recursive: true });
-    replaceFile(path, content, 0o600);
-  }
-  runAll(manager.install(service));
+  putInPlace(manager, service, files, before);
   const ready = await waitUntilReady(environment, { demo: options.demo, timeoutMs: readyMs });
   if (!ready) return notReady(manager);
   say(`dragoman ${ready.version} runs as a service and is ready at ${ready.url}.`);
@@ -60,6 +56,29 @@ export async function serviceInstall(options: ServiceInstallOptions): Promise<nu
   say("", "`dragoman service status` shows its state, `dragoman service logs` its log.");
   return 0;
 }
+
+/** Writes the files and starts the service; what stood there before stands there again if one of these fails. */
+function putInPlace(manager: ServiceManager, service: ServiceDefinition, files: ServiceFile[], before: boolean): void {
+  const former = files.map(({ path }) => ({ path, content: existsSync(path) ? readFileSync(path) : undefined }));
+  try {
+    for (const { path, content } of files) {
+      mkdirSync(dirname(path), { recursive: true });
+      replaceFile(path, content, 0o600);
+    }
+    runAll(manager.install(service));
+  } catch (thrown) {
+    if (!before) runAll(optional(manager.uninstall(service)));
+    for (const { path, content } of former)
+      if (content) replaceFile(path, content, 0o600);
+      else remove(path, service);
+    runAll(optional(before ? manager.install(service) : manager.afterwards));
+    const { kind, message } = asProxyError(thrown);
+    const end = before ? "The service is what it was before." : "No service was installed.";
+    throw new ProxyError(kind, `${message} ${end}`, { cause: thrown });
+  }
+}
+
+const optional = (commands: ManagerCommand[]) => commands.map((each) => ({ ...each, mayFail: true, patienceMs: 0 }));
 
 function definitionFor(
   { environment, startArguments, drainMs = 30_000 }: ServiceInstallOptions,

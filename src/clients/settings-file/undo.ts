@@ -38,6 +38,12 @@ export async function undoSettings(files: readonly SettingsFile[], force: boolea
   });
 }
 
+/** @throws ProxyError as `undoSettings` would without `force`; nothing is changed */
+export async function requireUndoable(files: readonly SettingsFile[]): Promise<void> {
+  const [place] = files;
+  if (place) await inBackups(place, (folder) => void files.map((each) => plan(folder, each, false)));
+}
+
 function plan(folder: string, place: SettingsFile, force: boolean): { undone: Undone; step: Step } | undefined {
   const found = findBackup(folder, place.id, place.path);
   if (!found) return undefined;
