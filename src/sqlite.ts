@@ -159,6 +159,8 @@ function openSound(path: string, { migrations, prepare, tries = 20 }: OpenOption
         "internal",
         `${path} was written by a newer dragoman (schema ${version}, this one knows ${migrations.length}).`,
       );
+    // Each removal gives its pages back to the file system. It takes effect in a new file only, before anything is in it.
+    retryBusy(tries, () => database.run("PRAGMA auto_vacuum = FULL"));
     // While another process opens the same file, this fails with BUSY at once, whatever the timeout.
     retryBusy(tries, () => database.run("PRAGMA journal_mode = WAL"));
     for (const pragma of ["synchronous = NORMAL", "trusted_schema = OFF", "foreign_keys = ON"])

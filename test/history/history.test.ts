@@ -65,6 +65,17 @@ function fill(history: LocalHistory, entries: Partial<Entry>[]): void {
 const many = (count: number, differing: (index: number) => Partial<Entry> = () => ({})) =>
   Array.from({ length: count }, (_, index) => differing(index));
 
+test("after a large removal the file is small again", async () => {
+  const history = open();
+  fill(history, many(20_000));
+  const size = () => statSync(path).size;
+  expect(size()).toBeGreaterThan(4_000_000);
+  rows = 100;
+  await history.prune();
+  expect(history.count()).toBe(100);
+  expect(size()).toBeLessThan(1_000_000);
+});
+
 describe("an exchange", () => {
   test("an exchange is read back as it was written, unknown staying unknown", async () => {
     const history = open();
