@@ -11,11 +11,17 @@ const programs: Record<string, ClientId> = {
   qwen: "qwen-code",
 };
 
-/** @param text An id, or the name of a client's program. @throws UsageError with the nearest id and all of them */
-export function clientNamed(text: string): ClientId {
+/** The client of this id or program; undefined if there is none. @param text In any case. */
+export function clientIn(text: string): ClientId | undefined {
   const name = text.toLowerCase();
   if (isClientId(name)) return name;
-  if (Object.hasOwn(programs, name)) return programs[name]!;
+  return Object.hasOwn(programs, name) ? programs[name] : undefined;
+}
+
+/** @param text An id, or the name of a client's program. @throws UsageError with the nearest id and all of them */
+export function clientNamed(text: string): ClientId {
+  const found = clientIn(text);
+  if (found) return found;
   const known = `Known clients: ${clientIds.join(", ")}.`;
-  throw new UsageError(`There is no client \`${text}\`.${didYouMean(name, clientIds)} ${known}`);
+  throw new UsageError(`There is no client \`${text}\`.${didYouMean(text.toLowerCase(), clientIds)} ${known}`);
 }

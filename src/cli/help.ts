@@ -1,4 +1,6 @@
 /** What `dragoman --help` and the help of a command print. */
+
+import { clientIn } from "./client-named";
 import { type Command, callOf, common, type Group, usageOf } from "./command";
 import { didYouMean } from "./did-you-mean";
 import { typedName } from "./installation";
@@ -57,7 +59,9 @@ export function noCommand(commands: readonly Command[], first: string, second: s
           commands.flatMap(({ name }) => [name, name.split(" ")[0]!]),
           "dragoman ",
         );
-  return new UsageError(`There is no command \`${word}\`.${meant} ${list}`);
+  const tool = clientIn(first);
+  const starts = tool === undefined ? "" : ` \`dragoman run ${tool}\` starts that tool with dragoman.`;
+  return new UsageError(`There is no command \`${word}\`.${meant}${starts} ${list}`);
 }
 
 /** The commands by groups, a line for each first word; the last group by its names alone. */

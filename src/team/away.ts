@@ -25,12 +25,16 @@ interface AwayRow {
   reason: string;
   /** It answers, so other questions may succeed. */
   answers?: true;
+  /** What to do, where waiting does not help. */
+  remedy?: string;
 }
+
+const remedy = "Correct DRAGOMAN_DATABASE_URL, or what the database knows of it.";
 
 /** Errors that say that there is no database to ask. The first row that fits an error explains it. */
 const awayRows: readonly AwayRow[] = [
-  { state: /^28/, reason: "it refuses this server's user or password" },
-  { state: /^3D000/, reason: "it has no database of this name" },
+  { state: /^28/, reason: "it refuses this server's user or password", remedy },
+  { state: /^3D000/, reason: "it has no database of this name", remedy },
   { state: /^53100/, reason: "its disk is full", answers: true },
   { state: /^53300/, reason: "it has no connection left for this server" },
   { state: /^53/, reason: "it lacks memory or another resource", answers: true },
@@ -102,8 +106,10 @@ const advices = {
 
 function awayError(cause: unknown, advice: string): ProxyError {
   const origin = cause instanceof NotAsked ? cause.cause : cause;
-  const reason = rowOf(origin)?.reason ?? "it cannot be reached";
-  return new ProxyError("unable", `The database cannot be used now: ${reason}. ${advice}`, {
+  const row = rowOf(origin);
+  const reason = row?.reason ?? "it cannot be reached";
+  const todo = row?.remedy === undefined ? advice : advice.replace(advices.read, row.remedy);
+  return new ProxyError("unable", `The database cannot be used now: ${reason}. ${todo}`, {
     code: origin instanceof BusyDatabase ? "database_busy" : "database_away",
     status: 503,
     headers: { "retry-after": "5" },

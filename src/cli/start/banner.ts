@@ -32,7 +32,7 @@ export function printBanner(started: Started): string[] {
     app.allAccounts.length === 0 ? "Then try it:" : "Try it:",
     ...curlFor(listening.url, started),
     "",
-    "Next, in another terminal: `dragoman connect` sets up your tools, `dragoman status` shows what happens.",
+    `Next, in another terminal: \`${app.command} connect\` sets up your tools, \`${app.command} status\` shows what happens.`,
     "",
   ];
 }

@@ -182,8 +182,10 @@ async function nameNeighbour({ logger, environment }: App, { url, pid }: Instanc
   );
 }
 
-async function announce(started: Started, { json, logFormat }: StartOptions): Promise<void> {
+async function announce(started: Started, { json, logFormat, environment }: StartOptions): Promise<void> {
   const { app, listening } = started;
+  if (app.demo && environment.databaseUrl !== undefined)
+    app.logger.warn("The demo has a data folder of its own: DRAGOMAN_DATABASE_URL is not used.");
   if (listening.warning) app.logger.warn(listening.warning);
   // A program that waits for the line below does not read the command.
   if (logFormat === "text") say(...printBanner(json ? started : { ...started, model: await exampleModel(app) }));

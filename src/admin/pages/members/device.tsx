@@ -9,6 +9,7 @@ import { Ago, Value } from "../../ui/format";
 import { ActionButton, CardForm } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { type Frame, Page } from "../../ui/layout";
+import { Pair, Section } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
 import { html, type PageContext, redirect } from "../../ui/page-context";
 import { keyOfVisitor } from "../try/send";
@@ -98,17 +99,19 @@ function ConfirmPage({ context, name, code, login }: ConfirmProps): Markup {
       <p class="device-code">
         <code>{code}</code>
       </p>
-      <dl class="facts">
-        <dt>Tool</dt>
-        <dd>
-          <Value of={login.tool} max={50} />, as it calls itself
-        </dd>
-        <dt>Began</dt>
-        <dd>
-          <Ago at={login.beganAt} now={app.now()} /> at{" "}
-          <Value of={login.network ?? "the machine of dragoman"} max={60} />
-        </dd>
-      </dl>
+      <Section id="asks" title="What asks" card>
+        <dl class="pairs">
+          <Pair name="Tool">
+            <Value of={login.tool} max={50} />, as it calls itself
+          </Pair>
+          <Pair name="Began">
+            <Ago at={login.beganAt} now={app.now()} />
+          </Pair>
+          <Pair name="From">
+            <Value of={placeOf(login)} max={60} />
+          </Pair>
+        </dl>
+      </Section>
       {login.network !== here && (
         <p class="note bad" role="alert">
           It began at another address than yours. If somebody sent you this code or link, deny it: whoever began the
@@ -125,6 +128,10 @@ function ConfirmPage({ context, name, code, login }: ConfirmProps): Markup {
     </Page>
   );
 }
+
+/** Where it began; a proxy may name no address. */
+const placeOf = ({ network }: WaitingLogin): string =>
+  network === "unknown" ? "an address that is not known" : (network ?? "the machine of dragoman");
 
 const DonePage = ({ frame, denied }: { frame: Frame; denied: boolean }): Markup => (
   <Page frame={frame} title={denied ? "Denied" : "Confirmed"} current={path}>

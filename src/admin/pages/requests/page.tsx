@@ -51,6 +51,13 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
       >
         {follows && <ReloadedAlways />}
         <FilterBar view={view} list={list} accounts={app.accounts.map(({ id }) => id)} keys={keyNames(app, list)} />
+        {!follows && !paged && (
+          <p class="fresh" data-count="/admin/requests/live" role="status" hidden>
+            <a class="button" href={withQuery(url.pathname, Object.fromEntries(url.searchParams))}>
+              New requests
+            </a>
+          </p>
+        )}
         <div id="live" data-follow={follows ? "/admin/requests/live" : undefined} class="list">
           <RunningRows {...{ running, elsewhere, frame, names, now }} />
           {list.fault ? (
@@ -64,13 +71,6 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
             </>
           )}
         </div>
-        {!follows && !paged && (
-          <p class="fresh" data-count="/admin/requests/live" role="status" hidden>
-            <a class="button" href={withQuery(url.pathname, Object.fromEntries(url.searchParams))}>
-              New requests
-            </a>
-          </p>
-        )}
         {!list.fault && <Pager list={list} view={view} />}
         <p class="hidden" id="live-status" role="status"></p>
       </Page>

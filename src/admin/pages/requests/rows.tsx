@@ -3,6 +3,7 @@
 import { percent, plural } from "../../../format";
 import type { NameColumn } from "../../../history/entry";
 import { type Cost, costInBrief } from "../../../money";
+import { nothingSent } from "../../../relay/nothing";
 import type { ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
 import { Duration, Moment, Tokens, Unknown, Value } from "../../ui/format";
 import { ActionButton } from "../../ui/forms";
@@ -142,7 +143,11 @@ const tagOf = (item: ShownEntry, column: (typeof rowTags)[number]["column"]) =>
 
 const AccountOf = ({ item, names }: { item: ShownEntry; names: MemberNames | undefined }) => (
   <>
-    {item.account_id === null ? <span class="soft">none</span> : <Value of={nameOf(item)} max={16} />}
+    {item.account_id === null ? (
+      <span class="soft">{item.initiator_reason === nothingSent.reason ? "none: nothing sent" : "none"}</span>
+    ) : (
+      <Value of={nameOf(item)} max={16} />
+    )}
     {names && item.member !== null && (
       <small>
         of <Value of={names.nameOf(item.member)} max={16} />

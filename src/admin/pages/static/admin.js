@@ -89,7 +89,8 @@ function hush() {
 function showKeys() {
   const dialog = document.createElement("dialog");
   dialog.className = "keys";
-  dialog.setAttribute("aria-label", "Keys");
+  const title = Object.assign(document.createElement("h2"), { textContent: "Keys", id: "keys-title" });
+  dialog.setAttribute("aria-labelledby", title.id);
   const list = document.createElement("dl");
   for (const [key, [what]] of [...Object.entries(keys), ["Enter", ["open the row"]]]) {
     const [term, text] = [document.createElement("dt"), document.createElement("dd")];
@@ -99,7 +100,7 @@ function showKeys() {
   }
   const close = Object.assign(document.createElement("button"), { textContent: "Close", type: "button" });
   close.addEventListener("click", () => dialog.close());
-  dialog.append(list, close);
+  dialog.append(title, list, close);
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
