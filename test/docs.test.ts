@@ -91,6 +91,14 @@ test("the README in Chinese keeps step with the English one: headings, tables, c
   const translated = tables(chinese);
   expect(translated.length).toBeGreaterThan(3);
   for (const table of translated) expect(english).toContain(JSON.stringify(table));
+  // Where it leaves a table out, it leads to the English one.
+  const sections = (text: string) => withoutBlocks(text).split(/^(?=#+ )/m).slice(1);
+  for (const [at, section] of sections(readme).entries()) {
+    const translation = sections(chinese)[at]!;
+    const anchor = `../README.md#${anchorsIn(section)[0]}`;
+    if (tables(translation).length < tables(section).length)
+      expect([anchor, linksIn(translation)]).toEqual([anchor, expect.arrayContaining([anchor])]);
+  }
 });
 
 const withoutBlocks = (text: string) => text.replace(/^```[\s\S]*?^```/gm, "");
