@@ -1,0 +1,165 @@
+/** `dragoman connect`: each tool in each state of its file, and the way back to the byte. */
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import type { SettingsFormat } from "../../src/clients/formats";
+import { type ClientId, clientIds, clientOf } from "../../src/clients/index";
+import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
+import { personsAt, settings } from "./person";
+
+const key = "a-client-key-of-the-owner-7f3a";
+const server = run(["start", "--demo", "--json", "--port", "0"], { env: { DRAGOMAN_API_KEY: key } });
+const { url } = await server.ready();
+afterAll(() => server[Symbol.asyncDispose]());
+
+const { note, person } = personsAt(url, server.process.pid, key);
+type Person = ReturnType<typeof person>;
+const withFile = clientIds.filter((id) => clientOf(id).file);
+const text = (path: string) => readFileSync(path, "utf8");
+
+const done = async (own: Person, ...args: string[]) => {
+  const { code, stderr } = await own.connect(...args);
+  expect([code, stderr]).toEqual([0, expect.any(String)]);
+};
+
+/** As another program puts a setting of its own in, and nothing else. */
+const putIn: Record<SettingsFormat, (text: string) => string> = {
+  json: (now) => now.replace("{", '{ "theirs": { "own": ["stays"] },'),
+  "json-list": (now) => now.replace("[", '[ { "name": "theirs" },'),
+  toml: (now) => `theirs = 1\n${now}`,
+  env: (now) => `THEIRS=1\n${now}`,
+};
+
+const broken: Record<SettingsFormat, string> = { json: '{ "a": ', "json-list": "[{", toml: "a = 1\n[x\n", env: "" };
+
+/** Each begins with the person's file and its bytes, and ends with what is there after the way back. */
+const modes: Record<string, (own: Person, id: ClientId, path: string, before: string) => Promise<string>> = {
+  "among a person's own": async (own, id, _, before) => {
+    await done(own, id, "--write");
+    await done(own, id, "--undo");
+    return before;
+  },
+  "written twice": async (own, id, _, before) => {
+    await done(own, id, "--write", "--model", "gpt-5.4");
+    await done(own, id, "--write");
+    await done(own, id, "--write", "--model", "claude-sonnet-4.6");
+    await done(own, id, "--undo");
+    return before;
+  },
+  "linked by a dotfile manager": async (own, id, path, before) => {
+    adopt(path);
+    await done(own, id, "--write");
+    await done(own, id, "--undo");
+    expect(lstatSync(path).isSymbolicLink()).toBe(true);
+    return before;
+  },
+  "adopted by a dotfile manager between two writes": async (own, id, path, before) => {
+    await done(own, id, "--write");
+    adopt(path);
+    await done(own, id, "--write", "--model", "gpt-5.4");
+    await done(own, id, "--undo");
+    expect([lstatSync(path).isSymbolicLink(), own.backups(id)]).toEqual([true, []]);
+    return before;
+  },
+  "adopted by a dotfile manager after the write": async (own, id, path, before) => {
+    await done(own, id, "--write");
+    adopt(path);
+    await done(own, id, "--undo");
+    expect(lstatSync(path).isSymbolicLink()).toBe(true);
+    return before;
+  },
+  "changed by another program since": async (own, id, path, before) => {
+    const put = putIn[clientOf(id).file!.format];
+    await done(own, id, "--write");
+    writeFileSync(path, put(text(path)));
+    await done(own, id, "--undo");
+    return put(before);
+  },
+  "changed by another program between two writes": async (own, id, path, before) => {
+    const put = putIn[clientOf(id).file!.format];
+    await done(own, id, "--write");
+    writeFileSync(path, put(text(path)));
+    await done(own, id, "--write", "--model", "gpt-5.4");
+    await done(own, id, "--undo");
+    return put(before);
+  },
+  "written from another data folder too": async (own, id, path, before) => {
+    const other = mkdtempSync(join(tmpdir(), "dragoman-other-"));
+    try {
+      note(other, url.replace("127.0.0.1", "localhost"));
+      const env = { ...own.env, DRAGOMAN_HOME: other };
+      await done(own, id, "--write");
+      expect((await inProcess(["connect", id, "--write"], env)).code).toBe(0);
+      const written = text(path);
+      // The later one is undone first.
+      if (id !== "vscode") expect((await own.connect(id, "--undo")).code).toBe(1);
+      else expect(text(path)).toContain("localhost");
+      expect(text(path)).toBe(written);
+      expect((await inProcess(["connect", id, "--undo"], env)).code).toBe(0);
+      await done(own, id, "--undo");
+      return before;
+    } finally {
+      rmSync(other, { recursive: true });
+    }
+  },
+  "read-only": async (own, id, path, before) => {
+    chmodSync(path, 0o444);
+    const { code, stderr } = await own.connect(id, "--write");
+    expect([code, stderr]).toEqual([1, expect.stringContaining("is read-only")]);
+    chmodSync(path, 0o640);
+    return before;
+  },
+  broken: async (own, id, path) => {
+    const half = broken[clientOf(id).file!.format];
+    writeFileSync(path, half);
+    const { code, stderr } = await own.connect(id, "--write");
+    expect([code, stderr]).toEqual([1, expect.stringContaining("is not valid")]);
+    return half;
+  },
+};
+
+/** Moves the file elsewhere, with a link in its place. */
+function adopt(path: string): void {
+  const dotfiles = join(dirname(path), "..", "dotfiles");
+  mkdirSync(dotfiles, { recursive: true });
+  renameSync(path, join(dotfiles, basename(path)));
+  symlinkSync(join("..", "dotfiles", basename(path)), path);
+}
+
+describe.each(withFile)("%s", (id) => {
+  test.concurrent.each(Object.keys(modes))(
+    "%s",
+    async (mode) => {
+      using own = person();
+      const path = own.settle(id, settings[id]!, 0o640);
+      const after = await modes[mode]!(own, id, path, settings[id]!);
+      expect(text(path)).toBe(after);
+      expect(statSync(path).mode & 0o777).toBe(0o640);
+      expect(own.backups(id)).toEqual([]);
+    },
+    60_000,
+  );
+
+  test.concurrent("where there was no file, nothing is left, however often it was written", async () => {
+    using own = person();
+    await done(own, id, "--write", "--model", "gpt-5.4");
+    await done(own, id, "--write", "--model", "claude-sonnet-4.6");
+    await done(own, id, "--undo");
+    expect([existsSync(own.path(id)), readdirSync(own.home), own.backups(id)]).toEqual([false, [], []]);
+  });
+});
