@@ -13,15 +13,14 @@ export async function checkClients(subject: CheckContext): Promise<Finding[]> {
   const url = addressOf(subject);
   const states = clientIds.map((id) => [id, clientStatus(id, { home, env, url })] as const);
   const found = (await Promise.all(states.map(([id, status]) => findingsOf(id, status, subject)))).flat();
-  if (found.length > 0) return [...found, lookedAt];
+  if (found.length > 0) return [...found, about("clients").ok(lookedAt)];
   return [
     about("clients").ok("No settings file of a known client was found. `dragoman connect <client>` sets one up."),
   ];
 }
 
-const lookedAt = about("clients").ok(
-  "Only their own files were looked at: not those of projects, nor the shells in which they start.",
-);
+const lookedAt =
+  "Only files of the person and the machine were looked at: not those of projects, nor the shells of tools.";
 
 /** Everything about one client, row by row: what is on, what is off, and what turns it on. */
 export async function checkClient(id: ClientId, subject: CheckContext): Promise<Finding[]> {
@@ -40,7 +39,7 @@ export async function checkClient(id: ClientId, subject: CheckContext): Promise<
   const found = await findingsOf(id, status, subject);
   const isHere = status.state === "here" || status.state === "overridden";
   const on = isHere ? switches.filter((each) => !status.off?.includes(each)) : [];
-  return [...found, ...on.map(({ path, does }) => client.ok(`${path.at(-1)} is set. ${does}`)), lookedAt];
+  return [...found, ...on.map(({ path, does }) => client.ok(`${path.at(-1)} is set. ${does}`)), client.ok(lookedAt)];
 }
 
 async function findingsOf(id: ClientId, status: ClientStatus, subject: CheckContext): Promise<Finding[]> {
