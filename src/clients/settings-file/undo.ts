@@ -112,6 +112,6 @@ function changedSince(undoneBy: string, backup: Backup, apart: Reverted | undefi
     "conflict",
     changed === undefined
       ? `${backup.file} was changed after dragoman wrote to it, and dragoman's settings cannot be separated from the other changes, so the file was not changed. Either remove the dragoman entries yourself, or run ${forceOf(undoneBy)}: it removes them if it can, otherwise ${whatWas(backup)}, and keeps a copy of the present file.`
-      : `${backup.file} was not changed: settings that dragoman wrote there were changed since (${changed}). Run ${forceOf(undoneBy)} to undo those too: everything else in the file stays, and a copy of the file is kept.`,
+      : `${backup.file} was not changed: settings that dragoman wrote there were changed since (${changed}). If dragoman with another data folder wrote there too, undo it with that DRAGOMAN_HOME first. Otherwise run ${forceOf(undoneBy)} to undo those too: everything else in the file stays, and a copy of the file is kept.`,
   );
 }
