@@ -192,6 +192,9 @@ describe("without a script", () => {
     await using proxy = await startProxy();
     await ask(proxy);
     const page = await (await fetch(`${proxy.url}/admin/requests`)).text();
+    // What says that there are new ones stands where they would appear.
+    expect(page.indexOf('class="fresh"')).toBeGreaterThan(0);
+    expect(page.indexOf('class="fresh"')).toBeLessThan(page.indexOf('id="live"'));
     expect(textOf(page)).toMatch(/Time Model Client Account Result/);
     expect(page).not.toContain('name="key_name"');
   });

@@ -45,6 +45,9 @@ describeWithDatabases("attacks on the sign-in of tools", (postgres) => {
     expect(text).toContain("203.0.113.9");
     expect(text).toContain("It began at another address than yours");
     expect(text).not.toContain("<b>Your bank");
+    await ask(`UPDATE dragoman.device_logins SET network = 'unknown' WHERE user_code = '${user_code}'`);
+    const nameless = await (await browser.get(`/admin/device?user_code=${user_code}`)).text();
+    expect(nameless).toContain("an address that is not known");
     expect(await tool.poll(device_code)).toMatchObject({ error: "authorization_pending" });
     // Another site's link does not even show the code to the member's session.
     const linked = await fetch(`${server.url}/admin/device?user_code=${user_code}`, {

@@ -25,6 +25,7 @@ test.each([
   [["service", "foo"], "There is no command `service foo`. There are `dragoman service"],
   [["usage", "--reconcile", "2026-13"], "--reconcile must be a month, such as 2026-11."],
   [["strat"], "There is no command `strat`. Did you mean `dragoman start`?"],
+  [["claude"], "`dragoman run claude-code` starts that tool with dragoman."],
   [["conect"], "There is no command `conect`. Did you mean `dragoman connect`?"],
   [["start", "--prot", "1"], "`dragoman start` has no option `--prot`. Did you mean `--port`?"],
   [["start", "--port"], "--port needs a value: --port <number>."],
