@@ -49,7 +49,11 @@ export async function databaseCopy({ environment, dryRun, merge }: CopyOptions):
     reported = requests;
     say(`${plural(requests, "request")} so far.`);
   };
-  const copied = await withProgress("Copying", () => copyStores(from.stores, into.stores, { warn, progress }));
+  const copy = withProgress("Copying", () => copyStores(from.stores, into.stores, { warn, progress }));
+  const copied = await copy.catch((thrown: unknown) => {
+    say("Not everything was copied. Run this again: what is in the database already is not added twice.");
+    throw thrown;
+  });
   say(...reportLines(copied));
   return 0;
 }
