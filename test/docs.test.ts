@@ -92,7 +92,10 @@ test("the README in Chinese keeps step with the English one: headings, tables, c
   expect(translated.length).toBeGreaterThan(3);
   for (const table of translated) expect(english).toContain(JSON.stringify(table));
   // Where it leaves a table out, it leads to the English one.
-  const sections = (text: string) => withoutBlocks(text).split(/^(?=#+ )/m).slice(1);
+  const sections = (text: string) =>
+    withoutBlocks(text)
+      .split(/^(?=#+ )/m)
+      .slice(1);
   for (const [at, section] of sections(readme).entries()) {
     const translation = sections(chinese)[at]!;
     const anchor = `../README.md#${anchorsIn(section)[0]}`;
