@@ -32,10 +32,6 @@ export function clientStatus(client: ClientId, { url, ...around }: Surroundings 
   if (!settings) return { state: "absent" };
   const file = settings.locate(around);
   try {
-    const found = statSync(file);
-    // Reading a pipe would block.
-    if (!found.isFile()) return { file, state: "unreadable", fault: "it is not a file" };
-    if (found.size > maxBytes) return { file, state: "unreadable", fault: "it is too large for a settings file" };
     const parsed = settingsOf(client, around);
     const isHere = (address: unknown) => leadsTo(address, url);
     const look = { isHere, url, env: around.env };
@@ -59,7 +55,14 @@ export function clientStatus(client: ClientId, { url, ...around }: Surroundings 
 const isOn = ({ value: wanted, isOn }: Switch, value: unknown): boolean =>
   isOn ? isOn(value) : Bun.deepEquals(value, wanted);
 
-const textOf = (file: string) => new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
+/** @throws The system's own error, SettingsFault */
+function textOf(file: string): string {
+  const found = statSync(file);
+  // Reading a pipe would block.
+  if (!found.isFile()) throw new SettingsFault("it is not a file");
+  if (found.size > maxBytes) throw new SettingsFault("it is too large for a settings file");
+  return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
+}
 
 /** What a client's files say now, with its variables as `env`. @throws The system's own error, SettingsFault */
 function settingsOf(client: ClientId, around: Surroundings): Record<string, unknown> {
@@ -89,8 +92,7 @@ function ifThere(read: () => Record<string, unknown>): Record<string, unknown> {
 /** A further file, which may be another user's and is the client's to read: what cannot be read says nothing. */
 function readBeside(path: string, format: SettingsFormat): Record<string, unknown> {
   try {
-    const found = statSync(path);
-    return found.isFile() && found.size <= maxBytes ? readSettings(format, textOf(path)) : {};
+    return readSettings(format, textOf(path));
   } catch {
     return {};
   }
