@@ -301,7 +301,11 @@ const geminiCli: Client = {
         keyAt: env.GEMINI_API_KEY === undefined ? ["env", "GEMINI_API_KEY"] : undefined,
       },
     ],
-    model: ({ model }) => settingAt(model, ["name"]),
+    model: ({ model }) => {
+      const name = settingAt(model, ["name"]);
+      // Its own choice among Gemini models.
+      return /^auto/.test(String(name)) ? undefined : name;
+    },
     caveats: (settings, look) => {
       const type = settingAt(settings, ["security", "auth", "selectedType"]);
       const says = `its \`security.auth.selectedType\` is ${JSON.stringify(type) ?? "not set"}`;

@@ -92,10 +92,12 @@ function insert(text: string, node: Node, name: string | undefined, value: unkno
 }
 
 /** Removes a member with its comma, and with its lines if nothing else is on them. */
-function remove(text: string, { members }: Node, member: Member): TextEdit[] {
+function remove(text: string, { start: opened, end: closed, members }: Node, member: Member): TextEdit[] {
   const comma = skip(text, member.node.end);
   const hasComma = text[comma] === ",";
   const [start, end] = [member.start, hasComma ? comma + 1 : member.node.end];
+  const around = text.slice(opened + 1, start) + text.slice(end, closed - 1);
+  if (members.length === 1 && around.trim() === "") return [{ start: opened + 1, end: closed - 1, text: "" }];
   const before = members[members.indexOf(member) - 1];
   const at = before && !hasComma ? skip(text, before.node.end) : -1;
   const separator: TextEdit[] = at < 0 ? [] : [{ start: at, end: at + 1, text: "" }];

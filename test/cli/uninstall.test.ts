@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../support/command";
+import { freePort } from "../support/free-port";
 import { inProcess } from "../support/in-process";
 import { atTerminal } from "../support/terminal";
 import { type Github, scriptedGithub } from "./bench";
@@ -57,7 +58,7 @@ test("a service that its manager does not start leaves no files behind", async (
     mode: 0o755,
   });
   const env = { ...github.env, PATH: `${bin}:${process.env.PATH}` };
-  const { code, stderr } = await inProcess(["service", "install", "--yes", "--port", "0"], env);
+  const { code, stderr } = await inProcess(["service", "install", "--yes", "--port", String(freePort())], env);
   expect([code, stderr]).toEqual([1, expect.stringMatching(/refused\. No service was installed\./)]);
   expect(existsSync(join(github.home, ".config"))).toBe(false);
 });

@@ -42,20 +42,28 @@ export function revertValues(
     const [first, ours, found] = [before, written, now].map((text) => bookkeeping(read(text)));
     const differ = (one: unknown, other: unknown, path: Path) =>
       !Bun.deepEquals(settingAt(one, path), settingAt(other, path));
-    const due = paths.filter((path) => differ(ours, first, path) && differ(found, first, path));
     const isChosen = (path: Path) => choices.some((choice) => Bun.deepEquals(choice, path));
+    const due = paths.filter((path) => (differ(ours, first, path) || isChosen(path)) && differ(found, first, path));
     const isChanged = (path: Path) => settingAt(found, path) !== undefined && differ(found, ours, path);
     const changed = due.filter((path) => isChanged(path) && !isChosen(path));
     if (changed.length > 0 && ofChanged === "refuse") return { changed: changed.map(serialized) };
     const reverted = ofChanged === "keep" ? due.filter((path) => !changed.includes(path)) : due;
     const edits = reverted.map((path): Edit => ({ path, value: settingAt(was, path) }));
-    const text = editSettings(format, now, [...edits, ...emptied(withEdits(is, edits), was, reverted)]);
+    const left = editSettings(format, now, [...edits, ...emptied(withEdits(is, edits), was, reverted)]);
+    const text = endedAs(before, left);
     const clean = editSettings(format, text, added(read(text), was));
     return { text: isSameBut(clean, before) && Bun.deepEquals(read(clean), was) ? before : text };
   } catch (thrown) {
     if (thrown instanceof SettingsFault || thrown instanceof ProxyError) return undefined;
     throw thrown;
   }
+}
+
+/** Without the line ending that was put behind the last line for a setting below it. */
+function endedAs(before: string, text: string): string {
+  const last = before.split("\n").at(-1)!;
+  const bare = text.replace(/\r?\n$/, "");
+  return last !== "" && bare.endsWith(last) ? bare : text;
 }
 
 type Settings = Record<string, unknown>;
