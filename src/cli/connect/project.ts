@@ -6,7 +6,6 @@ import { backupsIn, targetOf } from "../../clients/settings-file/backup";
 import { unifiedDiff } from "../../clients/settings-file/diff";
 import { isByHand, type SettingsFile, writeSettings } from "../../clients/settings-file/write";
 import type { Environment } from "../../config/environment";
-import { inHome } from "../../config/home-names";
 import { projectHeader } from "../../relay/hints";
 import { mayRemove, print, say, shortened } from "../terminal";
 import { person, placeOf } from "./tools";
