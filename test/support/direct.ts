@@ -229,7 +229,8 @@ const places: Record<string, RegExp> = {
 
 /** What differs and is not named, and what is named and does not differ. Betas are headers, which are not compared. */
 export function unexplained(found: readonly Difference[], fixups: readonly string[]) {
-  const named = fixups.filter((fixup) => !fixup.startsWith("beta:"));
+  // A reply that could not be followed is passed on as it is.
+  const named = fixups.filter((fixup) => !fixup.startsWith("beta:") && fixup !== "reply-unfollowed");
   const explains = (fixup: string, difference: Difference) => places[fixup]?.test(difference) ?? false;
   return {
     unnamed: found.filter((difference) => !named.some((fixup) => explains(fixup, difference))),
