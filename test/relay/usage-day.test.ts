@@ -170,7 +170,7 @@ test("a day with three accounts: nothing fails that an able account could have s
   for (const words of ["120 minutes ahead", "120 minutes behind", "right again"])
     expect(log).toContain(`This machine's clock is ${words}, by GitHub's.`);
   expect(log).toMatch(/first is exhausted until 2026-12-01\S+: /);
-  expect(log).toMatch(/second is cooling down until \S+: Too many requests/);
+  expect(log).toMatch(/second is cooling down until \S+: GitHub Copilot answered with status 429/);
   expect(log).toMatch(/second has failed: GitHub no longer accepts its sign-in/);
   expect(log).toMatch(/third is exhausted until 2026-12-01\S+: /);
   expect(log).toMatch(/third: GitHub cannot issue Copilot tokens at the moment/);
