@@ -80,12 +80,14 @@ const isOwnName = (name: unknown) =>
 export function claudeCodeCaveats(settings: Record<string, unknown>, look: Look, where = "in it"): Caveat[] {
   const { env, availableModels, modelOverrides, model } = settings;
   const models = modelVariables.map((name) => [name, settingAt(env, [name])]).filter(([, named]) => !isOwnName(named));
-  const allowed = Array.isArray(availableModels) && model !== undefined && !availableModels.includes(model);
+  // An entry may be a whole name or that of a class, such as `haiku`.
+  const isAllowed = (name: string) => (availableModels as unknown[]).some((entry) => name.includes(String(entry)));
+  const isLeftOut = Array.isArray(availableModels) && typeof model === "string" && !isAllowed(model);
   return [
     ...cloudsIn(env).map(({ name, cloud }) => overriding(`${name} ${where} makes Claude Code use ${cloud}`)),
     ...proxied(env, where, look),
     ...models.map(([name, named]) => partly(`${name} ${where} asks for ${named}`)),
-    ...(allowed ? [partly(`\`availableModels\` ${where} leaves ${model} out`)] : []),
+    ...(isLeftOut ? [partly(`\`availableModels\` ${where} leaves ${model} out`)] : []),
     ...(modelOverrides === undefined ? [] : [partly(`\`modelOverrides\` ${where} gives models other names`)]),
   ];
 }
