@@ -5,6 +5,7 @@ import type { ModelRequest, Reading, Tool } from "./parse-prompt";
 import { promptBlock } from "./prompt-cache";
 import { chatFrames, wholeChat } from "./reply-variants";
 import { proof } from "./signatures";
+import { lookArounds, openSchemas } from "./tool-schemas";
 import { entry, invalid, type Json, number, record, records, refusal, string } from "./wire";
 
 const stopped = `data: ${JSON.stringify({ error: { code: "server_error", message: "DEMO: the model stopped working" } })}\n\n`;
@@ -67,6 +68,7 @@ function* rules(view: View): Generator<Objection> {
     yield modelRules[rule](view);
   yield records(body.tools).some((tool) => tool.type !== "function") &&
     refused("only tools of type function are supported");
+  yield* openSchemas(view);
   const odd = messages.find(({ role }) => !["system", "user", "assistant", "tool"].includes(string(role)));
   yield odd && refused(`unsupported role: ${string(odd.role)}`);
   yield* toolPairs(messages);
@@ -92,6 +94,7 @@ function* rules(view: View): Generator<Objection> {
     yield !isGpt && !model.traits.has("structured") && refused("response_format is not supported by this model");
     const { schema, name } = record(json_schema);
     yield isGpt && schemaObjection(schema, name, "response_format");
+    if (isGpt) yield* lookArounds(schema, "response_format");
   }
   yield record(body.prediction).content === "" && refused("prediction content must not be empty");
   if (claude) {

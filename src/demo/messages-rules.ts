@@ -3,6 +3,7 @@
 import { modelRules, type Objection, type View } from "./model-call";
 import { promptTokens } from "./scripted-replies";
 import { proof } from "./signatures";
+import { anthropicFormat, anthropicSchema } from "./tool-schemas";
 import { anthropicInvalid, type Json, list, number, Refusal, record, records, refusal, string } from "./wire";
 
 const betas = ["interleaved-thinking-2025-05-14", "context-management-2025-06-27", "advanced-tool-use-2025-11-20"];
@@ -154,6 +155,7 @@ function* outputConfig({ body, model: { traits, efforts } }: View): Generator<Ob
   const { effort, format } = record(body.output_config);
   yield unexpected("output_config.", body.output_config, (name) => name === "effort" || name === "format");
   yield format != null && !traits.has("structured") && extra("output_config.format");
+  if (format != null) yield* anthropicFormat(record(format).schema);
   if (effort == null) return;
   yield efforts.length === 0 && bad("This model does not support the effort parameter.");
   yield !efforts.includes(string(effort)) && bad(`output_config.effort: Input should be ${listed(efforts)}`);
@@ -283,6 +285,7 @@ function* toolRules(tool: Json, path: string, sent: string[], model: string): Ge
   yield !/^[a-zA-Z0-9_-]{1,128}$/.test(string(tool.name)) &&
     bad(`${path}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`);
   yield tool.input_schema === undefined && required(`${path}.custom.input_schema`);
+  yield* anthropicSchema(tool.input_schema, `${path}.custom.input_schema`);
   // Only some of the hosts behind this endpoint check this; here it is the one that serves Opus.
   yield model.includes("opus") &&
     "$schema" in record(tool.input_schema) &&

@@ -6,6 +6,7 @@ import { presentTools, type Reading, type Tool, type Turn } from "./parse-prompt
 import { promptBlock } from "./prompt-cache";
 import { responseFrames, responseInterjections, wholeResponse } from "./response-events";
 import { decrypt, unseal } from "./signatures";
+import { lookArounds, openSchemas } from "./tool-schemas";
 import { invalid, type Json, number, record, records, refusal, string } from "./wire";
 
 export const responses: Dialect = {
@@ -112,7 +113,9 @@ function* rules(view: View): Generator<Objection> {
     );
   yield modelRules.choiceOffered(view);
   const { type, schema, name } = record(record(body.text).format);
+  yield* openSchemas(view);
   yield type === "json_schema" && schemaObjection(schema, name, "text.format.schema");
+  if (type === "json_schema") yield* lookArounds(schema, "text.format.schema");
   yield modelRules.effortKnown(view);
   yield body.temperature != null &&
     body.temperature !== 1 &&

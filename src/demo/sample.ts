@@ -2,7 +2,7 @@ import { entry, type Json, list, number, record, string } from "./wire";
 
 /** A small value that satisfies a JSON schema: required properties only. */
 export function sample(schema: unknown, name = "", root: unknown = schema, depth = 0): unknown {
-  const node = resolve(record(schema), root);
+  const node = withSaid(resolve(record(schema), root));
   if ("const" in node) return node.const;
   if ("default" in node) return node.default;
   const options = list(node.enum);
@@ -13,6 +13,14 @@ export function sample(schema: unknown, name = "", root: unknown = schema, depth
   const parts = list(node.allOf).map((part) => resolve(record(part), root));
   const merged = parts.reduce<Json>(merge, node);
   return makers[typeOf(merged)]?.(merged, name, root, depth + 1) ?? null;
+}
+
+/** A model also keeps to bounds that stand in a description: `{minimum: 3, maxLength: 9}`. */
+function withSaid(node: Json): Json {
+  const said = [...string(node.description).matchAll(/\b(min\w+|max\w+): (-?\d+)(?=[,}])/g)];
+  return said.length === 0
+    ? node
+    : { ...Object.fromEntries(said.map(([, key, value]) => [key, Number(value)])), ...node };
 }
 
 type Maker = (node: Json, name: string, root: unknown, depth: number) => unknown;

@@ -6,8 +6,8 @@ import type { Changes } from "./hub/changes";
 import type { Conversation, Dialect, JsonObject } from "./hub/conversation";
 import type { KnownNames } from "./hub/known-names";
 import type { ModelFacts } from "./hub/model";
+import type { SchemaPlaces } from "./hub/refused-schemas";
 import type { ReplyError, ReplyEvent } from "./hub/reply";
-import type { FittedWire } from "./hub/tools";
 import type { Outline } from "./overview";
 
 /** What a dialect's clients need: their requests are read, and replies and errors are written. */
@@ -95,8 +95,8 @@ export interface Codec extends ClientCodec {
   freeChoice?(body: JsonObject): JsonObject | undefined;
   /** The same where system messages within the conversation were refused; undefined if it has none. */
   foldSystem?(body: JsonObject): JsonObject | undefined;
-  /** The request with repaired tool schemas, for a retry; undefined if there is nothing to repair. */
-  repairTools(body: JsonObject): FittedWire | undefined;
+  /** Where requests have the schemas of tools and of the reply. */
+  schemas: SchemaPlaces;
   /** Whether the request wants of this model what dragoman can do in the upstream's place: to run a tool, to search tools. */
   offersServerTools(body: JsonObject, model: ModelFacts): boolean;
   /** Whether the history has calls of such tools, which the upstream would refuse. */

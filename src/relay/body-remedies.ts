@@ -3,6 +3,7 @@
 import type { Scope } from "../app";
 import type { JsonObject } from "../dialects/hub/conversation";
 import { omit, omitUndefined } from "../dialects/hub/json";
+import { type MendedRequest, mendKnown, mendRefused, type SchemaTarget } from "../dialects/hub/refused-schemas";
 import { withNearestEffort, withoutTools } from "../dialects/hub/value-remedies";
 import { isObject, parseWithSource } from "../json";
 import { type Body, bodyText, editBody, inOnePiece } from "../net/in/request-body";
@@ -20,14 +21,18 @@ export interface SentRequest {
   readonly record: RequestRecord;
   /** Patterns of the parameters that were removed. They are learned when the request then succeeds. */
   readonly removed: string[];
+  /** Schemas that were mended. They are learned as well. */
+  readonly mended: MendedRequest["lessons"];
+  /** How often schemas were mended. */
+  schemaMends: number;
 }
 
 export interface Remedy<Sent> {
   when: Failure["remedy"];
   /** Changes what is sent next; false when nothing could be changed, so that the failure is final. */
   apply(current: Sent, failure: Failure): boolean | Promise<boolean>;
-  /** How often it may be applied: once, or once for each parameter, as upstreams name one at a time. */
-  again: "never" | "for-another-param";
+  /** How often it may be applied: once; once for each parameter, as upstreams name one at a time; as long as it changes something. */
+  again: "never" | "for-another-param" | "while-it-changes";
 }
 
 export const bodyRemedies: readonly Remedy<SentRequest>[] = [
@@ -42,13 +47,16 @@ export const bodyRemedies: readonly Remedy<SentRequest>[] = [
   },
   {
     when: "fit-tools",
-    apply: (current) =>
-      change(current, ({ codec }, json, text) => {
-        const fitted = codec.repairTools(json);
-        if (fitted) current.record.addChanges(fitted);
-        return fitted && editMembers(text, fitted.set, []);
+    apply: (current, { schema = {} }) =>
+      change(current, (rules, json, text) => {
+        current.schemaMends++;
+        const made = mendRefused(json, schemaTarget(rules), schema, current.schemaMends >= maxSchemaMends);
+        if (!made) return undefined;
+        current.record.addChanges(made);
+        current.mended.push(...made.lessons);
+        return withFields(text, made.set);
       }),
-    again: "never",
+    again: "while-it-changes",
   },
   {
     when: "fit-effort",
@@ -144,7 +152,9 @@ const dropBeta = (current: SentRequest, param: string, beta: string): Promise<bo
   });
 
 /** How many remedies are tried for one request with one account or provider. */
-const maxRemedies = 4;
+const maxRemedies = 5;
+/** How often schemas are mended, the last time all that may be refused. */
+const maxSchemaMends = 3;
 
 /**
  * Finds the remedies of one try.
@@ -154,12 +164,57 @@ export function remediesOf<Sent>(all: readonly Remedy<Sent>[]): (failure: Failur
   const applied = new Set<string>();
   return (failure) => {
     const remedy = all.find(({ when }) => when === failure.remedy);
-    const cause = remedy?.again === "for-another-param" ? `${remedy.when} ${failure.param}` : failure.remedy;
+    const causes = { never: "", "for-another-param": ` ${failure.param}`, "while-it-changes": ` ${applied.size}` };
+    const cause = `${failure.remedy}${remedy ? causes[remedy.again] : ""}`;
     if (!remedy || applied.has(cause) || applied.size >= maxRemedies) return undefined;
     applied.add(cause);
     return remedy;
   };
 }
+
+/** The text with some members set; those that are undefined are removed. */
+function withFields(text: string, fields: JsonObject): string {
+  const removed = Object.keys(fields).filter((name) => fields[name] === undefined);
+  return editMembers(text, omitUndefined(fields), removed);
+}
+
+const schemaTarget = ({ codec, dialect, model }: BodyRules): SchemaTarget => ({
+  dialect,
+  vendor: model.vendor,
+  places: codec.schemas,
+});
+
+/** The body with the schemas that helped where the model had refused these; the record names what was changed. */
+export const withMendedSchemas = (
+  { refusedSchemas }: Pick<Scope, "refusedSchemas">,
+  rules: BodyRules,
+  body: Body,
+  record: RequestRecord,
+): Body => {
+  const { id } = rules.model;
+  if (!refusedSchemas.knows(id)) return body;
+  return editBody(body, (text, whole) => {
+    const json = parseWithSource(text);
+    if (!isObject(json)) return text;
+    const mendOf = (schema: JsonObject) => refusedSchemas.mendOf(id, whole(schema) as JsonObject);
+    const made = mendKnown(json, schemaTarget(rules), mendOf, whole);
+    if (!made) return text;
+    record.addChanges(made);
+    return withFields(text, made.set);
+  });
+};
+
+/** What helped is remembered. */
+export function learnFrom(
+  { unsupportedParams, refusedSchemas }: LearningScope,
+  model: string,
+  sent: SentRequest,
+): void {
+  for (const pattern of sent.removed) unsupportedParams.learn(model, pattern);
+  for (const [schema, mend] of sent.mended) refusedSchemas.learn(model, schema, mend);
+}
+
+type LearningScope = Pick<Scope, "unsupportedParams" | "refusedSchemas">;
 
 const plainBody = (body: SentBytes): string | Uint8Array | Promise<Uint8Array> =>
   body instanceof Blob ? body.bytes() : body;

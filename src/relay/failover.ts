@@ -11,7 +11,7 @@ import { type CallResponse, readStart } from "../net/out/body";
 import { withTimeLimit } from "../net/time-limit";
 import type { CopilotCall } from "../upstream/copilot/copilot";
 import { type Failure, readBrokenReply, readFailure } from "../upstream/copilot/failure";
-import { bodyRemedies, type Remedy, remediesOf, type SentRequest } from "./body-remedies";
+import { bodyRemedies, learnFrom, type Remedy, remediesOf, type SentRequest } from "./body-remedies";
 import { withDenial } from "./denials";
 import type { RequestRecord } from "./request-record";
 import { afterBroken, BrokenReply } from "./respond";
@@ -122,6 +122,8 @@ class AccountCall implements SentRequest {
   readonly running: RunningRequest;
   readonly record: RequestRecord;
   readonly removed: string[] = [];
+  readonly mended: SentRequest["mended"] = [];
+  schemaMends = 0;
 
   /** @param session The account's. */
   constructor(
@@ -214,7 +216,7 @@ async function sendWith<Answer>(
     const result = await attempt(parts, dispatch, current);
     if ("answer" in result) {
       if (outgoing.session !== undefined) parts.affinity.remember(outgoing.session, account);
-      for (const pattern of current.removed) parts.unsupportedParams.learn(model, pattern);
+      learnFrom(parts, model, current);
       return result;
     }
     remedyFor ??= remediesOf(remedies);

@@ -9,7 +9,7 @@ import { type Failure, kindOf, readBrokenReply, readFailure, writtenOfReply } fr
 import { statusOf } from "../upstream/copilot/failure-match";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/providers/provider";
 import { readErrorBody, writtenOf } from "../upstream/upstream-error";
-import { bodyRemedies, remediesOf, type SentRequest } from "./body-remedies";
+import { bodyRemedies, learnFrom, remediesOf, type SentRequest } from "./body-remedies";
 import { afterBroken, BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
@@ -27,7 +27,7 @@ export async function sendToProvider<Answer>(parts: Scope, dispatch: ProviderDis
   const { target, outgoing, request, running } = dispatch;
   const { provider, model } = target;
   const { record } = running;
-  const current: SentRequest = { sent: { ...outgoing }, record, removed: [] };
+  const current: SentRequest = { sent: { ...outgoing }, record, removed: [], mended: [], schemaMends: 0 };
   const remedyFor = remediesOf(outgoing.isVerbatim ? [] : bodyRemedies);
   await running.budget.reserve(null);
   for (;;) {
@@ -39,7 +39,7 @@ export async function sendToProvider<Answer>(parts: Scope, dispatch: ProviderDis
     });
     const result = await resultOf(dispatch, response, parts.now());
     if ("answer" in result) {
-      for (const pattern of current.removed) parts.unsupportedParams.learn(model.id, pattern);
+      learnFrom(parts, model.id, current);
       return result.answer;
     }
     if (!(await remedyFor(result)?.apply(current, result))) throw result.error;

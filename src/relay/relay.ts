@@ -2,7 +2,9 @@
 
 import type { Scope } from "../app";
 import { type CompactionCodec, codecs, type TranslationOptions } from "../dialects/codecs";
-import type { ClientDialect } from "../dialects/hub/conversation";
+import type { ClientDialect, Dialect, JsonObject } from "../dialects/hub/conversation";
+import { hasRefusedName } from "../dialects/hub/property-names";
+import { vendorRow } from "../dialects/hub/tool-schema";
 import { longTexts } from "../dialects/long-texts";
 import { asProxyError, ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
@@ -13,7 +15,7 @@ import { autoId, autoOnlyCode } from "../upstream/copilot/auto-model";
 import { betaIn } from "../upstream/copilot/unsupported-params";
 import { type Affinity, preferredAccountOf, sharedSession } from "./affinity-keys";
 import { asChosen, serveByAuto } from "./auto-choice";
-import { withoutRefused } from "./body-remedies";
+import { withMendedSchemas, withoutRefused } from "./body-remedies";
 import { cacheUseOf, recordedPrompt } from "./cache-hints";
 import { Exchange, readRequest } from "./exchange";
 import { withFallbacks } from "./fallbacks";
@@ -199,6 +201,7 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
   const ownHeaders = exchange.dialect === target.dialect ? exchange.headers : null;
   const rules: BodyRules = {
     codec: codecs[target.dialect],
+    dialect: target.dialect,
     model: target.upstreamModel,
     options,
     clientHeaders: isPassed && isProvided(target) ? undefined : ownHeaders,
@@ -243,7 +246,20 @@ const betasIn = (pattern: string) => betaIn(pattern) ?? [];
 function isPassable({ dialect, body }: Exchange, target: ChatTarget): boolean {
   if (dialect !== target.dialect) return false;
   const codec = codecs[target.dialect];
-  return !(isProvided(target) ? codec.hasOwnResults?.(body) : codec.hasServerCalls?.(body));
+  if (isProvided(target)) return !codec.hasOwnResults?.(body);
+  return !(codec.hasServerCalls?.(body) || hasRefusedNames(body, target.dialect, target.upstreamModel.vendor));
+}
+
+/** Whether a tool has properties that are sent under other names, which the reply has to be rid of. */
+function hasRefusedNames(body: JsonObject, dialect: Dialect, vendor: string): boolean {
+  const { names } = vendorRow(dialect, vendor);
+  if (!names) return false;
+  let hasOne = false;
+  codecs[dialect].schemas.mapFunctions(body, (offered) => {
+    hasOne ||= hasRefusedName(offered.schema, names);
+    return offered;
+  });
+  return hasOne;
 }
 
 /** @param rules None for a body that is passed on as it is. */
@@ -257,7 +273,9 @@ function outgoingOf(
 ): Outgoing {
   const { choice } = target;
   const chosen = choice ? asChosen(choice, call) : call;
-  const body = rules ? withoutRefused(parts, target, chosen.body, record) : chosen.body;
+  const body = rules
+    ? withMendedSchemas(parts, rules, withoutRefused(parts, target, chosen.body, record), record)
+    : chosen.body;
   return {
     path: target.endpoint,
     intent: "conversation-agent",

@@ -231,7 +231,7 @@ function encode(
   const { dialect: client, headers, incoming, record } = exchange;
   const { dialect: upstream, upstreamModel } = target;
   const codec = codecs[upstream];
-  const adapted = adapt(conversation, upstream);
+  const adapted = adapt(conversation, upstream, upstreamModel.vendor);
   record.addChanges(adapted);
   const encoded = codec.encodeRequest({ ...adapted.conversation, stream }, upstreamModel, options);
   record.addChanges(encoded);

@@ -3,7 +3,7 @@
 import type { Account } from "../accounts/account";
 import type { Codec, TranslationOptions } from "../dialects/codec";
 import type { ClientSink } from "../dialects/codecs";
-import type { JsonObject } from "../dialects/hub/conversation";
+import type { Dialect, JsonObject } from "../dialects/hub/conversation";
 import type { ModelFacts } from "../dialects/hub/model";
 import type { Body } from "../net/in/request-body";
 import type { CallResponse, ResponseBody } from "../net/out/body";
@@ -45,6 +45,7 @@ export interface UpstreamReply {
 /** By which a request of an upstream's dialect is changed after it was refused. */
 export interface BodyRules {
   codec: Codec;
+  dialect: Dialect;
   model: ModelFacts;
   options: TranslationOptions;
   /** The client's, if it speaks the dialect too; undefined where the upstream gets them as they are. */

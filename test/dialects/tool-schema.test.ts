@@ -3,42 +3,45 @@ import { describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import { adapt } from "../../src/dialects/hub/adapt";
 import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
-import { fitSchema, type SchemaFixup } from "../../src/dialects/hub/tool-schema";
+import { mendRefused } from "../../src/dialects/hub/refused-schemas";
+import { fitSchema, vendorRow } from "../../src/dialects/hub/tool-schema";
 import { parseWithSource } from "../../src/json";
 import { ableModel } from "../support/facts";
 
-const all: SchemaFixup[] = ["schema-pattern", "schema-union", "schema-type"];
-const fit = (schema: JsonObject) => fitSchema(schema, all);
+const fit = (schema: JsonObject) => fitSchema(schema, vendorRow("responses", "OpenAI").fixups);
 
-describe("a pattern with Unicode classes", () => {
-  test("is left out wherever a schema can stand; other patterns and properties of that name stay", () => {
-    const name = { type: "string", pattern: "^[\\p{L}]+$" };
-    const plain = { type: "string" };
-    const { schema, fixups, dropped } = fit({
-      type: "object",
-      properties: {
-        pattern: name,
-        plain: { type: "string", pattern: "^\\w+$" },
-        list: { items: [name], type: "array" },
-      },
-      additionalProperties: { anyOf: [name, { type: "null" }] },
-      $defs: { pattern: name },
-    });
-    expect(schema).toEqual({
-      type: "object",
-      properties: {
-        pattern: plain,
-        plain: { type: "string", pattern: "^\\w+$" },
-        list: { items: [plain], type: "array" },
-      },
-      additionalProperties: { anyOf: [plain, { type: "null" }] },
-      $defs: { pattern: plain },
-    });
-    expect([fixups, dropped]).toEqual([["schema-pattern"], ["pattern"]]);
-  });
+describe("a pattern that OpenAI cannot compile", () => {
+  test.each(["^[\\p{L}]+$", "^(?!\\.)\\w+$", "(?=a)", "a(?<=a)", "a(?<!b)"])(
+    "%s is said in words wherever a schema can stand; other patterns and properties of that name stay",
+    (pattern) => {
+      const name = { type: "string", pattern };
+      const plain = { type: "string", description: `{pattern: ${JSON.stringify(pattern)}}` };
+      const { schema, fixups, dropped } = fit({
+        type: "object",
+        properties: {
+          pattern: name,
+          plain: { type: "string", pattern: "^\\w+$" },
+          list: { items: name, type: "array" },
+        },
+        additionalProperties: { anyOf: [name, { type: "null" }] },
+        $defs: { pattern: name },
+      });
+      expect(schema).toEqual({
+        type: "object",
+        properties: {
+          pattern: plain,
+          plain: { type: "string", pattern: "^\\w+$" },
+          list: { items: plain, type: "array" },
+        },
+        additionalProperties: { anyOf: [plain, { type: "null" }] },
+        $defs: { pattern: plain },
+      });
+      expect([fixups, dropped]).toEqual([["schema-pattern"], []]);
+    },
+  );
 
-  test("differs from an escaped backslash", () => {
-    const schema = { type: "object", properties: { a: { pattern: "\\\\p{2}" } } };
+  test.each(["\\\\p{2}", "\\(?=", "[(?=]", "(?:a)", "(?<name>a)"])("%s is another one", (pattern) => {
+    const schema = { type: "object", properties: { a: { pattern } } };
     expect(fit(schema).schema).toBe(schema);
   });
 });
@@ -129,16 +132,17 @@ test.each(pairs)("%s → %s sends none of them, and names what it did", (client,
   const sent = JSON.stringify(body.tools);
   expect(sent).not.toContain("anyOf");
   expect(sent).toContain('"type":"object"');
-  expect(sent.includes("\\\\p{")).toBe(upstream === "messages");
+  expect(sent.includes('"pattern":')).toBe(upstream === "messages");
   expect(adapted.fixups).toContain("schema-union");
-  expect(adapted.dropped).toEqual(upstream === "messages" ? ["schema union"] : ["pattern", "schema union"]);
+  expect(adapted.dropped).toEqual(["schema union"]);
 });
 
 test.each([...dialects])("a client of %s is fixed as much when it was refused, and else not at all", (dialect) => {
-  const { tools } = codecs[dialect].repairTools(requests[dialect])?.set ?? {};
+  const target = { dialect, vendor: "", places: codecs[dialect].schemas };
+  const { tools } = mendRefused(requests[dialect], target, {}, false)?.set ?? {};
   expect(JSON.stringify(tools)).not.toContain("anyOf");
   const plain = JSON.parse(JSON.stringify(requests[dialect]).replace(JSON.stringify(bad), '{"type":"object"}'));
-  expect(codecs[dialect].repairTools(plain)).toBeUndefined();
+  expect(mendRefused(plain, target, {}, false)).toBeUndefined();
 });
 
 test("schemas that differ in a number's digits alone are two", () => {

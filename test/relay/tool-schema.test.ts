@@ -30,7 +30,7 @@ const cases: Case[] = [
       tools: [{ type: "function", name: "f", parameters: union, strict: false }],
     },
     fixups: ["schema-pattern", "schema-union"],
-    dropped: ["pattern", "schema union"],
+    dropped: ["schema union"],
   },
   {
     name: "OpenAI's pattern",
@@ -48,7 +48,7 @@ const cases: Case[] = [
       ],
     },
     fixups: ["schema-pattern"],
-    dropped: ["pattern"],
+    dropped: [],
   },
   {
     name: "Anthropic's union",
@@ -79,7 +79,7 @@ test.each(cases)(
         const asked: JsonObject = JSON.parse(new TextDecoder().decode(bytes));
         const tools = JSON.stringify(asked.tools);
         sent.push(tools);
-        const isBad = tools.includes("anyOf") || (endpoint !== "/v1/messages" && tools.includes("\\\\p{"));
+        const isBad = tools.includes("anyOf") || (endpoint !== "/v1/messages" && tools.includes('"pattern":'));
         return isBad
           ? Response.json({ error: { message: refusal, code: "invalid_request_body" } }, { status: 400 })
           : undefined;

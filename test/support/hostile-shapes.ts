@@ -141,11 +141,38 @@ const schemas: Record<string, (n: number) => JsonObject> = {
   }),
   "empty properties": (n) => ({ type: "object", properties: named(n, () => ({})) }),
   patterns: (n) => ({ type: "object", properties: named(n, () => ({ pattern: "\\p{L}(?!a)" })) }),
+  "patterns of signs": (n) => ({ type: "object", properties: { a: { pattern: "(\\\\[".repeat(n) } } }),
+  "tuples within tuples": (n) =>
+    nested(n, (inner) => ({ type: "array", prefixItems: [inner, { type: "string" }], items: false })),
+  "what may be null within what may be null": (n) =>
+    nested(n, (inner) => ({ description: "Either.", anyOf: [inner, { type: "null" }] })),
+  "names of properties that are not taken": (n) => ({
+    type: "object",
+    properties: Object.fromEntries(many(n, (at) => [`[${"]".repeat(at % 40)}${at % 7}${"[".repeat(at % 31)}`, {}])),
+    required: many(n / 3, (at) => `[${"]".repeat(at % 40)}`),
+  }),
+  "an older draft": (n) => ({
+    type: "OBJECT",
+    properties: named(n, () => ({
+      type: "INTEGER",
+      minimum: 1,
+      exclusiveMinimum: true,
+      nullable: true,
+      required: true,
+    })),
+  }),
   "lists of types": (n) => ({
     type: "object",
     properties: named(n, () => ({ type: ["string", "null"], enum: [1, null] })),
   }),
 };
+
+/** A schema of many parts, in others to a depth that requests may have. */
+function nested(n: number, around: (inner: JsonObject) => JsonObject): JsonObject {
+  const core: JsonObject = { type: "object", properties: named(n, () => ({ type: ["string", "null"] })) };
+  const whole = many(90, () => 0).reduce<JsonObject>(around, core);
+  return { type: "object", properties: { a: whole } };
+}
 
 /** Bytes of one part, roughly. */
 const partBytes = 30;

@@ -12,7 +12,8 @@ import { ChatNormalizer } from "./normalize";
 import { ChunkReader, decodeReply } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest } from "./request";
-import { fixRequest, repairRequest, repairTools } from "./rules";
+import { fixRequest, repairRequest } from "./rules";
+import { schemas } from "./schemas";
 import { offersServerTools } from "./server-tools";
 
 export const chat: Codec = {
@@ -32,7 +33,7 @@ export const chat: Codec = {
   decodeRequest,
   encodeRequest,
   repairRequest,
-  repairTools,
+  schemas,
   session: sessionOf,
   offersServerTools,
   knownNames,

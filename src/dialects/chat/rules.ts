@@ -10,7 +10,7 @@ import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
 import { modelName, onList, type Rule, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
-import { type FittedWire, fitWire } from "../hub/tools";
+import { allFixups, fitSchema, type SchemaFixup, vendorRow } from "../hub/tool-schema";
 import { refuseSeveral, withProperties } from "../openai";
 import { wireId } from "./calls";
 import {
@@ -22,6 +22,7 @@ import {
   withoutForeignThinking,
   withToolResults,
 } from "./messages";
+import { schemas, withWish } from "./schemas";
 
 const limitNames = ["max_tokens", "max_completion_tokens"] as const;
 /** Copilot is not known to accept these. */
@@ -41,6 +42,7 @@ export const rules: Record<string, RuleRow> = {
   "unsupported-fields": [...unsupported, unsupportedFields],
   "usage-asked": ["stream", usageAsked],
   "empty-tools": ["tools", emptyTools],
+  ...silentRules(),
   "tool-schema": ["tools", toolSchema],
   "structured-output": ["response_format", structuredOutput],
   "developer-role": [
@@ -101,18 +103,6 @@ export function repairRequest(body: JsonObject): JsonObject {
   const messages = mapObjects(body.messages, ({ reasoning_text, reasoning_opaque, ...message }) => message);
   return { ...body, messages };
 }
-
-/** Repairs tool schemas that the upstream refused. */
-export const repairTools = (body: JsonObject): FittedWire | undefined =>
-  fitWire("chat", (fit) => {
-    if (!Array.isArray(body.tools)) return undefined;
-    const tools = mapObjects(body.tools, (tool) => {
-      const definition = isObject(tool.function) ? tool.function : {};
-      const parameters = fit(definition.parameters);
-      return parameters === definition.parameters ? tool : { ...tool, function: { ...definition, parameters } };
-    });
-    return tools === body.tools ? undefined : { tools };
-  });
 
 export const isClaude = (model: ModelFacts) => model.vendor === "Anthropic";
 export const isOpenAi = (model: ModelFacts) => model.vendor.includes("OpenAI");
@@ -229,17 +219,29 @@ function toolSchema(body: JsonObject): JsonObject | undefined {
   return tools === body.tools ? undefined : { tools };
 }
 
+/** One rule for each fixup of schemas that some vendor needs without saying so. */
+function silentRules(): Record<string, RuleRow> {
+  const ruleOf =
+    (name: SchemaFixup): Rule =>
+    (body, model) => {
+      const isNeeded =
+        vendorRow("chat", model.vendor).isSilent && vendorRow("chat", model.vendor).fixups.includes(name);
+      if (!isNeeded) return undefined;
+      return schemas.mapFunctions(body, (offered) => {
+        const schema = isObject(offered.schema) ? fitSchema(offered.schema, [name]).schema : offered.schema;
+        return schema === offered.schema ? offered : { ...offered, schema };
+      });
+    };
+  return Object.fromEntries(allFixups.map((name) => [name, ["tools", ruleOf(name)]]));
+}
+
 /** Keeps the schema if the model supports structured outputs; otherwise asks for it in a system message. */
 function structuredOutput(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const format = body.response_format;
   const isJson = isObject(format) && (format.type === "json_schema" || format.type === "json_object");
   if (!isJson || model.supports.structuredOutputs || !Array.isArray(body.messages)) return undefined;
   const schema = isObject(format.json_schema) ? format.json_schema.schema : undefined;
-  const object = schema ? ` that matches this JSON Schema: ${JSON.stringify(schema)}` : ".";
-  const content = `Answer without a code fence and with nothing but one JSON object${object}`;
-  const after = body.messages.findIndex((message) => !isObject(message) || message.role !== "system");
-  const messages = body.messages.toSpliced(after === -1 ? body.messages.length : after, 0, { role: "system", content });
-  return { response_format: undefined, messages };
+  return { response_format: undefined, messages: withWish(body.messages, schema) };
 }
 
 // ── Messages ──

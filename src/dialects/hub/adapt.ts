@@ -1,6 +1,7 @@
 /**
  * Adapts a conversation to what every upstream of a dialect accepts, and maps the reply back to what the client sent:
- * freeform tools become functions; names and ids are reduced to the characters that every upstream allows.
+ * freeform tools become functions; names and ids are reduced to the characters that every upstream allows, and names of tools'
+ * properties to those that this one allows.
  */
 
 import { quoted, words } from "../../errors";
@@ -10,8 +11,10 @@ import type { Changes } from "./changes";
 import type { Conversation, Dialect, FreeformTool, FunctionTool, Part, Tool, Turn } from "./conversation";
 import { showForeign } from "./foreign";
 import { refuse } from "./json";
+import { MemberRenamer, type RenamedProperties, renameMembers } from "./property-names";
 import type { ReplyEvent } from "./reply";
 import { asFunctionCalls } from "./server-turns";
+import { fitFormat } from "./tool-schema";
 import { countTools, fitTools, largestGroups, namesOf } from "./tools";
 import { upstreamFacts } from "./upstream-facts";
 import { wrapFormat } from "./wrapped-format";
@@ -26,20 +29,25 @@ interface Adapted extends Changes {
 /** What the strictest upstream accepts as a tool name or a call id. */
 const word = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** @throws ProxyError `invalid_request` when there are more tools than the target accepts, or nothing is left of a turn. */
-export function adapt(request: Conversation, target: Dialect): Adapted {
-  const wrapped = wrapFormat(request, target);
-  if (!wrapped) return adaptNames(request, target);
-  const adapted = adaptNames({ ...request, format: wrapped.format }, target);
+/**
+ * @param vendor Who made the model, as in the catalogue.
+ * @throws ProxyError `invalid_request` when there are more tools than the target accepts, or nothing is left of a turn.
+ */
+export function adapt(request: Conversation, target: Dialect, vendor = ""): Adapted {
+  const fitted = fitFormat(request, target, vendor);
+  const wrapped = wrapFormat(fitted.conversation, target);
+  const asked = wrapped ? { ...fitted.conversation, format: wrapped.format } : fitted.conversation;
+  const adapted = adaptNames(asked, target, vendor);
   return {
     ...adapted,
-    restore: pipe(wrapped.restore, adapted.restore),
-    fixups: [...adapted.fixups, "schema-wrapped"],
+    restore: wrapped ? pipe(wrapped.restore, adapted.restore) : adapted.restore,
+    fixups: [...adapted.fixups, ...fitted.fixups, ...(wrapped ? ["schema-wrapped"] : [])],
   };
 }
 
-function adaptNames(request: Conversation, target: Dialect): Adapted {
-  const fitted = fitTools(request.tools, target);
+function adaptNames(request: Conversation, target: Dialect, vendor: string): Adapted {
+  const fitted = fitTools(request.tools, target, vendor);
+  const { renamed } = fitted;
   const shown = showForeign(request.turns, target);
   const turns = asFunctionCalls(shown.turns);
   const isSame = fitted.tools === request.tools && turns === request.turns;
@@ -51,8 +59,8 @@ function adaptNames(request: Conversation, target: Dialect): Adapted {
   const freeform = new Set(conversation.tools.filter(isFreeform).map((tool) => tool.name));
   const wordy = !hasFreeformTools && conversation.turns.some((turn) => turn.parts.some(isFreeformPart));
   const names = shortNames(conversation);
-  if (freeform.size === 0 && !wordy && names.size === 0 && conversation.turns.every(hasPlainIds))
-    return { conversation, restore: (next) => next, ...changes };
+  const isPlain = freeform.size === 0 && !wordy && names.size === 0 && renamed.size === 0;
+  if (isPlain && conversation.turns.every(hasPlainIds)) return { conversation, restore: (next) => next, ...changes };
 
   const nameOf = (name: string) => names.get(name) ?? name;
   const { toolChoice, allowedTools } = conversation;
@@ -69,10 +77,16 @@ function adaptNames(request: Conversation, target: Dialect): Adapted {
         : {}),
       turns: conversation.turns.map((turn) => ({
         ...turn,
-        parts: turn.parts.map((part) => adaptPart(part, nameOf, !hasFreeformTools)),
+        parts: turn.parts.map((part) => adaptPart(withRenamed(part, renamed), nameOf, !hasFreeformTools)),
       })),
     },
-    restore: restoreCalls(new Map([...names].map(([name, short]) => [short, name])), freeform),
+    restore:
+      renamed.size === 0
+        ? restoreCalls(swapped(names), freeform)
+        : pipe(
+            restoreMembers(new Map([...renamed].map(([name, each]) => [nameOf(name), each]))),
+            restoreCalls(swapped(names), freeform),
+          ),
     fixups: changes.fixups,
     dropped: [
       ...changes.dropped,
@@ -160,6 +174,15 @@ function adaptPart(part: Part, nameOf: (name: string) => string, asFunctions: bo
   return { ...adapted, name: nameOf(adapted.name), input };
 }
 
+/** A call of an earlier turn under the names that its tool's properties are sent with. */
+function withRenamed(part: Part, renamed: ReadonlyMap<string, RenamedProperties>): Part {
+  const properties = part.kind === "tool-call" ? renamed.get(part.name) : undefined;
+  return part.kind === "tool-call" && properties ? { ...part, input: renameMembers(part.input, properties) } : part;
+}
+
+const swapped = (names: RenamedProperties): Map<string, string> =>
+  new Map([...names].map(([one, other]) => [other, one]));
+
 /**
  * Restores the client's tool names. A freeform tool's input is unwrapped from its JSON when the call is complete: when
  * something follows its end that is no error. A part of that JSON is no part of the input.
@@ -193,6 +216,27 @@ function restoreCalls(names: Map<string, string>, freeform: Set<string>): Stage<
     };
   };
 }
+
+/** Restores the client's names in the input of calls. @param renamed The properties under other names, by the tool's sent name. */
+const restoreMembers =
+  (renamed: ReadonlyMap<string, RenamedProperties>): Stage<ReplyEvent, ReplyEvent> =>
+  (next) => {
+    let renamer: MemberRenamer | undefined;
+    const write = (text: string) => {
+      if (text !== "") next.push({ type: "block-delta", text });
+    };
+    return {
+      push(event) {
+        if (event.type === "block-delta" && renamer) return write(renamer.push(event.text));
+        write(renamer?.end() ?? "");
+        const block = event.type === "block-start" ? event.block : undefined;
+        const sent = block?.kind === "tool-call" ? renamed.get(block.name) : undefined;
+        renamer = sent && new MemberRenamer(swapped(sent));
+        next.push(event);
+      },
+      end: () => next.end(),
+    };
+  };
 
 /** The text in `{"input": text}`, under whatever name the model used; anything else is returned as it is. */
 function unwrapped(json: string): string {

@@ -1,38 +1,112 @@
 /**
- * Repairs tool schemas for which upstreams refuse the whole request. Three cases are known:
- *
- * - a `pattern` with Unicode classes (`\p{L}`): OpenAI's endpoints compile patterns, and "… is not a 'regex'"
- *   (BerriAI/litellm#40358);
- * - a union at the root: "input_schema does not support oneOf, allOf, or anyOf at the top level" with Anthropic
- *   (anthropics/claude-code#5319), "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at
- *   the top level" with OpenAI (nspady/google-calendar-mcp#39);
- * - no `type` at the root: "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'".
+ * What vendors refuse in the schemas of tools, and by which fixups it is rewritten. A schema that an upstream refuses takes
+ * the whole request with it, so that one tool ends a session.
  */
-
-import { isObject } from "../../json";
+import { entryOf, isObject } from "../../json";
 import type { Changes } from "./changes";
-import type { JsonObject } from "./conversation";
-import { without } from "./json";
+import type { Conversation, Dialect, JsonObject } from "./conversation";
 import { mergeRootUnion } from "./root-union";
+import {
+  asNewestDraft,
+  withItems,
+  withItemTypes,
+  withOneType,
+  withoutBooleans,
+  withoutDialect,
+  withoutNull,
+  withoutPatterns,
+  withoutTuples,
+  withRootType,
+  withTextEnums,
+} from "./schema-fixups";
 
-/** Each returns the same object if nothing has to change. */
-const fixups: Record<SchemaFixup, (schema: JsonObject) => JsonObject> = {
-  "schema-pattern": withoutUnicodePatterns,
+/** Each returns the same object if nothing has to change. The order is that in which they are applied. */
+const fixups = {
+  "schema-draft": asNewestDraft,
+  "schema-dialect": withoutDialect,
   "schema-union": mergeRootUnion,
   "schema-type": withRootType,
+  "schema-boolean": withoutBooleans,
+  "schema-pattern": withoutPatterns,
+  "schema-tuple": withoutTuples,
+  "schema-null": withoutNull,
+  "schema-types": withOneType,
+  "schema-enum": withTextEnums,
+  "schema-item-types": withItemTypes,
+  "schema-items": withItems,
+} as const satisfies Record<string, (schema: JsonObject) => JsonObject>;
+
+export type SchemaFixup = keyof typeof fixups;
+
+/** All that is known to help. */
+export const allFixups = Object.keys(fixups) as SchemaFixup[];
+
+/** What a fixup takes away without saying it in words. */
+const taken: Partial<Record<SchemaFixup, string>> = { "schema-union": "schema union" };
+
+/** After these a schema may not meet the conditions of `strict` any more. */
+const loosening: ReadonlySet<string> = new Set<SchemaFixup>([
+  ...(["schema-union", "schema-tuple", "schema-items", "schema-item-types", "schema-boolean"] as const),
+]);
+
+export const isLooser = (applied: readonly string[]): boolean => applied.some((name) => loosening.has(name));
+
+interface VendorRow {
+  fixups: readonly SchemaFixup[];
+  /** Its refusal does not say what it refuses, so that also a request that passes through is rewritten before it is sent. */
+  isSilent?: true;
+  /** Names of properties at the root that it takes. */
+  names?: RegExp;
+}
+
+/**
+ * OpenAI compiles patterns, wants a root of the type `object` without unions ("schema must have type 'object' and not have
+ * 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level", nspady/google-calendar-mcp#39; "schema must be a JSON Schema of
+ * 'type: "object"', got 'type: "None"'"), and lists with their items.
+ */
+const openai: VendorRow = {
+  fixups: [
+    ...(["schema-draft", "schema-boolean", "schema-pattern", "schema-tuple"] as const),
+    ...(["schema-items", "schema-union", "schema-type"] as const),
+  ],
 };
 
-export type SchemaFixup = "schema-pattern" | "schema-union" | "schema-type";
+/**
+ * Anthropic checks schemas against the draft 2020-12, wants no union at the root ("input_schema does not support oneOf, allOf,
+ * or anyOf at the top level", anthropics/claude-code#5319), and plain names: "Property keys should match pattern
+ * '^[a-zA-Z0-9_.-]{1,64}$'" (twilio-labs/mcp#58, 2026-02).
+ */
+const anthropic: VendorRow = {
+  fixups: ["schema-draft", "schema-union", "schema-type"],
+  names: /^[a-zA-Z0-9_.-]{1,64}$/,
+};
 
-/** What a fixup removes; the other fixups lose nothing. */
-const taken: Partial<Record<SchemaFixup, string>> = { "schema-pattern": "pattern", "schema-union": "schema union" };
+/**
+ * Google's models on Copilot refuse lists of types, enums that are no texts and booleans in place of schemas with a bare "Bad
+ * Request" (github/copilot-cli#4623, 2026-08 and 2026-09; hermes-agent#30676, 2026-05). Copilot's CLI rewrites them since
+ * 1.0.103 (2026-10).
+ */
+const google: VendorRow = {
+  isSilent: true,
+  fixups: allFixups.filter((name) => name !== "schema-items"),
+};
+
+const vendorTable: Readonly<Record<Dialect, Readonly<Record<string, VendorRow>> & { others: VendorRow }>> = {
+  chat: { Google: google, Anthropic: anthropic, others: openai },
+  responses: { Anthropic: anthropic, others: openai },
+  messages: { others: anthropic },
+};
+
+/** @param vendor As in the catalogue. */
+export const vendorRow = (dialect: Dialect, vendor: string): VendorRow =>
+  entryOf(vendorTable[dialect], vendor) ?? vendorTable[dialect].others;
 
 interface FittedSchema extends Changes {
   /** The same object if there are no fixups. */
   schema: JsonObject;
 }
 
-/** @param wanted The fixups to apply, in this order. */
+/** @param wanted The fixups to apply. */
 export function fitSchema(schema: JsonObject, wanted: readonly SchemaFixup[]): FittedSchema {
   const fitted: FittedSchema = { schema, fixups: [], dropped: [] };
   for (const name of wanted) {
@@ -46,55 +120,24 @@ export function fitSchema(schema: JsonObject, wanted: readonly SchemaFixup[]): F
   return fitted;
 }
 
-// ── Patterns ──
+/** Fixups of the schema of a reply; what else vendors want of it, they say of its root or enforce. */
+const formatFixups: readonly SchemaFixup[] = ["schema-draft", "schema-pattern"];
 
-/** Keywords whose value is a list of schemas, a map of schemas, or a schema. */
-const schemaLists = ["allOf", "anyOf", "oneOf", "prefixItems"];
-const schemaMaps = ["properties", "$defs", "definitions", "dependentSchemas"];
-const schemas = ["items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"];
+/** The fixups of a vendor's row that the schema of a reply needs as well. */
+export const formatRow = (dialect: Dialect, vendor: string): readonly SchemaFixup[] =>
+  vendorRow(dialect, vendor).fixups.filter((name) => formatFixups.includes(name));
 
-/** Removes the keyword `pattern`, never a property of that name. */
-function withoutUnicodePatterns(schema: JsonObject): JsonObject {
-  const changed: JsonObject = {};
-  const visit = (value: unknown) => (isObject(value) ? withoutUnicodePatterns(value) : value);
-  for (const key of [...schemas, ...schemaLists]) {
-    const value = schema[key];
-    const after = Array.isArray(value) ? sameOr(value, value.map(visit)) : visit(value);
-    if (after !== value) changed[key] = after;
-  }
-  for (const key of schemaMaps) {
-    const value = schema[key];
-    if (isObject(value)) {
-      const after = Object.fromEntries(Object.entries(value).map(([name, item]) => [name, visit(item)]));
-      if (Object.entries(value).some(([name, item]) => after[name] !== item)) changed[key] = after;
-    }
-  }
-  const patterns = schema.patternProperties;
-  if (isObject(patterns)) {
-    const kept = Object.entries(patterns).filter(([pattern]) => !isUnicode(pattern));
-    const after = Object.fromEntries(kept.map(([pattern, item]) => [pattern, visit(item)]));
-    if (Object.entries(patterns).some(([pattern, item]) => after[pattern] !== item)) changed.patternProperties = after;
-  }
-  const plain = isUnicode(schema.pattern) ? without(schema, ["pattern"]) : schema;
-  return Object.keys(changed).length > 0 ? { ...plain, ...changed } : plain;
-}
-
-/** Whether a pattern has `\\p{…}`. A scan from escape to escape: a regular expression takes long for many backslashes. */
-function isUnicode(pattern: unknown): boolean {
-  if (typeof pattern !== "string") return false;
-  for (let at = pattern.indexOf("\\"); at !== -1; at = pattern.indexOf("\\", at + 2))
-    if (pattern[at + 2] === "{" && /[pP]/.test(pattern[at + 1]!)) return true;
-  return false;
-}
-
-const sameOr = (before: unknown[], after: unknown[]): unknown[] =>
-  after.every((item, at) => item === before[at]) ? before : after;
-
-// ── Root ──
-
-/** A tool's input is always an object, even if its schema does not say so. */
-function withRootType(schema: JsonObject): JsonObject {
-  const { type } = schema;
-  const mayBeObject = type == null || (Array.isArray(type) && type.includes("object"));
-  return mayBeObject ? { ...schema, type: "object" } : schema;
+/** The conversation with a schema of its reply that is not refused: the same object if it has such a one. */
+export function fitFormat(
+  conversation: Conversation,
+  target: Dialect,
+  vendor: string,
+): { conversation: Conversation } & Pick<Changes, "fixups"> {
+  const { format } = conversation;
+  if (!format || !isObject(format.schema)) return { conversation, fixups: [] };
+  const { schema, fixups } = fitSchema(format.schema, formatRow(target, vendor));
+  return {
+    conversation: fixups.length === 0 ? conversation : { ...conversation, format: { ...format, schema } },
+    fixups,
+  };
 }

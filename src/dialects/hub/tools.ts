@@ -2,10 +2,11 @@
 
 import { isObject, isSameJson } from "../../json";
 import type { Changes } from "./changes";
-import type { Conversation, Dialect, JsonObject, Tool } from "./conversation";
+import type { Conversation, Dialect, Tool } from "./conversation";
 import { refuse } from "./json";
 import { isSameList } from "./lists";
-import { fitSchema } from "./tool-schema";
+import { type RenamedProperties, renameProperties } from "./property-names";
+import { fitSchema, isLooser, vendorRow } from "./tool-schema";
 import { upstreamFacts } from "./upstream-facts";
 
 /** The names of the tools that the client runs. */
@@ -34,23 +35,38 @@ function prefixOf(name: string): string {
   return end > 0 ? name.slice(0, end) : (/^[a-zA-Z0-9]+/.exec(name)?.[0] ?? name);
 }
 
-/** @returns The same array if nothing had to change. */
-export function fitTools(tools: Tool[], target: Dialect): { tools: Tool[] } & Changes {
+interface FittedTools extends Changes {
+  /** The same array if nothing had to change. */
+  tools: Tool[];
+  /** The properties that are sent under other names, by the tool's name. */
+  renamed: ReadonlyMap<string, RenamedProperties>;
+}
+
+/** @param vendor Who made the model, as in the catalogue. */
+export function fitTools(tools: Tool[], target: Dialect, vendor: string): FittedTools {
+  const row = vendorRow(target, vendor);
   const fixups = new Set<string>();
   const dropped = new Set<string>();
+  const renamed = new Map<string, RenamedProperties>();
   const fitted = oneEach(tools, target, fixups).map((tool): Tool => {
     if (tool.kind !== "function" || !isObject(tool.schema)) return tool;
-    const { schema, fixups: applied, dropped: lost } = fitSchema(tool.schema, upstreamFacts[target].schemaFixups);
-    if (applied.length === 0) return tool;
-    for (const name of applied) fixups.add(name);
-    for (const name of lost) dropped.add(name);
-    const { strict, ...plain } = tool;
-    // A merged schema may not meet the conditions of `strict`.
-    const isLooser = strict && applied.includes("schema-union");
-    if (isLooser) dropped.add("strict");
-    return isLooser || strict === undefined ? { ...plain, schema } : { ...plain, schema, strict };
+    const plain = fitSchema(tool.schema, row.fixups);
+    const named = row.names && renameProperties(plain.schema, row.names);
+    if (plain.fixups.length === 0 && !named) return tool;
+    for (const name of plain.fixups) fixups.add(name);
+    for (const name of plain.dropped) dropped.add(name);
+    if (named) {
+      fixups.add("schema-names");
+      renamed.set(tool.name, named.renamed);
+    }
+    const { strict, ...others } = tool;
+    const schema = named?.schema ?? plain.schema;
+    if (strict === undefined) return { ...others, schema };
+    if (!strict || !isLooser(plain.fixups)) return { ...others, schema, strict };
+    dropped.add("strict");
+    return { ...others, schema };
   });
-  return { tools: isSameList(fitted, tools) ? tools : fitted, fixups: [...fixups], dropped: [...dropped] };
+  return { tools: isSameList(fitted, tools) ? tools : fitted, renamed, fixups: [...fixups], dropped: [...dropped] };
 }
 
 /**
@@ -78,33 +94,6 @@ export function onlyAllowed(conversation: Conversation): Conversation {
 export function matchesChoice(choice: unknown, tool: Tool): boolean {
   const own = tool.kind === "foreign" ? tool.value : undefined;
   return isObject(choice) && own !== undefined && Object.keys(choice).every((key) => isSameJson(choice[key], own[key]));
-}
-
-/** What a retry changes in the tools of a refused request. */
-export interface FittedWire extends Changes {
-  /** Top-level fields to set. */
-  set: JsonObject;
-}
-
-/**
- * Repairs the schemas of a request that is already in the dialect's JSON and was refused.
- * @param mapSchemas Applies the repair to each tool's schema; returns the fields to set, undefined if none changed.
- * @returns Undefined if there is nothing to repair.
- */
-export function fitWire(
-  target: Dialect,
-  mapSchemas: (fit: (schema: unknown) => unknown) => JsonObject | undefined,
-): FittedWire | undefined {
-  const fixups = new Set<string>();
-  const dropped = new Set<string>();
-  const set = mapSchemas((schema) => {
-    if (!isObject(schema)) return schema;
-    const fitted = fitSchema(schema, upstreamFacts[target].schemaFixups);
-    for (const name of fitted.fixups) fixups.add(name);
-    for (const name of fitted.dropped) dropped.add(name);
-    return fitted.schema;
-  });
-  return set && { set, fixups: [...fixups], dropped: [...dropped] };
 }
 
 /** Removes identical duplicates, which Anthropic refuses: "Tool names must be unique." */

@@ -1,12 +1,9 @@
 /** How upstreams of the dialects differ in what they take; `adapt.ts` fits a conversation to it. */
 import type { Dialect } from "./conversation";
-import type { SchemaFixup } from "./tool-schema";
 
 interface UpstreamFacts {
   /** How many tools an upstream takes at most. */
   toolLimit: number;
-  /** The repairs of tools' schemas; only OpenAI's endpoints compile patterns. */
-  schemaFixups: readonly SchemaFixup[];
   /** Tools may stand in lists within a request. A list counts as one tool, and may repeat a tool. */
   hasToolLists?: true;
   /** There are tools whose input is a text in place of JSON. */
@@ -21,17 +18,15 @@ interface UpstreamFacts {
 const openaiTools = 128;
 
 export const upstreamFacts: Readonly<Record<Dialect, UpstreamFacts>> = {
-  chat: { toolLimit: openaiTools, schemaFixups: ["schema-pattern", "schema-union", "schema-type"] },
+  chat: { toolLimit: openaiTools },
   responses: {
     toolLimit: openaiTools,
-    schemaFixups: ["schema-pattern", "schema-union", "schema-type"],
     hasToolLists: true,
     hasFreeformTools: true,
     mayHaveToolSearch: true,
   },
   messages: {
     toolLimit: Number.POSITIVE_INFINITY,
-    schemaFixups: ["schema-union", "schema-type"],
     mayHaveToolSearch: true,
     takesAnySchema: true,
   },

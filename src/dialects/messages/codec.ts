@@ -14,7 +14,8 @@ import { MessagesNormalizer } from "./normalize";
 import { decodeReply, StreamReader } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest, session } from "./request";
-import { fixRequest, foldSystem, forgetThinking, repairTools } from "./rules";
+import { fixRequest, foldSystem, forgetThinking } from "./rules";
+import { schemas } from "./schemas";
 import { hasOwnResults, hasServerCalls, offersServerTools } from "./server-tools";
 import { objectsIn, withoutBilling } from "./traverse";
 
@@ -34,7 +35,7 @@ export const messages: Codec = {
   requestHeaders,
   // Thinking may be bound to the account that produced it.
   repairRequest: forgetThinking,
-  repairTools,
+  schemas,
   freeChoice: withFreeChoice,
   foldSystem,
   session,

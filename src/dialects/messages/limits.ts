@@ -4,10 +4,14 @@ import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { filled, omitUndefined, without } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
+import { closedSchema, wishForJson } from "../hub/output-schema";
 import { budgetOf, effortOf } from "../hub/reasoning";
 import type { RuleRow } from "../hub/rules";
 import { isRefused } from "./betas";
 import { blocksOf, eachBlock, eachMark, isThinking, objectsIn, textBlock } from "./traverse";
+
+/** The rule that puts the schema of a reply into Anthropic's form, in which it says the same. */
+export const ownForm = "output-schema";
 
 /** Applied in this order, after the rules about the history. */
 export const limitRules: Record<string, RuleRow> = {
@@ -29,6 +33,7 @@ export const limitRules: Record<string, RuleRow> = {
   "clear-thinking": ["context_management", clearThinking],
   "context-editing": ["context_management", contextManagement],
   effort: ["output_config", effort],
+  [ownForm]: ["output_config", "output_format", outputSchema],
   "structured-output": ["output_config", "output_format", structuredOutput],
   sampling: ["temperature", "top_p", "top_k", sampling],
 };
@@ -238,22 +243,35 @@ function effort(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   return { output_config: filled(omitUndefined({ ...config, effort: word })) };
 }
 
-/** Keeps the schema if the model supports structured outputs; otherwise asks for it in the system text. */
+/** The schema of a reply in the form that Anthropic takes, where it can be said in it. */
+function outputSchema(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+  const { config, format } = formatIn(body);
+  const schema = format && model.supports.structuredOutputs ? closedSchema(format.schema) : undefined;
+  if (schema === undefined || schema === format?.schema) return undefined;
+  return { output_format: undefined, output_config: { ...config, format: { ...format, schema } } };
+}
+
+/** Keeps such a schema if the model supports structured outputs; asks for any other in the system text. */
 function structuredOutput(body: JsonObject, model: ModelFacts): JsonObject | undefined {
-  const config = isObject(body.output_config) ? body.output_config : {};
-  const format = config.format ?? body.output_format;
-  if (!isObject(format)) return undefined;
-  const able = model.supports.structuredOutputs && format.type === "json_schema";
-  if (able && config.format !== undefined) return undefined;
-  if (able) return { output_format: undefined, output_config: { ...config, format } };
-  const object = isObject(format.schema)
-    ? `one JSON object that matches this JSON Schema: ${JSON.stringify(format.schema)}`
-    : "one JSON object.";
-  const wish = `Answer without a code fence and with nothing but ${object}`;
+  const { config, format } = formatIn(body);
+  if (!format) return undefined;
+  const isAble = model.supports.structuredOutputs && format.type === "json_schema";
+  if (!isAble || closedSchema(format.schema) !== format.schema) return formatInWords(body, format.schema);
+  return config.format === undefined ? { output_format: undefined, output_config: { ...config, format } } : undefined;
+}
+
+function formatIn({ output_config, output_format }: JsonObject): { config: JsonObject; format?: JsonObject } {
+  const config = isObject(output_config) ? output_config : {};
+  const format = config.format ?? output_format;
+  return isObject(format) ? { config, format } : { config };
+}
+
+/** The fields of a request that asks for JSON in its system text. @param schema Which the JSON has to match; undefined for any. */
+export function formatInWords({ output_config: config, system }: JsonObject, schema: unknown): JsonObject {
   return {
     output_format: undefined,
-    output_config: filled(without(config, ["format"])),
-    system: [...blocksOf(body.system), textBlock(wish)],
+    output_config: isObject(config) ? filled(without(config, ["format"])) : undefined,
+    system: [...blocksOf(system), textBlock(wishForJson(schema))],
   };
 }
 

@@ -22,6 +22,7 @@ import { addCacheMarks } from "./cache-marks";
 import { lostCitations } from "./citations";
 import { threadCode } from "./errors";
 import { asExtras, dropExtras, nestedExtras, refuseEssential, restoreExtras } from "./extras";
+import { ownForm } from "./limits";
 import { decodeContent, encodePart, simplified } from "./parts";
 import { applyRules } from "./rules";
 import { withoutSystemTurns } from "./system-turns";
@@ -183,16 +184,20 @@ export function encodeRequest(
   });
   encodeFormat(body, conversation.format, dropped);
   const ruled = applyRules(restoreExtras(body, conversation.extras?.anthropic), model, options);
-  for (const note of [...ruled.fixups.map((rule) => noteOf(rule, ruled.body)), ...ruled.dropped]) dropped.add(note);
+  const [carried, lost] = [ruled.fixups.filter(isCarried), ruled.fixups.filter((rule) => !isCarried(rule))];
+  for (const note of [...lost.map((rule) => noteOf(rule, ruled.body)), ...ruled.dropped]) dropped.add(note);
   const marked = options.cache?.marks
     ? addCacheMarks(ruled.body, options.hourCache && !isRefused("cache_control.ttl", options))
     : ruled.body;
   return {
     body: marked,
     dropped: [...dropped],
-    fixups: marked === ruled.body ? [] : ["cache-marks-added"],
+    fixups: marked === ruled.body ? carried : [...carried, "cache-marks-added"],
   };
 }
+
+/** A rule after which the request says the same in another form. */
+const isCarried = (rule: string): boolean => rule === ownForm;
 
 /** The note of a rule: its name, or a sentence where the name does not tell enough. */
 function noteOf(rule: string, after: JsonObject): string {

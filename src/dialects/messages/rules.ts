@@ -11,7 +11,6 @@ import { filled, omitUndefined, refuse, textIn, without } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { emptyTools, modelName, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
 import { isStrictEverywhere } from "../hub/strict-schema";
-import { type FittedWire, fitWire } from "../hub/tools";
 import { isRefused, usesToolSearch, withheldFields } from "./betas";
 import { lostCitations, ownCitations } from "./citations";
 import { cacheInToolResult, cacheOnThinking, clearThinking, limitRules, thinkingInToolLoop } from "./limits";
@@ -87,15 +86,6 @@ export function foldSystem(body: JsonObject): JsonObject | undefined {
   const folded = withSystemFolded(plain, false);
   return folded && { output_config: plain.output_config, ...folded };
 }
-
-/** Repairs tool schemas that the upstream refused. */
-export const repairTools = (body: JsonObject): FittedWire | undefined =>
-  fitWire("messages", (fit) =>
-    eachTool(body, (tool) => {
-      const input_schema = fit(tool.input_schema);
-      return input_schema === tool.input_schema ? tool : { ...tool, input_schema };
-    }),
-  );
 
 /**
  * "x-anthropic-billing-header is a reserved keyword and may not be used in the system prompt": the answer of some of the

@@ -13,7 +13,8 @@ import { references } from "./references";
 import { decodeReply, ItemReader } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest, isWarmUp } from "./request";
-import { fixRequest, repairForeignItems, repairTools } from "./rules";
+import { fixRequest, repairForeignItems } from "./rules";
+import { schemas } from "./schemas";
 import { offersServerTools } from "./tool-search";
 
 export const responses: Codec = {
@@ -32,7 +33,7 @@ export const responses: Codec = {
   decodeRequest,
   encodeRequest,
   repairRequest: repairForeignItems,
-  repairTools,
+  schemas,
   session: sessionOf,
   // Codex 0.169: a turn of a subagent has the root turn's id too (seen from the client itself, 2026-11).
   promptId: ({ client_metadata: of }) => (isObject(of) ? (of.root_turn_id ?? of.turn_id) : undefined),

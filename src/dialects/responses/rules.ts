@@ -14,7 +14,6 @@ import { effortOf } from "../hub/reasoning";
 import { emptyTools, modelName, onList, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
 import { shortId } from "../hub/short-id";
 import { isPacked } from "../hub/signature";
-import { type FittedWire, fitWire } from "../hub/tools";
 import { withFileName } from "../openai";
 import { callNamespace, callPairs, pairTypes, repeatedCallIds, repeatedItemIds, typeOf } from "./call-rules";
 import { readSummaries } from "./compaction";
@@ -235,15 +234,6 @@ function eachTool(body: JsonObject, change: Change): JsonObject | undefined {
   const holder = inList({ tools: body.tools });
   return holder?.tools === body.tools && holder ? changes : { ...changes, tools: holder?.tools };
 }
-
-/** Repairs tool schemas that the upstream refused. */
-export const repairTools = (body: JsonObject): FittedWire | undefined =>
-  fitWire("responses", (fit) =>
-    eachTool(body, (tool) => {
-      const parameters = fit(tool.parameters);
-      return parameters === tool.parameters ? tool : { ...tool, parameters };
-    }),
-  );
 
 /**
  * Removes what may be bound to another account: reasoning and item ids. A compaction stays, though it may be another

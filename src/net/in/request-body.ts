@@ -155,11 +155,16 @@ export const inOnePiece = (body: Body): string | Uint8Array =>
     ? Buffer.concat(piecesOf(body).map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece)))
     : body;
 
-/** The body with its text changed; the very same if nothing was. @param edit Gets a large text without its long strings. */
-export function editBody(body: Body, edit: (text: string) => string): Body {
+/**
+ * The body with its text changed; the very same if nothing was.
+ * @param edit Gets a large text without its long strings, and what puts them back in a value of it.
+ */
+export function editBody(body: Body, edit: (text: string, whole: (value: unknown) => unknown) => string): Body {
   const skeleton = isMarked(body) ? body.skeleton : typeof body === "string" ? undefined : skeletonOf(body);
   const text = isMarked(body) ? body.json : (skeleton?.text ?? bodyText(body));
-  const edited = edit(text);
+  const whole = (value: unknown) =>
+    skeleton ? parseWithSource(String(inOnePiece(withTexts(JSON.stringify(value), skeleton)))) : value;
+  const edited = edit(text, whole);
   return edited === text ? body : withTexts(edited, skeleton);
 }
 

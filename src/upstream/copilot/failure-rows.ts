@@ -47,11 +47,11 @@ const replayed = {
   clientStatus: 400,
   meaning: "The conversation has an item that this account or model did not make.",
 } as const;
-/** How OpenAI and Anthropic refuse the schema of a tool. */
+/** How OpenAI and Anthropic refuse the schema of a tool, or of the reply. */
 const refusedSchema = {
   remedy: "fit-tools",
   kind: "invalid_request",
-  meaning: "The schema of a tool has something that the model's API does not support.",
+  meaning: "The schema of a tool or of the reply has something that the model's API does not support.",
 } as const;
 const tooLong = {
   kind: "invalid_request",
@@ -133,7 +133,7 @@ export const rows: readonly FailureRow[] = [
   },
   {
     status: [400],
-    code: /^invalid_function_parameters/,
+    code: /^invalid_(?:function_parameters|json_schema)/,
     ...refusedSchema,
   },
   {

@@ -1,6 +1,7 @@
 /** What an error answer of the upstream means: which account it concerns, what to try, and the error for the client. */
 
 import type { NewTrouble } from "../../accounts/account-state";
+import type { SchemaRefusal } from "../../dialects/hub/refused-schemas";
 import type { ReplyFailure } from "../../dialects/hub/reply";
 import { type ErrorKind, inBoth, ProxyError, retryHeaders, type Words } from "../../errors";
 import { withFullStop, zonedTime } from "../../format";
@@ -10,6 +11,7 @@ import { readErrorBody, type UpstreamError, writtenOf } from "../upstream-error"
 import { isKnownCode, rowOf, statusOf } from "./failure-match";
 import type { FailureRow } from "./failure-row";
 import { daySeconds } from "./failure-rows";
+import { schemaRefusal } from "./refused-schemas";
 import { type RefusedValues, refusedValues } from "./refused-values";
 import { patternOf, refusedParam } from "./unsupported-params";
 
@@ -20,6 +22,8 @@ export interface Failure {
   values?: RefusedValues;
   /** With `drop-param`: the pattern of the refused parameter. */
   param?: string;
+  /** With `fit-tools`: which schema was refused. */
+  schema?: SchemaRefusal;
   /** The new state of the account that was used; undefined if it keeps its state. */
   account?: NewTrouble;
   /** Why the account has that state, without until when: the state has the written form and the time. */
@@ -81,6 +85,7 @@ function judge(status: number, headers: Headers, upstream: UpstreamError, now: n
   const refused = row || status !== 400 ? undefined : refusedParam(upstream);
   const values = row || status !== 400 ? {} : refusedValues(upstream);
   const param = refused === undefined ? undefined : patternOf(refused);
+  const schema = status === 400 && param === undefined ? schemaRefusal(upstream) : undefined;
   const retryAfter = readRetryAfter(headers, now) ?? (waitStatuses.has(status) ? waitIn(upstream.message) : undefined);
   const maxWait = row?.maxWait ?? daySeconds;
   const wait = retryAfter === undefined ? undefined : Math.min(retryAfter, maxWait);
@@ -99,9 +104,10 @@ function judge(status: number, headers: Headers, upstream: UpstreamError, now: n
     },
   );
   return {
-    remedy: row?.remedy ?? remedyFor(values, param),
+    remedy: row?.remedy ?? remedyFor(values, param, row ? undefined : schema),
     values,
     param,
+    schema,
     account: row && troubleOf(row, until, reason.written, (retryAfter ?? 0) > maxWait),
     reason,
     newCode: upstream.code === "" || isKnownCode(upstream.code) ? undefined : upstream.code,
@@ -112,10 +118,15 @@ function judge(status: number, headers: Headers, upstream: UpstreamError, now: n
   };
 }
 
-function remedyFor({ efforts, tools }: RefusedValues, param: string | undefined): Failure["remedy"] {
+function remedyFor(
+  { efforts, tools }: RefusedValues,
+  param: string | undefined,
+  schema: SchemaRefusal | undefined,
+): Failure["remedy"] {
   if (efforts) return "fit-effort";
   if (tools) return "drop-tools";
-  return param === undefined ? "none" : "drop-param";
+  if (param !== undefined) return "drop-param";
+  return schema ? "fit-tools" : "none";
 }
 
 /** An error with what its row says of it. @param end Until when it lasts. */

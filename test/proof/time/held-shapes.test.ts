@@ -8,6 +8,7 @@ import { type ClientCodec, type Codec, codecs } from "../../../src/dialects/code
 import { adapt } from "../../../src/dialects/hub/adapt";
 import { type ClientDialect, type Dialect, dialects, type JsonObject } from "../../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../../src/dialects/hub/model";
+import { mendRefused } from "../../../src/dialects/hub/refused-schemas";
 import type { ReplyEvent } from "../../../src/dialects/hub/reply";
 import { overviewOf } from "../../../src/dialects/overview";
 import { ProxyError } from "../../../src/errors";
@@ -61,9 +62,9 @@ const requestSteps: Record<ReadsRequest, Record<string, Step>> = {
   encodeRequest: {},
   requestHeaders: forModels((codec, body, model) => codec.requestHeaders?.(new Headers(), body, model)),
   repairRequest: { "": (codec, body) => codec.repairRequest?.(body) },
-  repairTools: { "": (codec, body) => codec.repairTools?.(body) },
   freeChoice: { "": (codec, body) => codec.freeChoice?.(body) },
   foldSystem: { "": (codec, body) => codec.foldSystem?.(body) },
+  schemas: forModels(mendSchemas),
   offersServerTools: forModels((codec, body, model) => codec.offersServerTools?.(body, model)),
   hasServerCalls: { "": (codec, body) => codec.hasServerCalls?.(body) },
   hasOwnResults: { "": (codec, body) => codec.hasOwnResults?.(body) },
@@ -71,6 +72,13 @@ const requestSteps: Record<ReadsRequest, Record<string, Step>> = {
   fixRequest: forModels((codec, body, model) => codec.fixRequest?.(body, model)),
   maxTokens: { "": (codec, body) => codec.maxTokens?.(body) },
 };
+
+/** What a refusal changes that names nothing, and what the last one does. */
+function mendSchemas(codec: Codec, body: JsonObject, { vendor }: ModelFacts) {
+  if (!codec.schemas) return undefined;
+  const target = { dialect: "chat" as const, vendor, places: codec.schemas };
+  return [false, true].map((isLast) => mendRefused(body, target, {}, isLast));
+}
 
 function forModels(step: (codec: Codec, body: JsonObject, model: ModelFacts) => unknown): Record<string, Step> {
   return Object.fromEntries(
@@ -134,7 +142,8 @@ describe("a request of 256 kB", () => {
           expectLinear(`to ${upstream} for ${name} model`, (size) => {
             const asked = decoded(size);
             return () =>
-              asked && refusing(() => codecs[upstream].encodeRequest(adapt(asked, upstream).conversation, model));
+              asked &&
+              refusing(() => codecs[upstream].encodeRequest(adapt(asked, upstream, model.vendor).conversation, model));
           });
     },
     120_000,

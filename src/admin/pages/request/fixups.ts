@@ -50,7 +50,21 @@ const descriptions: Record<string, string> = {
   "usage-asked": "Usage was requested at the end of the stream.",
   "empty-tools": "An empty list of tools was removed because the upstream rejects it.",
   "tool-repeated": "A duplicate tool definition was removed.",
-  "schema-pattern": "Patterns that the model does not support were removed from a tool’s input schema.",
+  "schema-draft": "A schema in the form of an older draft of JSON Schema was sent in the form of the newest.",
+  "schema-boolean": "true and false in place of a schema were sent as an open schema and in words.",
+  "schema-pattern": "Patterns that the model’s API cannot read were moved from a schema to its description.",
+  "schema-null": "That a value may be null was moved from a tool’s input schema to its description.",
+  "schema-types":
+    "A list of types in a tool’s input schema was sent as its first type, with the others in the description.",
+  "schema-enum": "Values that are no text were moved from a tool’s input schema to its description.",
+  "schema-tuple":
+    "A list with a schema for each place was sent as a list of any of them, with the order in the description.",
+  "schema-items": "A schema of the items was added to a list in a tool’s input schema, as the upstream requires.",
+  "schema-item-types": "A type was given to the items of a list in a tool’s input schema, as the upstream requires.",
+  "schema-names":
+    "Properties of a tool were sent under names that the upstream accepts; calls have the client’s names again.",
+  "schema-words":
+    "The upstream refused a schema. It was sent in words, in the description of its tool or in the instructions.",
   "schema-union": "The alternatives in a tool’s input schema were merged into one object, as the upstream requires.",
   "schema-type": "The required type was added to a tool’s input schema.",
   "blank-stop": "Stop sequences that contain only whitespace were removed because the upstream rejects them.",
@@ -60,8 +74,10 @@ const descriptions: Record<string, string> = {
   "schema-dialect": "$schema was removed from a tool’s input schema.",
   "schema-wrapped":
     "The response schema was sent as the only member of an object, as the model requires, and the response was unwrapped.",
+  "output-schema":
+    "The response schema was sent in the form that the model’s API takes: objects are closed, and what is not enforced is in descriptions.",
   "structured-output":
-    "The model does not support a response schema, so the schema was sent as an instruction to reply in JSON.",
+    "The model’s API does not support a response schema, or not this one, so it was sent as an instruction to reply in JSON.",
   "developer-role": "Developer messages were sent as system messages.",
   "system-role": "System messages in the middle of the conversation were moved to where the upstream accepts them.",
   "tool-changes":

@@ -1,0 +1,249 @@
+/** A request whose schemas were refused is sent again with others, at last with one that says nothing but in words. */
+import { isEmpty, isObject } from "../../json";
+import type { Changes } from "./changes";
+import type { Dialect, JsonObject } from "./conversation";
+import { mapSchema } from "./schema-walk";
+import { allFixups, fitSchema, formatRow, isLooser, vendorRow } from "./tool-schema";
+
+/** What a refusal says of the schema that it is about; nothing where it does not say which. */
+export interface SchemaRefusal {
+  /** Where the tool stands in the request: `tools[2]`, `input[0].tools[1]`. */
+  place?: string;
+  /** The tool's name. */
+  name?: string;
+  /** A place in the schema: `properties`, `to`, `pattern`. */
+  path?: readonly string[];
+  /** It is about the schema of the reply. */
+  isFormat?: true;
+  /** It may be about anything else as well. */
+  isBare?: true;
+}
+
+/** A function that a request offers, as its dialect writes it. */
+export interface OfferedFunction {
+  place: string;
+  name: unknown;
+  description?: unknown;
+  schema: unknown;
+  strict?: unknown;
+}
+
+/** Where a dialect's requests have schemas. Both return the fields to set; undefined if nothing changed. */
+export interface SchemaPlaces {
+  mapFunctions(body: JsonObject, change: (offered: OfferedFunction) => OfferedFunction): JsonObject | undefined;
+  /** @param change Returns undefined for a schema that is to be said in words. */
+  mapFormat(body: JsonObject, change: (schema: JsonObject) => JsonObject | undefined): JsonObject | undefined;
+}
+
+/**
+ * What is done with a schema: `usual` are the fixups of the vendor's row, `known` all that are known; `words` leaves an open
+ * object, and the schema stands in the description.
+ */
+export type SchemaMend = "usual" | "known" | "words";
+
+/** Whose request it is, and how it has schemas. */
+export interface SchemaTarget {
+  dialect: Dialect;
+  /** As in the catalogue. */
+  vendor: string;
+  places: SchemaPlaces;
+}
+
+export interface MendedRequest extends Changes {
+  /** Top-level fields to set. */
+  set: JsonObject;
+  /** Each schema that was mended, and how. */
+  lessons: [schema: JsonObject, mend: SchemaMend][];
+}
+
+/**
+ * Mends what a refusal is about by all known means, and if they change nothing by words; the other schemas as is usual with
+ * this vendor. A refusal that does not say which schema it is about is about all that may be refused.
+ * @param isLast Nothing else will be tried: each schema that may be refused is said in words.
+ * @returns Undefined if nothing can be changed.
+ */
+export function mendRefused(
+  body: JsonObject,
+  target: SchemaTarget,
+  refusal: SchemaRefusal,
+  isLast: boolean,
+): MendedRequest | undefined {
+  if (refusal.isBare && target.vendor !== "Google") return undefined;
+  const about = namedIn(body, target.places, refusal);
+  if (!about) return undefined;
+  const { isAbout, isFormat } = about;
+  let isMended = false;
+  const known = mended(body, target, {
+    function(offered) {
+      const mend = isAbout(offered) ? "known" : "usual";
+      isMended ||= mend === "known" && mendOne(offered, mend, target) !== offered;
+      return mend;
+    },
+    format(schema) {
+      isMended ||= isFormat && fitSchema(schema, formatRow(target.dialect, target.vendor)).schema !== schema;
+      return "usual";
+    },
+  });
+  if (known && isMended && !isLast) return known;
+  const isCertain = refusal.place !== undefined || refusal.name !== undefined || refusal.isFormat;
+  return mended(body, target, {
+    function: (offered) =>
+      (isAbout(offered) && isCertain) || ((isAbout(offered) || isLast) && !isPlain(offered.schema))
+        ? "words"
+        : undefined,
+    format: (schema) => ((isFormat && isCertain) || ((isFormat || isLast) && !isPlain(schema)) ? "words" : undefined),
+  });
+}
+
+/**
+ * Mends the schemas of which it is known how.
+ * @param mendOf What helped a schema before. @param whole Reads a value whose long texts are marks.
+ */
+export function mendKnown(
+  body: JsonObject,
+  target: SchemaTarget,
+  mendOf: (schema: JsonObject) => SchemaMend | undefined,
+  whole: (value: unknown) => unknown,
+): MendedRequest | undefined {
+  return mended(body, target, { function: ({ schema }) => knownOf(schema), format: knownOf }, whole);
+  function knownOf(schema: unknown): SchemaMend | undefined {
+    return isObject(schema) ? mendOf(schema) : undefined;
+  }
+}
+
+/** Which schemas a refusal is about; undefined if it names one that is not there. */
+function namedIn(body: JsonObject, places: SchemaPlaces, { place, name, path, isFormat }: SchemaRefusal) {
+  if (isFormat) return { isAbout: () => false, isFormat };
+  const isNamed = (offered: OfferedFunction) => (place === undefined ? offered.name === name : offered.place === place);
+  const isOnPath = ({ schema }: Pick<OfferedFunction, "schema">) => path !== undefined && hasPath(schema, path);
+  const isAbout = place !== undefined || name !== undefined ? isNamed : isOnPath;
+  let isFound = false;
+  places.mapFunctions(body, (offered) => {
+    isFound ||= isAbout(offered);
+    return offered;
+  });
+  if (isFound) return { isAbout, isFormat: false };
+  return isAbout === isNamed ? undefined : { isAbout: () => true, isFormat: true };
+}
+
+function hasPath(schema: unknown, path: readonly string[]): boolean {
+  let at = schema;
+  for (const step of path) {
+    if (Array.isArray(at)) at = at[Number(step)];
+    else if (isObject(at) && Object.hasOwn(at, step)) at = at[step];
+    else return false;
+  }
+  return at !== undefined;
+}
+
+/** What is to be done with each schema; undefined leaves it as it is. */
+interface Plan {
+  function(offered: OfferedFunction): SchemaMend | undefined;
+  format(schema: JsonObject): SchemaMend | undefined;
+}
+
+function mended(
+  body: JsonObject,
+  target: SchemaTarget,
+  plan: Plan,
+  whole = (value: unknown) => value,
+): MendedRequest | undefined {
+  const fixups = new Set<string>();
+  const dropped = new Set<string>();
+  const lessons: MendedRequest["lessons"] = [];
+  const note = (schema: unknown, mend: SchemaMend, changes: Changes) => {
+    for (const name of changes.fixups) fixups.add(name);
+    for (const name of changes.dropped) dropped.add(name);
+    if (isObject(schema)) lessons.push([schema, mend]);
+  };
+  const inWords = { schema: undefined, fixups: [wordsFixup], dropped: [] };
+  const ofFunctions = target.places.mapFunctions(body, (sent) => {
+    let after = sent;
+    for (let times = 0; times < mostMends; times++) {
+      const mend = plan.function(after);
+      const offered = mend ? { ...after, schema: whole(after.schema) } : after;
+      const next = mend ? mendOne(offered, mend, target, (changes) => note(offered.schema, mend, changes)) : after;
+      if (!mend || next === offered) break;
+      after = next;
+    }
+    return after;
+  });
+  const ofFormat = target.places.mapFormat(body, (sent) => {
+    let after = sent;
+    for (let times = 0; times < mostMends; times++) {
+      const mend = plan.format(after);
+      if (!mend) break;
+      const schema = whole(after) as JsonObject;
+      const next = mend === "words" ? inWords : fitSchema(schema, formatRow(target.dialect, target.vendor));
+      if (next.schema === schema) break;
+      note(schema, mend, next);
+      if (next.schema === undefined) return undefined;
+      after = next.schema;
+    }
+    return after;
+  });
+  const set = { ...ofFunctions, ...ofFormat };
+  return isEmpty(set) ? undefined : { set, fixups: [...fixups], dropped: [...dropped], lessons };
+}
+
+/** How often a schema is mended: as usual, by all known means, and in words. */
+const mostMends = 3;
+const wordsFixup = "schema-words";
+
+/** @param note Gets what changed. @returns The same object if nothing changes. */
+function mendOne(
+  offered: OfferedFunction,
+  mend: SchemaMend,
+  { dialect, vendor }: SchemaTarget,
+  note: (changes: Changes) => void = () => {},
+): OfferedFunction {
+  const { schema } = offered;
+  if (!isObject(schema)) return offered;
+  const isStrict = offered.strict === true;
+  if (mend === "words") {
+    if (isOpen(schema)) return offered;
+    const sentence = `Its input is a JSON object that matches this JSON Schema: ${JSON.stringify(schema)}`;
+    const { description } = offered;
+    const words = typeof description === "string" && description !== "" ? [description, sentence] : [sentence];
+    note({ fixups: [wordsFixup], dropped: isStrict ? ["strict"] : [] });
+    const open = { ...offered, description: words.join("\n\n"), schema: { type: "object", properties: {} } };
+    return isStrict ? { ...open, strict: false } : open;
+  }
+  const fitted = fitSchema(schema, mend === "known" ? allFixups : vendorRow(dialect, vendor).fixups);
+  // The conditions of `strict` may be what was refused.
+  const isLoosened = isStrict && (mend === "known" || isLooser(fitted.fixups));
+  if (fitted.schema === schema && !isLoosened) return offered;
+  note(isLoosened ? { ...fitted, dropped: [...fitted.dropped, "strict"] } : fitted);
+  return { ...offered, schema: fitted.schema, ...(isLoosened && { strict: false }) };
+}
+
+const isOpen = ({ type, properties = {}, ...others }: JsonObject): boolean =>
+  type === "object" && isEmpty(others) && isObject(properties) && isEmpty(properties);
+
+const plainKeywords = new Set([
+  ...["type", "description", "title", "properties", "required", "items", "enum", "additionalProperties"],
+]);
+
+/** Whether a schema has only what every vendor takes, so that it is not what was refused. */
+function isPlain(schema: unknown): boolean {
+  let isSo = true;
+  if (isObject(schema))
+    mapSchema(schema, (inner) => {
+      isSo &&= isPlainNode(inner);
+      return inner;
+    });
+  return isSo;
+}
+
+function isPlainNode(schema: JsonObject): boolean {
+  if (!Object.keys(schema).every((key) => plainKeywords.has(key))) return false;
+  const { type, properties = {}, items, enum: values = [], additionalProperties: others } = schema;
+  if (typeof type !== "string" || (items === undefined ? type === "array" : !isObject(items))) return false;
+  if (!Array.isArray(values) || !values.every((value) => typeof value === "string")) return false;
+  if (others !== undefined && typeof others !== "boolean") return false;
+  return (
+    isObject(properties) && Object.entries(properties).every(([name, each]) => plainName.test(name) && isObject(each))
+  );
+}
+
+const plainName = /^\w{1,64}$/;
