@@ -60,6 +60,8 @@ const columns = {
   /** Billionths of an AI credit. */
   nano_credits: { sql: "INTEGER" },
   premium_units: { sql: "REAL" },
+  /** The credits are at least these: the reply was cut, or the upstream did not state all that is charged for. */
+  cost_at_least: { sql: "FLAG NOT NULL DEFAULT 0" },
   /** JSON array of names. */
   fixups: { sql: "TEXT NOT NULL" },
   /** JSON array of names. */

@@ -120,12 +120,13 @@ const promptNames = ["client_name", "session", "project", "key_name", "member"] 
 type PromptName = (typeof promptNames)[number];
 const usedSums = sumColumns.filter(
   ({ name }) =>
-    name === "unknown_cost" || measureNames.some((measure) => name === `${measure}_sum` || name === `${measure}_count`),
+    /^(?:unknown|open)_cost$/.test(name) ||
+    measureNames.some((measure) => name === `${measure}_sum` || name === `${measure}_count`),
 );
 
 type PartRow = Pick<PromptPart, (typeof partKeys)[number]> &
   Pick<PromptSums, PromptName | "prompt" | "started_at_ms" | "ended_at_ms"> &
-  Record<`${Measure}_${"sum" | "count"}` | "requests" | "failed" | "retries" | "unknown_cost", number> & {
+  Record<`${Measure}_${"sum" | "count"}` | "requests" | "failed" | "retries" | "unknown_cost" | "open_cost", number> & {
     cache_idle_ms: number | null;
   };
 
@@ -184,5 +185,6 @@ function partOf(row: PartRow): PromptPart {
     retry_count: row.retries,
     ...known,
     unknown_cost_count: row.unknown_cost,
+    cost_at_least: row.unknown_cost + row.open_cost > 0,
   };
 }

@@ -64,6 +64,7 @@ export const sumColumns: readonly SumColumn[] = [
     ];
   }),
   sum("unknown_cost", () => "sum(CASE WHEN nano_credits IS NULL AND premium_units IS NULL THEN 1 ELSE 0 END)"),
+  sum("open_cost", () => "sum(cost_at_least)"),
   // Where both are known.
   sum("both_cached", () => "coalesce(sum(CASE WHEN input_tokens IS NOT NULL THEN cached_tokens END), 0)"),
   sum("both_input", () => "coalesce(sum(CASE WHEN cached_tokens IS NOT NULL THEN input_tokens END), 0)"),

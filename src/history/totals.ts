@@ -83,6 +83,7 @@ export class Adder {
       ...known,
       unknown,
       unknown_cost_count: this.#sum("unknown_cost"),
+      cost_at_least: this.#sum("unknown_cost") + this.#sum("open_cost") > 0,
       cacheable,
       cached_share: cachedShareOf(cacheable),
       avg_duration_ms: duration.average,
@@ -114,7 +115,7 @@ export class Adder {
   }
 }
 
-const counted = ["requests", "errors", "unknown_cost", "both_cached", "both_input"] as const;
+const counted = ["requests", "errors", "unknown_cost", "open_cost", "both_cached", "both_input"] as const;
 const added = [
   ...counted,
   ...[...measureNames, ...durations].flatMap((name) => [`${name}_count`, `${name}_sum`] as const),

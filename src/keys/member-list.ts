@@ -29,6 +29,7 @@ export const memberSchema = lazy(() =>
       .nullable()
       .describe("Cost of these requests in billionths of an AI credit; null if none is known."),
     premium_units: z.number().nullable().describe("The same in premium requests."),
+    cost_at_least: z.boolean().describe("The cost is at least this: of some of it, nothing or not all is known."),
     last_request_at_ms: z.number().nullable().describe("Null if the history has none."),
   }),
 );
@@ -104,6 +105,7 @@ async function itemsOf(
       request_count: used ? used.requests : unused,
       nano_credits: used ? used.nanoCredits : unused,
       premium_units: used ? used.premiumUnits : unused,
+      cost_at_least: used?.costAtLeast ?? false,
       last_request_at_ms: used?.lastAt ?? earlier.get(member.id) ?? null,
     };
   });

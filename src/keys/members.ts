@@ -53,6 +53,8 @@ export interface MemberUsage {
   nanoCredits: number | null;
   /** Premium requests. */
   premiumUnits: number | null;
+  /** The cost is at least this. */
+  costAtLeast: boolean;
   /** When the last of these requests started, Unix ms. */
   lastAt: number;
 }

@@ -5,7 +5,7 @@ import type { Amounts, Reservation } from "../budgets/entries";
 import type { BudgetGuard } from "../budgets/guard";
 import { codecs } from "../dialects/codecs";
 import { ProxyError } from "../errors";
-import { costOf } from "../upstream/models/price";
+import { type Cost, costOf } from "../upstream/models/price";
 import type { AttemptedAccount, RequestState } from "./request-log";
 
 /** Bytes of a body for one token, roughly; the guard corrects the estimate by what requests of the model really cost. */
@@ -97,7 +97,7 @@ export class RequestBudget {
    * @param cost What the request cost; null if that is not known. Undefined if it was not served.
    * @param isCut The reply broke off before its end, so that its usage is not known, or only that of its beginning.
    */
-  end(cost: Amounts | undefined, isCut: boolean): void {
+  end(cost: Cost | undefined, isCut: boolean): void {
     this.#hasEnded = true;
     const reservation = this.#reservation;
     this.#reservation = undefined;
@@ -143,15 +143,19 @@ function expectedCost({ target, asked, facts }: RequestState): Amounts {
 }
 
 /** What is left of a cost; unknown stays unknown. */
-const less = (cost: Amounts, settled: Amounts): Amounts => ({
+const less = (cost: Cost, settled: Amounts): Cost => ({
+  ...cost,
   nanoCredits: cost.nanoCredits === null ? null : Math.max(0, cost.nanoCredits - (settled.nanoCredits ?? 0)),
   premiumUnits: cost.premiumUnits === null ? null : Math.max(0, cost.premiumUnits - (settled.premiumUnits ?? 0)),
 });
 
-/** A reply that broke off before its usage is counted as expected. */
-const withExpected = (cost: Amounts, expected: Amounts): Amounts => ({
-  nanoCredits: cost.nanoCredits ?? expected.nanoCredits,
-  premiumUnits: cost.premiumUnits ?? expected.premiumUnits,
+/** What is not known counts as expected, and what is known in part as no less than that. */
+const withExpected = ({ nanoCredits, premiumUnits, isAtLeast }: Cost, expected: Amounts): Amounts => ({
+  nanoCredits:
+    nanoCredits === null || isAtLeast
+      ? ((expected.nanoCredits && Math.max(nanoCredits ?? 0, expected.nanoCredits)) ?? nanoCredits)
+      : nanoCredits,
+  premiumUnits: premiumUnits ?? expected.premiumUnits,
 });
 
 /** Counts what was sent of a reply that broke off: a client that hangs up just before the end has nearly all of it. */

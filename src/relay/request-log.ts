@@ -8,7 +8,7 @@ import { plainName } from "../json-shape";
 import type { CacheAddress, CachedTurn, HeadHashes, JudgedMiss } from "../upstream/cache-watch";
 import type { Losses } from "../upstream/changes/losses";
 import type { AutoChoice } from "../upstream/copilot/auto";
-import { type Cost, costOf } from "../upstream/models/price";
+import { type Cost, costOf, type Gaps } from "../upstream/models/price";
 import type { Hints } from "./hints";
 import type { Facts } from "./incoming";
 import { shortHash } from "./session-id";
@@ -68,6 +68,8 @@ export interface RequestState {
   /** It waited for a limit to end; `until` is null when it no longer does. */
   wait?: { why: string; until: number | null; ms: number };
   usage: Partial<Usage>;
+  /** Numbers that the usage lacks although it always had them. */
+  lostUsage?: Gaps["lost"];
   /** The input tokens sent to the client before the upstream reported any. */
   estimatedInput?: number;
   /** The same of the output tokens, if it has reported none at the end. */
@@ -183,14 +185,21 @@ const shownWithModel = ({ account, model, status, error, ms }: Attempted) => ({
 /**
  * The row of a request that has ended.
  * @param status The HTTP status the client got; 499 when it hung up.
+ * @param isCut The reply broke off before its end: its usage is not final.
  * @param scrub Removes secrets from an error's message.
  */
 export function finishedRow(
   state: RequestState,
-  { status, durationMs, scrub }: { status: number; durationMs: number; scrub: (text: string) => string },
+  {
+    status,
+    durationMs,
+    isCut,
+    scrub,
+  }: { status: number; durationMs: number; isCut: boolean; scrub: (text: string) => string },
 ): Entry {
-  const { usage, target, error } = state;
-  const cost = target ? costOf(target.model.price, usage, state.facts?.initiator !== "agent") : undefined;
+  const { usage, target, error, lostUsage: lost } = state;
+  const byPerson = state.facts?.initiator !== "agent";
+  const cost = target ? costOf(target.model.price, usage, byPerson, { isCut, lost }) : undefined;
   const isServed = status < 400 || status === 499;
   // A client that hangs up may have been answered meanwhile.
   const refused = status !== 499 && isAcceptedByNone(state) ? 0 : null;
@@ -207,12 +216,13 @@ export function finishedRow(
     cached_tokens: usage.cachedInput ?? null,
     cache_write_tokens: usage.cacheWrite ?? null,
     reasoning_tokens: usage.reasoning ?? null,
-    tokens_estimated: refused === null && hasEstimates(state) ? 1 : 0,
+    tokens_estimated: refused === null && (isCut || hasEstimates(state)) ? 1 : 0,
     session: state.session === undefined ? null : shortHash(state.session),
     cache_miss: state.cacheMiss?.reason ?? null,
     cache_idle_ms: state.cacheMiss?.idleMs ?? null,
     nano_credits: refused ?? cost?.nanoCredits ?? null,
     premium_units: refused ?? (isServed ? (cost?.premiumUnits ?? null) : null),
+    cost_at_least: refused === null && cost?.isAtLeast ? 1 : 0,
     fixups: listOf(state.fixups),
     auto: target?.choice ? JSON.stringify(shownChoice(target.choice)) : null,
     dropped: listOf(state.dropped),
@@ -237,7 +247,23 @@ const shownChoice = ({ by, why, discount }: AutoChoice) => ({ by, why, discount 
  * charges nothing for that (opencode, 2026-09). What an attempt that broke off or failed has cost is not known.
  */
 const isAcceptedByNone = ({ attempts, usage, error }: RequestState): boolean =>
-  error !== undefined && usage.input === undefined && attempts.every(({ status = 0 }) => status >= 400 && status < 500);
+  error !== undefined && usage.input === undefined && attempts.every(isRefused);
+
+/**
+ * Whether the reply broke off before its end, so that the numbers of its usage are those of its beginning. If a further call
+ * for it was refused, they are those of the calls before.
+ * @param hasBegun A part of the reply was generated.
+ */
+export const isInterrupted = ({ attempts, error, stopReason, usage }: RequestState, hasBegun: boolean): boolean =>
+  stopReason === undefined &&
+  usage.input !== undefined &&
+  (hasBegun || error !== undefined) &&
+  !isRefused(attempts.at(-1));
+
+const isRefused = (attempt: Attempted | undefined): boolean => {
+  const { status = 0 } = attempt ?? {};
+  return status >= 400 && status < 500;
+};
 
 /** Before the last attempt failed, an answer of the same reply or a batch of embeddings may have been served. */
 export function isCharged({ attempts, usage }: RequestState): boolean {
@@ -246,9 +272,10 @@ export function isCharged({ attempts, usage }: RequestState): boolean {
 }
 
 /** What the request of a row cost. */
-export const costOfRow = ({ nano_credits, premium_units }: Entry): Cost => ({
+export const costOfRow = ({ nano_credits, premium_units, cost_at_least }: Entry): Cost => ({
   nanoCredits: nano_credits,
   premiumUnits: premium_units,
+  ...(cost_at_least === 1 && { isAtLeast: true }),
 });
 
 /** A reply of several answers has read the window as often, and more; the list of a provider may have too small a window. */
@@ -266,7 +293,9 @@ export function recordUsage(state: RequestState, reported: Partial<Usage>): Part
 export function inspectUsage(state: RequestState, server: Pick<Account, "key"> | undefined, losses: Losses): void {
   const { target, error, usage } = state;
   if (!server || error || !target?.dialect) return;
-  state.usage = losses.inspectUsage(target.dialect, server.key, target.model.id, usage);
+  const known = losses.inspectUsage(target.dialect, server.key, target.model.id, usage);
+  state.usage = known.usage;
+  state.lostUsage = known.lost;
 }
 
 /** How many tokens a request can have at most. */

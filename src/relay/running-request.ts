@@ -28,6 +28,7 @@ import {
   inFlightRow,
   inspectUsage,
   isCharged,
+  isInterrupted,
   logFields,
   logLine,
   type PassedOver,
@@ -216,9 +217,11 @@ export class RunningRequest implements InFlightHandle, Progress {
     const state = this.#state;
     const durationMs = this.elapsedMs;
     if (isOver) inspectUsage(state, this.account, losses);
-    const turn = cachedTurn(state, durationMs);
+    const isCut = isInterrupted(state, hasBegun);
+    // Nothing is said of the cache by numbers that are not final.
+    const turn = isCut ? undefined : cachedTurn(state, durationMs);
     if (turn) state.cacheMiss = cacheWatch.judge(turn);
-    const row = finishedRow(state, { status, durationMs, scrub: logger.scrub });
+    const row = finishedRow(state, { status, durationMs, isCut, scrub: logger.scrub });
     this.budget.end(hasBegun || isCharged(state) ? costOfRow(row) : undefined, hasBegun && !isOver);
     history.add(row);
     inFlight.end(row);

@@ -154,7 +154,7 @@ export async function memberUsageIn(
 }
 
 const usageColumns = sumColumns.filter(({ name }) =>
-  /^(?:requests|(?:nano_credits|premium_units)_.*|last_at_ms)$/.test(name),
+  /^(?:requests|unknown_cost|open_cost|(?:nano_credits|premium_units)_.*|last_at_ms)$/.test(name),
 );
 type UsageRow = Record<(typeof usageColumns)[number]["name"], number> & { key_0: string };
 
@@ -175,6 +175,7 @@ async function usageIn(source: Source, since: number): Promise<Map<string, Membe
         requests: row.requests!,
         nanoCredits: row.nano_credits_count === 0 ? null : row.nano_credits_sum!,
         premiumUnits: row.premium_units_count === 0 ? null : row.premium_units_sum! / 1e6,
+        costAtLeast: row.unknown_cost! + row.open_cost! > 0,
         lastAt: row.last_at_ms!,
       },
     ]),

@@ -32,13 +32,14 @@ const clients = [
 const models = ["claude-sonnet-4.6", "gpt-5.4", 'odd,"<model>'];
 
 /** What requests of one plan cost: in its unit, in none that is known, or nothing because they were refused here. */
-function costFrom({ pick, below }: Chance): Pick<Entry, "nano_credits" | "premium_units"> {
+function costFrom({ pick, below }: Chance): Partial<Entry> {
   const nano = below(2_000_000_000);
   return pick(
     { nano_credits: nano, premium_units: null },
     { nano_credits: nano, premium_units: null },
     { nano_credits: null, premium_units: pick(0, 0.33, 1, 7.5) },
     { nano_credits: nano, premium_units: pick(0, 0.33, 1) },
+    { nano_credits: nano, premium_units: pick(null, 1), cost_at_least: 1 },
     { nano_credits: null, premium_units: null },
     { nano_credits: 0, premium_units: 0 },
   );
@@ -93,10 +94,14 @@ const costOf = (rows: readonly Entry[]) => ({
   premium_units: millionths(sumKnown(rows.map(({ premium_units }) => premium_units))),
   unknown_cost_count: rows.filter(({ nano_credits, premium_units }) => nano_credits === null && premium_units === null)
     .length,
+  cost_at_least: rows.some(
+    ({ nano_credits, premium_units, cost_at_least }) =>
+      cost_at_least === 1 || (nano_credits === null && premium_units === null),
+  ),
 });
 type Cost = ReturnType<typeof costOf>;
-const costIn = ({ request_count, nano_credits, premium_units, unknown_cost_count }: Cost): Cost => ({
-  ...{ request_count, nano_credits, unknown_cost_count },
+const costIn = ({ request_count, nano_credits, premium_units, unknown_cost_count, cost_at_least }: Cost): Cost => ({
+  ...{ request_count, nano_credits, unknown_cost_count, cost_at_least },
   premium_units: millionths(premium_units),
 });
 
@@ -122,12 +127,13 @@ const pairIn = (html: string, name: string) => {
   const found = html.split(`<dt>${name}</dt><dd>`)[1];
   return found === undefined ? undefined : textOf(found.split("</dd>")[0]!);
 };
-const wordsOf = ({ nano_credits, premium_units }: Pick<Cost, "nano_credits" | "premium_units">) =>
+const wordsOf = ({ nano_credits, premium_units, cost_at_least }: Cost) =>
   nano_credits === null && premium_units === null
     ? "unknown"
-    : [nano_credits && `${formatCredits(nano_credits)} cr`, premium_units && `${formatUnits(premium_units)} pr`]
+    : (cost_at_least ? "≥ " : "") +
+      ([nano_credits && `${formatCredits(nano_credits)} cr`, premium_units && `${formatUnits(premium_units)} pr`]
         .filter(Boolean)
-        .join(" + ") || (nano_credits === null ? "0 pr" : "0 cr");
+        .join(" + ") || (nano_credits === null ? "0 pr" : "0 cr"));
 
 /** Cells of a CSV file, by its head. */
 function readCsv(text: string): Record<string, string>[] {
@@ -221,6 +227,7 @@ for (const round of Array.from({ length: triesOf(6) }, (_, at) => at))
       const read = cells.map((row) => ({
         nano_credits: numberIn(row.nano_credits),
         premium_units: numberIn(row.premium_units),
+        cost_at_least: row.cost_at_least === "true" ? 1 : 0,
       }));
       expect(costOf(read as Entry[])).toEqual(costOf(rows));
 
@@ -235,9 +242,10 @@ for (const round of Array.from({ length: triesOf(6) }, (_, at) => at))
           premium_units,
         ]);
         expect(line.us_dollars).toBe(nano_credits === null ? "" : (nano_credits / 1e11).toFixed(6));
-        expect([Number(line.requests), Number(line.requests_of_unknown_cost)]).toEqual([
+        expect([Number(line.requests), Number(line.requests_of_unknown_cost), line.cost_at_least]).toEqual([
           counts.request_count,
           counts.unknown_cost_count,
+          String(counts.cost_at_least),
         ]);
       }
       const prompts = new Set(rows.flatMap(({ prompt }) => prompt ?? []));
@@ -282,9 +290,10 @@ for (const round of Array.from({ length: triesOf(6) }, (_, at) => at))
         ...periods.map(([name, own]) => [overview.split(`<h3>${name}</h3>`)[1]!.split("</article>")[0]!, own] as const),
       ] as const;
       for (const [html, own] of shown) {
-        const { nano_credits, premium_units } = costOf(own);
-        expect(pairIn(html, "AI credits")!.split(" ")[0]).toBe(formatCredits(nano_credits!));
-        expect(pairIn(html, "Premium requests")!.split(" ")[0]).toBe(formatUnits(premium_units!));
+        const { nano_credits, premium_units, cost_at_least } = costOf(own);
+        const sign = cost_at_least ? "≥ " : "";
+        expect(`${pairIn(html, "AI credits")} `).toStartWith(`${sign}${formatCredits(nano_credits!)} `);
+        expect(`${pairIn(html, "Premium requests")} `).toStartWith(`${sign}${formatUnits(premium_units!)} `);
         expect(pairIn(html, "Tokens in")).toEndWith(`${percent(cachedOf(own).share!)} cached`);
       }
       const table = overview.split("Usage by client, last 7 days</caption>")[1]!.split("</table>")[0]!;
@@ -294,11 +303,11 @@ for (const round of Array.from({ length: triesOf(6) }, (_, at) => at))
       const byTool = Map.groupBy(week, nameOf);
       expect(found).toHaveLength(byTool.size);
       for (const own of byTool.values()) {
-        const { nano_credits } = costOf(own);
+        const { nano_credits, cost_at_least } = costOf(own);
         const { share } = cachedOf(own);
         const numbers = [
           formatCount(own.length),
-          nano_credits === null ? "unknown" : formatCredits(nano_credits),
+          nano_credits === null ? "unknown" : `${cost_at_least ? "≥ " : ""}${formatCredits(nano_credits)}`,
           share === null ? "unknown" : percent(share),
         ].join(" ");
         expect(found.some((line) => line.endsWith(` ${numbers}`))).toBe(true);

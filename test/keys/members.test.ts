@@ -182,7 +182,7 @@ describe("the list of members", () => {
     member({ name, id: `m${at}`, createdAt: at }),
   ) as [Member, Member, Member];
   const used = (requests: number, nanoCredits: number | null, premiumUnits: number | null, lastAt: number) => ({
-    ...{ requests, nanoCredits, premiumUnits, lastAt },
+    ...{ requests, nanoCredits, premiumUnits, costAtLeast: false, lastAt },
   });
   const usage = new Map([
     [anna.id, used(5, null, 2, 30)],
@@ -245,7 +245,13 @@ describe("the list of members", () => {
 describe("a member", () => {
   const item = (given: Partial<MemberItem>): MemberItem => ({
     ...{ name: "anna", id: "m1", created_at_ms: 0, ...noLimits, keys: 1, request_count: 0 },
-    ...{ nano_credits: 0, premium_units: 0, last_request_at_ms: null, invitation_expires_at_ms: null },
+    ...{
+      nano_credits: 0,
+      premium_units: 0,
+      cost_at_least: false,
+      last_request_at_ms: null,
+      invitation_expires_at_ms: null,
+    },
     accounts: [{ account_key: "github.com/anna", state: "ready" }],
     ...given,
   });

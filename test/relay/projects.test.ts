@@ -82,7 +82,7 @@ test("the bill of a project is a line for each day", async () => {
   const answer = await fetch(`${proxy.url}/api/admin/bill?project=acme`);
   expect(answer.headers.get("content-type")).toStartWith("text/csv");
   const [head, line, ...rest] = (await answer.text()).split("\r\n");
-  expect([head!.split(",").length, rest]).toEqual([7, [""]]);
+  expect([head!.split(",").length, rest]).toEqual([8, [""]]);
   const credits = proxy.rows().reduce((sum, row) => sum + (row.project === "acme" ? row.nano_credits! : 0), 0) / 1e9;
   const [, prompts, requests, billed, dollars] = line!.split(",").map(Number);
   expect([prompts, requests, billed]).toEqual([0, 2, credits]);

@@ -38,6 +38,9 @@ function plainTotals(rows: readonly Entry[]): Record<string, unknown> {
     ...Object.fromEntries(measureNames.map((name) => [name, sum(name)])),
     unknown: Object.fromEntries(measureNames.map((name) => [name, rows.filter((row) => row[name] === null).length])),
     unknown_cost_count: rows.filter((row) => row.nano_credits === null && row.premium_units === null).length,
+    cost_at_least: rows.some(
+      (row) => row.cost_at_least === 1 || (row.nano_credits === null && row.premium_units === null),
+    ),
     cacheable: { input_tokens: input, cached_tokens: cached },
     cached_share: input > 0 ? cached / input : null,
     avg_duration_ms: average("duration_ms"),

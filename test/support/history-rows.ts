@@ -34,6 +34,7 @@ export function entry(differing: Partial<Entry> = {}): Entry {
     input_tokens: 10,
     output_tokens: 20,
     tokens_estimated: 0,
+    cost_at_least: 0,
     nano_credits: 1_250_000_000,
     premium_units: 0.33,
     fixups: '["missing-created"]',

@@ -8,7 +8,7 @@ const promptsAtOnce = 200;
 
 /**
  * CSV of the matching requests by day, by this machine's clock: prompts, requests, AI credits, their price in US dollars (GitHub:
- * 0.01 for a credit), premium requests, and requests of unknown cost. A prompt counts on the day on which it began.
+ * 0.01 for a credit), premium requests, requests of unknown cost, and whether the cost is at least this. A prompt counts on the day on which it began.
  * @param signal Of the asker: nothing more is read once it is aborted.
  * @throws ProxyError if it is.
  */
@@ -27,7 +27,7 @@ export async function billOf({ history }: Scope, filters: Filters, signal: Abort
   }
   const lines = groups
     .toReversed()
-    .map(({ key: { day = "" }, request_count, nano_credits, premium_units, unknown_cost_count }) => {
+    .map(({ key: { day = "" }, request_count, nano_credits, premium_units, unknown_cost_count, cost_at_least }) => {
       const credits = nano_credits === null ? ["", ""] : [nano_credits / 1e9, (nano_credits / 1e11).toFixed(6)];
       return [
         day,
@@ -36,8 +36,9 @@ export async function billOf({ history }: Scope, filters: Filters, signal: Abort
         ...credits,
         premium_units ?? "",
         unknown_cost_count,
+        cost_at_least,
       ].join(",");
     });
-  const head = "day,prompts,requests,ai_credits,us_dollars,premium_requests,requests_of_unknown_cost";
+  const head = "day,prompts,requests,ai_credits,us_dollars,premium_requests,requests_of_unknown_cost,cost_at_least";
   return [head, ...lines, ""].join("\r\n");
 }

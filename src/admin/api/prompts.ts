@@ -66,15 +66,15 @@ export async function listPrompts(
     app.history.prompts(filters, limit, cursor),
     // Of one prompt there is nothing else to add up.
     filters.prompt
-      ? { request_count: 0, nano_credits: null, premium_units: null }
+      ? { request_count: 0, nano_credits: null, premium_units: null, cost_at_least: false }
       : app.history.totals({ ...filters, has_prompt: false }),
     pricesOf(app),
   ]);
-  const { request_count, nano_credits, premium_units } = others;
+  const { request_count, nano_credits, premium_units, cost_at_least } = others;
   return {
     ...page,
     items: page.items.map((sums) => promptOf(sums, prices)),
-    without_prompt: { request_count, nano_credits, premium_units },
+    without_prompt: { request_count, nano_credits, premium_units, cost_at_least },
   };
 }
 
@@ -149,7 +149,7 @@ function whyOf(prompt: Omit<Prompt, "why">, parts: PromptPart[], prices: Prices)
     : [];
   if (lost[0]) {
     const nano = sum(lost.map((each) => each.nano));
-    const cost = { nano_credits: nano, premium_units: null };
+    const cost = { nano_credits: nano, premium_units: null, cost_at_least: false };
     reasons.push({ share: shareOf(cost), words: `${amount(cost)} because ${coldReason(lost[0].part)}` });
   }
   if (prompt.failed.request_count > 0)

@@ -48,6 +48,7 @@ export function showEntry(entry: Entry | Row): ShownEntry {
     ...entry,
     stream: entry.stream === 1,
     tokens_estimated: entry.tokens_estimated === 1,
+    cost_at_least: entry.cost_at_least === 1,
     attempts: JSON.parse(entry.attempts),
     fixups: JSON.parse(entry.fixups),
     dropped: JSON.parse(entry.dropped),

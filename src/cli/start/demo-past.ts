@@ -299,6 +299,7 @@ function rowOf(
     cached_tokens: isServed ? tokens.cached : null,
     cache_write_tokens: isServed ? (written ?? null) : null,
     tokens_estimated: 0,
+    cost_at_least: 0,
     nano_credits: isServed ? cost.nanoCredits : null,
     premium_units: isServed ? cost.premiumUnits : null,
     fixups: "[]",

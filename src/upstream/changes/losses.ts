@@ -97,21 +97,27 @@ export class Losses {
 
   /**
    * The usage of a reply that came to its end.
-   * @returns It without the numbers that are wrong because a part of them is missing.
+   * @returns It without the numbers that are wrong because a part of them is missing, and the numbers that it lacks although
+   * the replies always had them.
    */
-  inspectUsage(dialect: Dialect, account: string, model: string, usage: Partial<Usage>): Partial<Usage> {
+  inspectUsage(
+    dialect: Dialect,
+    account: string,
+    model: string,
+    usage: Partial<Usage>,
+  ): { usage: Partial<Usage>; lost: (keyof Usage)[] } {
     const from = `${dialect} ${account} ${model}`;
-    let isPartial = false;
+    const lost: (keyof Usage)[] = [];
     const counts = this.#counts.renewed(from, () => numbersOf[dialect]?.map(newCount) ?? []);
     for (const count of counts) {
-      const row = count.member;
-      if (!this.#isMissing(count, usage[row.usage] !== undefined, from)) continue;
-      // Anthropic counts cached tokens beside the input, which is too small without them.
-      isPartial ||= dialect === "messages" && (row.usage === "cachedInput" || row.usage === "cacheWrite");
+      const name = count.member.usage;
+      if (this.#isMissing(count, usage[name] !== undefined, from)) lost.push(name);
     }
-    if (!isPartial) return usage;
+    // Anthropic counts cached tokens beside the input, which is too small without them.
+    const isPartial = dialect === "messages" && (lost.includes("cachedInput") || lost.includes("cacheWrite"));
+    if (!isPartial) return { usage, lost };
     const { input: _, ...rest } = usage;
-    return rest;
+    return { usage: rest, lost };
   }
 
   /** What was missing within the last day, the newest first. */

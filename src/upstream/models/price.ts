@@ -7,18 +7,38 @@ export interface Cost {
   nanoCredits: number | null;
   /** Premium requests; null if unknown, or if the model is not billed by them. */
   premiumUnits: number | null;
+  /** The credits are at least these: not all that is charged for is known. */
+  isAtLeast?: true;
+}
+
+/** What is missing in the usage of a request, though it is charged for. */
+export interface Gaps {
+  /** The reply broke off: its numbers are those of its beginning. */
+  isCut?: boolean | undefined;
+  /** Numbers that the replies of this model always had. */
+  lost?: readonly (keyof Usage)[] | undefined;
 }
 
 /**
- * The charge that the upstream reports, or else the catalogue's prices.
+ * The charge that the upstream reports, or else the catalogue's prices. Of a usage with gaps, the least that it can cost.
  * @param byPerson Only a person's turn uses premium units; an agent's follow-up uses none.
  */
-export function costOf(price: Price, usage: Partial<Usage>, byPerson: boolean): Cost {
+export function costOf(price: Price, usage: Partial<Usage>, byPerson: boolean, gaps: Gaps = {}): Cost {
+  const { isCut, lost = [] } = gaps;
+  const listed = creditsFor(price, isCut ? { output: 0, ...usage } : usage, isCut ? [...cacheNumbers, ...lost] : lost);
+  const nanoCredits = usage.nanoCredits ?? listed?.nano ?? null;
+  const isOpen = isCut ? nanoCredits !== null && !isFree(price) : usage.nanoCredits === undefined && listed?.isLeast;
   return {
-    nanoCredits: usage.nanoCredits ?? creditsFor(price, usage),
+    nanoCredits,
     premiumUnits: price.units === undefined ? null : byPerson ? price.units : 0,
+    ...(isOpen && { isAtLeast: true }),
   };
 }
+
+/** The parts of the input that have prices of their own. */
+const cacheNumbers = ["cachedInput", "cacheWrite"] as const;
+
+const isFree = ({ tokens }: Price): boolean => tokens !== undefined && !tokens.input && !tokens.output;
 
 /** The price of the dearest of several models, of which any may serve; unknown if there is none. */
 export function dearestOf(models: readonly { price: Price }[]): Price {
@@ -28,16 +48,26 @@ export function dearestOf(models: readonly { price: Price }[]): Price {
   return { ...prices[0], premium: true };
 }
 
+/**
+ * @param lost Numbers that the usage lacks though it should have them.
+ * @returns Null if it is unknown. `isLeast`: with the numbers that are lost, it may be more.
+ */
 function creditsFor(
   { tokens, long, unknownAbove = Number.POSITIVE_INFINITY }: Price,
   usage: Partial<Usage>,
-): number | null {
+  lost: readonly (keyof Usage)[],
+): { nano: number; isLeast: boolean } | null {
   if (!tokens || usage.input === undefined || usage.output === undefined) return null;
   if (usage.input > unknownAbove) return null;
   const rate = long && usage.input > long.above ? long : tokens;
   const { cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0 } = usage;
+  const fresh = Math.max(0, usage.input - cachedInput - cacheWrite);
+  // Each token whose kind is not known counts as the cheapest kind.
+  const others = cacheNumbers
+    .filter((name) => lost.includes(name) && usage[name] === undefined)
+    .map((name) => rate[name] ?? rate.input);
   const counts: [tokens: number, price: number | undefined][] = [
-    [Math.max(0, usage.input - cachedInput - cacheWrite), rate.input],
+    [fresh, Math.min(rate.input, ...others)],
     [usage.output, rate.output],
     [cachedInput, rate.cachedInput],
     [Math.max(0, cacheWrite - cacheWriteHour), rate.cacheWrite],
@@ -49,7 +79,8 @@ function creditsFor(
     credits += count * (price ?? 0);
   }
   const nano = Math.round((credits * 1e9) / tokens.per);
-  return Number.isFinite(nano) ? nano : null;
+  const isLeast = fresh > 0 && others.some((price) => price !== rate.input);
+  return Number.isFinite(nano) ? { nano, isLeast } : null;
 }
 
 /**

@@ -15,7 +15,7 @@ import {
   significant,
 } from "../../../format";
 import type { Group, Statistics, Totals } from "../../../history/history";
-import { addedCacheable, cachedShareOf, sum, sumKnown, unitsOf } from "../../../money";
+import { addedCacheable, addedCost, type Cost, cachedShareOf, marked, sum, sumKnown, unitsOf } from "../../../money";
 import { type Column, StackedBars } from "../../ui/chart";
 import { lastHours, startOfDay } from "../../ui/days";
 import { Unknown, Value } from "../../ui/format";
@@ -29,15 +29,24 @@ interface Measure {
   of(totals: Totals): number | null;
   format(value: number): string;
   unit: string;
+  /** It is a cost, which may be known in part only. */
+  isCost?: true;
 }
 
 export const chartMeasures: Record<string, Measure> = {
-  credits: { label: "AI credits", unit: "credits", of: ({ nano_credits }) => nano_credits, format: formatCredits },
+  credits: {
+    label: "AI credits",
+    unit: "credits",
+    of: ({ nano_credits }) => nano_credits,
+    format: formatCredits,
+    isCost: true,
+  },
   premium: {
     label: "Premium requests",
     unit: "premium requests",
     of: ({ premium_units }) => premium_units,
     format: significant,
+    isCost: true,
   },
   tokens: {
     label: "Tokens",
@@ -107,13 +116,15 @@ export function ByDay({ statistics, measure, first, days, now }: ByDayProps): Ma
       ...(left.length > 0 ? [sumOf(left.map(([model]) => model))] : []),
     ];
     const requests = sum(groups.map(({ request_count }) => request_count));
+    const cost_at_least = measure.isCost === true && groups.some((group) => group.cost_at_least);
+    const amount = marked(measure.format(sum(values)), { cost_at_least });
     return {
       label: day(from, now),
       short: (days - 1 - at) % step === 0 ? day(from, now) : "",
       minor: (days - 1 - at) % (step * 3) !== 0,
       href: requestsPath({ from_ms: from, to_ms: startOfDay(now, days - 2 - at) - 1 }),
       values,
-      text: `${measure.format(sum(values))} ${measure.unit}${measure.unit === "requests" ? "" : `, ${plural(requests, "request")}`}`,
+      text: `${amount} ${measure.unit}${measure.unit === "requests" ? "" : `, ${plural(requests, "request")}`}`,
     };
   });
   return (
@@ -189,7 +200,10 @@ export function Shares({ title, of, groups: given, all, nameOf, isTool = false }
           columns={[[`${of[0]!.toUpperCase()}${of.slice(1)}`, (group) => <ToolShare group={group} />]]}
           numbers={[
             ["Requests", (group) => formatCount(group.request_count)],
-            ["Credits", (group) => (group.nano_credits === null ? <Unknown /> : formatCredits(group.nano_credits))],
+            [
+              "Credits",
+              (group) => (group.nano_credits === null ? <Unknown /> : marked(formatCredits(group.nano_credits), group)),
+            ],
             ["Cached", (group) => (group.cached_share === null ? <Unknown /> : percent(group.cached_share))],
           ]}
         />
@@ -203,7 +217,7 @@ export function Shares({ title, of, groups: given, all, nameOf, isTool = false }
   );
 }
 
-interface ToolGroup extends Pick<Group, "filters" | "request_count" | "nano_credits" | "cached_share"> {
+interface ToolGroup extends Pick<Group, "filters" | "request_count" | "cached_share" | keyof Cost> {
   name: string;
   /** Those of a known tool, the most used first. */
   versions: { version: string; filters: Group["filters"] }[];
@@ -240,7 +254,7 @@ function byTool(groups: Group[]): ToolGroup[] {
         name,
         filters: ofTool[0]!.filters,
         request_count: sum(ofTool.map(({ request_count }) => request_count)),
-        nano_credits: sumKnown(ofTool.map(({ nano_credits }) => nano_credits)),
+        ...addedCost(ofTool),
         cached_share: cachedShareOf(addedCacheable(ofTool.map(({ cacheable }) => cacheable))),
         versions: [
           // Two programs of a tool have its version: the one used more stands for it.

@@ -13,7 +13,7 @@ import {
   plural,
 } from "../../../format";
 import type { Filters, Group, Totals } from "../../../history/history";
-import { unitsOf } from "../../../money";
+import { marked, unitsOf } from "../../../money";
 import { withTimeLimit } from "../../../net/time-limit";
 import { savedByCache } from "../../api/cache";
 import { lastHours, startOfDay } from "../../ui/days";
@@ -162,7 +162,7 @@ function Period({ name, totals, before, saved, filters }: PeriodProps): Markup {
         </Pair>
         {units.credits && (
           <Pair name="AI credits">
-            <Sum totals={totals} of="nano_credits" format={formatCredits} href={href} />
+            <Sum totals={totals} of="nano_credits" format={(nano) => marked(formatCredits(nano), totals)} href={href} />
             {totals.nano_credits !== null && totals.nano_credits > 0 && (
               <span class="aside soft">{dollars(totals.nano_credits)}</span>
             )}
@@ -172,7 +172,12 @@ function Period({ name, totals, before, saved, filters }: PeriodProps): Markup {
         {saved != null && saved > 0 && <SavedByCache nanoCredits={saved} />}
         {units.premium && (
           <Pair name="Premium requests">
-            <Sum totals={totals} of="premium_units" format={formatUnits} href={href} />
+            <Sum
+              totals={totals}
+              of="premium_units"
+              format={(units) => marked(formatUnits(units), totals)}
+              href={href}
+            />
           </Pair>
         )}
         <Pair name="Tokens in">
@@ -209,7 +214,7 @@ function Compared({ totals, before }: { totals: Totals; before: Totals }): Marku
   const change = now / then - 1;
   return (
     <Pair name="The week before">
-      <span class="num">{formatCredits(then)}</span>
+      <span class="num">{marked(formatCredits(then), before)}</span>
       <span class="aside soft">
         {Math.abs(change) < 0.005 ? "as much" : `now ${percent(Math.abs(change))} ${change > 0 ? "more" : "less"}`}
       </span>

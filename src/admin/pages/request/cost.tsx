@@ -3,6 +3,7 @@
 import type { Scope } from "../../../app";
 import { dollars, formatCount, formatCredits, formatUnits, significant } from "../../../format";
 import { entryOf } from "../../../json";
+import { marked } from "../../../money";
 import { withTimeLimit } from "../../../net/time-limit";
 import { whatChanged } from "../../api/cache";
 import { type ModelItem, modelItems, showTokenPrice } from "../../api/models";
@@ -149,7 +150,7 @@ function Bill({ item, priced: { rate, lines } }: { item: ShownEntry; priced: Pri
           <th scope="row" colspan={rate ? 3 : 1}>
             AI credits {nano_credits !== null && <span class="soft">≈ {dollars(nano_credits)}</span>}
           </th>
-          <td class="right num">{nano_credits === null ? <Unknown /> : formatCredits(nano_credits)}</td>
+          <td class="right num">{nano_credits === null ? <Unknown /> : marked(formatCredits(nano_credits), item)}</td>
         </tr>
         {(premium_units !== null || nano_credits === null) && (
           <tr>
@@ -169,6 +170,7 @@ function Notes({ item, model, priced: { rate, long, computed, extra } }: CostPro
   const changed = entryOf(whatChanged, item.cache_miss ?? "");
   const differs =
     nano_credits !== null &&
+    !item.cost_at_least &&
     rate !== undefined &&
     computed !== null &&
     Math.abs(nano_credits - computed) > Math.max(10, computed / 1_000);
@@ -208,6 +210,12 @@ function Notes({ item, model, priced: { rate, long, computed, extra } }: CostPro
       {changed && (
         <p class="soft">
           The prompt was not found in the cache. {changed} <a href="/admin/cache">More about the cache</a>
+        </p>
+      )}
+      {item.cost_at_least && (
+        <p class="soft">
+          The cost is at least this: the upstream did not report all that is charged for
+          {item.stop_reason === null && item.error_type !== null && ", as the response ended early"}.
         </p>
       )}
       {item.tokens_estimated && <p class="soft">Token counts are estimates: the upstream did not report them.</p>}

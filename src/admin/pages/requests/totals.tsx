@@ -1,10 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Totals of all requests that match the filters. */
 
-import { duration, formatCount, percent, plural } from "../../../format";
+import { duration, formatCount, formatCredits, formatUnits, percent, plural } from "../../../format";
 import type { Totals } from "../../../history/history";
-import { unitsOf } from "../../../money";
-import { Count, Credits, Duration, Premium, Tokens } from "../../ui/format";
+import { marked, unitsOf } from "../../../money";
+import { Count, Duration, Tokens, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Pair } from "../../ui/lists";
 
@@ -19,13 +19,13 @@ export function TotalsLine({ totals }: { totals: Totals }): Markup {
       </Pair>
       {units.credits && (
         <Pair name="AI credits">
-          <Credits of={totals.nano_credits} />
+          <Amount of={totals.nano_credits} format={formatCredits} totals={totals} />
           <UnknownCount totals={totals} />
         </Pair>
       )}
       {units.premium && (
         <Pair name="Premium requests">
-          <Premium of={totals.premium_units} />
+          <Amount of={totals.premium_units} format={formatUnits} totals={totals} />
           {!units.credits && <UnknownCount totals={totals} />}
         </Pair>
       )}
@@ -44,6 +44,15 @@ export function TotalsLine({ totals }: { totals: Totals }): Markup {
     </dl>
   );
 }
+
+interface AmountProps {
+  of: number | null;
+  format(amount: number): string;
+  totals: Totals;
+}
+
+const Amount = ({ of, format, totals }: AmountProps): Markup =>
+  of === null ? <Unknown /> : <span class="num">{marked(format(of), totals)}</span>;
 
 /** How many requests are missing from the sums because nothing is known of their cost. */
 const UnknownCount = ({ totals: { unknown_cost_count: unknown, request_count } }: { totals: Totals }) =>
