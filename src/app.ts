@@ -18,6 +18,7 @@ import type { Membership } from "./keys/membership";
 import type { Team } from "./keys/team";
 import type { InFlight } from "./live/in-flight";
 import type { LiveRequests, RunningRequests } from "./live/running-requests";
+import type { SessionPrompts } from "./live/session-prompts";
 import type { Logger } from "./logger";
 import type { ClientSockets } from "./net/in/client-sockets";
 import type { WrongSecrets } from "./net/in/failed-tries";
@@ -65,6 +66,7 @@ interface Services {
   /** What members' requests hold in memory on this server. */
   heldBodies: HeldBodies;
   losses: Losses;
+  sessionPrompts: SessionPrompts;
   sockets: ClientSockets;
   tokenCounts: TokenCounts;
   tracing: Tracing;

@@ -23,6 +23,7 @@ import { type ClientKey, currentClientKeys, type OpenTo } from "./keys/client-ke
 import { Membership } from "./keys/membership";
 import { InFlight } from "./live/in-flight";
 import { LiveRequests } from "./live/running-requests";
+import { SessionPrompts } from "./live/session-prompts";
 import { openLocalStores } from "./local-stores";
 import type { Logger } from "./logger";
 import { openClientSockets } from "./net/in/client-sockets";
@@ -206,6 +207,7 @@ class RunningApp extends Foundation implements App {
   readonly pageState = this.stores.openPageState(this.now);
   readonly affinity = this.stores.affinity;
   readonly cacheWatch = new CacheWatch(this.now);
+  readonly sessionPrompts = new SessionPrompts(this.now);
   readonly copilotCounter = new CopilotCounter(this.copilot, this.logger, this.monotonic);
   readonly exchangeMetrics = openExchangeMetrics((provider, id) => this.providerModels.isListed(provider, id));
   readonly heldBodies = openHeldBodies();
@@ -267,6 +269,7 @@ class RunningApp extends Foundation implements App {
     return {
       ...{ version: this.version, demo: this.demo, logger: this.logger, limits: this.limits, now: this.now },
       ...{ affinity: this.affinity, auto: this.auto, billedPrices: this.billedPrices, budgets: this.budgets },
+      sessionPrompts: this.sessionPrompts,
       ...{ cacheWatch: this.cacheWatch, copilot: this.copilot, copilotCounter: this.copilotCounter, drift: this.drift },
       ...{ exchangeMetrics: this.exchangeMetrics, heldBodies: this.heldBodies, losses: this.losses },
       ...{ sockets: this.sockets, stopping: this.stopping, tokenCounts: this.tokenCounts, tracing: this.tracing },

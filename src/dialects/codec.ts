@@ -27,6 +27,8 @@ export interface ClientCodec {
   session?(body: JsonObject): unknown;
   /** The client's id for what a person asked, which all requests for it share, if the dialect has a field for it; not validated. */
   promptId?(body: JsonObject): unknown;
+  /** What a request beside the conversation is for, where its form tells it. */
+  auxiliaryKind?(body: JsonObject): "check" | "title" | undefined;
   /** What the request names by its id in place of sending it, other than reasoning. */
   references?(body: JsonObject): ItemReference[];
 

@@ -84,7 +84,10 @@ const columns = {
   fallbacks: { sql: "TEXT", running: true },
   /** JSON of how Auto chose the model, why, and with which discount; null if the client did not ask for Auto. */
   auto: { sql: "TEXT" },
-  /** The beginning of a hash of the client's own id for a prompt, which the requests of its subagents carry too. */
+  /**
+   * The beginning of a hash of the client's own id for a prompt, which the requests of its subagents carry too. A request
+   * that carries none has that of the prompt that runs in its session.
+   */
   prompt: { sql: "TEXT", running: true, label: "Prompt" },
   /** What the request was for: a word of `requestKinds`; null if the client does not say. */
   kind: { sql: "TEXT", running: true, label: "Kind" },
@@ -96,8 +99,11 @@ const columns = {
   cache_idle_ms: { sql: "INTEGER" },
 } as const satisfies Record<string, Column>;
 
-/** What a request is for. `main` is the conversation with a person; `auxiliary` are titles, topics and the like. */
-export const requestKinds = ["main", "subagent", "compaction", "auxiliary", "search"] as const;
+/**
+ * What a request is for. `main` is the conversation with a person; `check` judges a tool call that the client is to run
+ * without asking a person; `title` names the session; `auxiliary` is what else a client asks beside the conversation.
+ */
+export const requestKinds = ["main", "subagent", "check", "title", "compaction", "auxiliary", "search"] as const;
 export type RequestKind = (typeof requestKinds)[number];
 
 interface Values {

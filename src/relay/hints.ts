@@ -12,8 +12,8 @@ export interface Hints {
 }
 
 /**
- * Headers of Claude Code 2.1.330, which sends them with CLAUDE_CODE_GATEWAY_HINT_HEADERS=1: seen from the client itself,
- * 2026-11. A compaction that a person asks for has a class and no prompt.
+ * Headers of Claude Code 2.1.332, which sends them with CLAUDE_CODE_GATEWAY_HINT_HEADERS=1: seen from the client itself,
+ * 2026-11. Requests beside the conversation, and a compaction that a person asks for, have a class and no prompt.
  */
 const [promptHeader, classHeader, agentTypeHeader] = [
   "x-claude-code-prompt-id",
@@ -26,6 +26,7 @@ const kindsOfClasses = new Map<string, RequestKind>([
   ["workflow", "subagent"],
   ["compaction", "compaction"],
   ["auxiliary", "auxiliary"],
+  ["side_reply", "auxiliary"],
 ]);
 
 /** Headers of subagents' requests: Claude Code 2.1.330, Codex 0.169 and opencode 1.18.33. */

@@ -98,5 +98,6 @@ export function readFacts(
   said?: RequestKind,
 ): Facts {
   const overview = overviewOf(codec.outline(body));
-  return { ...initiatorOf(overview, said, skeleton?.whole), vision: overview.image };
+  const kind = (said === "auxiliary" && codec.auxiliaryKind?.(body)) || said;
+  return { kind, ...initiatorOf(overview, kind, skeleton?.whole), vision: overview.image };
 }

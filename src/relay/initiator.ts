@@ -7,7 +7,7 @@ export interface Initiator {
   initiator: "user" | "agent";
   /** Why, for the history. */
   reason: string;
-  /** What the request is for, where its words tell it. */
+  /** What the request is for, where the client or its words tell it. */
   kind?: RequestKind;
 }
 
@@ -49,6 +49,8 @@ const agent = (reason: string): Initiator => ({ initiator: "agent", reason });
 
 const saidReasons: Record<Exclude<RequestKind, "main">, string> = {
   subagent: "a subagent's request",
+  check: "the client's auto mode checks a tool call",
+  title: "the client names the session",
   compaction: "the client summarizes the conversation",
   auxiliary: "the client's own request beside the conversation",
   search: "a search",

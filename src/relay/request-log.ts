@@ -41,6 +41,8 @@ export interface RequestState {
   session?: string;
   /** What the client says of the request. Only a hash of the prompt's id is written down. */
   hints: Hints;
+  /** The client's id for the prompt that ran in the session, if the request names none. */
+  sessionPrompt?: string | undefined;
   /** The request that this one runs for, if it is a search. */
   readonly parentId?: string;
   /** Web searches that ran for the reply. */
@@ -157,8 +159,11 @@ export function inFlightRow(state: RequestState): InFlightRequest {
 }
 
 /** Two people's prompts are two, whatever ids their clients choose. */
-const hintColumns = ({ hints: { prompt, kind, agentType, project }, member }: RequestState) => ({
-  prompt: prompt === undefined ? null : shortHash(`prompt ${member ?? ""} ${prompt}`),
+const promptHash = (prompt: string | undefined, member: string | null): string | null =>
+  prompt === undefined ? null : shortHash(`prompt ${member ?? ""} ${prompt}`);
+
+const hintColumns = ({ hints: { prompt, kind, agentType, project }, member, sessionPrompt }: RequestState) => ({
+  prompt: promptHash(prompt ?? sessionPrompt, member),
   kind: kind ?? (prompt === undefined ? null : "main"),
   agent_type: agentType ?? null,
   project: project ?? null,

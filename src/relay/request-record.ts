@@ -3,6 +3,7 @@ import type { Changes } from "../dialects/hub/changes";
 import { hasSearched, type ReplyEvent, type ReplyFailure, type Usage } from "../dialects/hub/reply";
 import type { ProxyError } from "../errors";
 import { plainName } from "../json-shape";
+import type { SessionPrompts } from "../live/session-prompts";
 import type { Logger } from "../logger";
 import type { ExchangeTrace } from "../observe/tracing";
 import { writtenOfReply } from "../upstream/copilot/failure";
@@ -28,6 +29,7 @@ interface RecordOptions {
   /** Aborts when the client hangs up. */
   signal: AbortSignal;
   progress: Progress;
+  prompts: SessionPrompts;
 }
 
 /** What the record needs of the running request. */
@@ -63,7 +65,10 @@ export class RequestRecord {
   setSession(session: string | undefined, said: Pick<Hints, "prompt" | "kind"> = {}): void {
     this.#state.session = session;
     const { hints } = this.#state;
-    this.#state.hints = { ...hints, prompt: hints.prompt ?? said.prompt, kind: said.kind ?? hints.kind };
+    const prompt = hints.prompt ?? said.prompt;
+    this.#state.hints = { ...hints, prompt, kind: said.kind ?? hints.kind };
+    if (prompt === undefined) this.#state.sessionPrompt = this.#with.prompts.runningIn(this.#state);
+    else this.#with.prompts.begin(this.#state, prompt);
   }
 
   /** What the client says of the request. */

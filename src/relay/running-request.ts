@@ -113,7 +113,11 @@ export class RunningRequest implements InFlightHandle, Progress {
     const { method, headers, signal } = request;
     const { path, requestId } = identity;
     const trace = parts.tracing.begin?.({ headers, method, path, dialect, requestId, parent });
-    this.record = new RequestRecord(this.#state, { trace, logger: parts.logger, signal, progress: this });
+    this.record = new RequestRecord(this.#state, {
+      ...{ trace, signal, logger: parts.logger },
+      progress: this,
+      prompts: parts.sessionPrompts,
+    });
     this.budget = new RequestBudget(parts.budgets, this.#state, this);
     if (signal.aborted) this.handleEvent();
     else signal.addEventListener("abort", this, { once: true });
@@ -212,11 +216,15 @@ export class RunningRequest implements InFlightHandle, Progress {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.held[Symbol.dispose]();
-    const { cacheWatch, exchangeMetrics, history, inFlight, logger, losses } = this.#parts;
+    const { cacheWatch, exchangeMetrics, history, inFlight, logger, losses, sessionPrompts } = this.#parts;
     const { hasBegun, isOver, trace } = this.record;
     const state = this.#state;
     const durationMs = this.elapsedMs;
     if (isOver) inspectUsage(state, this.account, losses);
+    const { prompt } = state.hints;
+    if (prompt !== undefined) sessionPrompts.end(state, prompt);
+    // A title is asked for before the first request that names the prompt.
+    else state.sessionPrompt ??= sessionPrompts.runningIn(state);
     const isCut = isInterrupted(state, hasBegun);
     // Nothing is said of the cache by numbers that are not final.
     const turn = isCut ? undefined : cachedTurn(state, durationMs);

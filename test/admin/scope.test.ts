@@ -81,7 +81,17 @@ describeWithDatabases("what a member's requests may use", (postgres) => {
 
   test("a member's scope has the members that are listed here and no others", () => {
     expect(Object.getPrototypeOf(scope)).toBe(Object.prototype);
-    const services = ["affinity", "auto", "billedPrices", "budgets", "cacheWatch", "copilot", "copilotCounter", "demo"];
+    const services = [
+      "affinity",
+      "auto",
+      "billedPrices",
+      "budgets",
+      "cacheWatch",
+      "copilot",
+      "copilotCounter",
+      "demo",
+      "sessionPrompts",
+    ];
     const more = ["drift", "exchangeMetrics", "heldBodies", "limits", "logger", "losses", "now", "sockets", "stopping"];
     const own = ["accounts", "breaker", "catalogue", "config", "history", "isolation", "membership", "ownAccounts"];
     const others = ["pool", "providerModels", "providers", "running", "searchEngine", "unsupportedParams", "inFlight"];

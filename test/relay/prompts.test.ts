@@ -78,6 +78,7 @@ const claudeSession: [Record<string, string>, string][] = [
   [main, "go on"],
   [{ ...main, "x-claude-code-prompt-id": second }, "thanks"],
   [compaction, "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."],
+  [{ ...compaction, "x-claude-code-session-id": "another" }, "CRITICAL: Respond with TEXT ONLY."],
 ];
 
 interface Page {
@@ -95,7 +96,7 @@ test("the requests of a prompt are found by the ids of the client, and nobody el
   const { items } = await prompts();
   expect(items.map(({ client_name, request_count }) => [client_name, request_count])).toEqual([
     ["codex_exec/0.169.0", 2],
-    ["claude-cli/2.1.330", 1],
+    ["claude-cli/2.1.330", 2],
     ["claude-cli/2.1.330", 4],
   ]);
   expect(items[2]!.session).toBe(items[1]!.session);
@@ -126,7 +127,8 @@ test("a sentence names the largest reason", async () => {
   expect([largest!.kind, largest!.agent_type]).toEqual(["subagent", "Explore"]);
   const share = largest!.nano_credits! / sum(parts.map(({ nano_credits }) => nano_credits));
   expect(why).toStartWith(`${percent(share)} in Explore subagents (2 requests)`);
-  expect(items[1]!.why).toBe("All of it in the conversation itself.");
+  expect(items[0]!.why).toBe("All of it in the conversation itself.");
+  expect(items[1]!.why).toMatch(/^\d+% in a compaction; \d+% in the conversation itself\.$/);
 });
 
 test("the hint decides who caused the request, where it says so", async () => {
@@ -138,10 +140,12 @@ test("the hint decides who caused the request, where it says so", async () => {
     ["main", null, "user"],
     ["main", null, "user"],
     ["compaction", null, "agent"],
+    ["compaction", null, "agent"],
     ["main", null, "user"],
     ["main", null, "user"],
   ]);
-  expect(all[5]).toMatchObject({ prompt: null, initiator_reason: "the client summarizes the conversation" });
+  expect(all[6]!.prompt).toBeNull();
+  expect(all[5]).toMatchObject({ prompt: all[4]!.prompt, initiator_reason: "the client summarizes the conversation" });
 });
 
 test("pages follow one another without a gap", async () => {

@@ -53,7 +53,7 @@ export const promptPageSchema = z.object({
   has_more: z.boolean(),
   without_prompt: z
     .object(requests)
-    .describe("Matching requests whose client names no prompt: what they belong to is unknown."),
+    .describe("Matching requests without a prompt in their session: what they belong to is unknown."),
 });
 
 export async function listPrompts(
@@ -172,6 +172,8 @@ const places: Record<NonNullable<Part["kind"]>, (part: Part) => string> = {
   main: () => "in the conversation itself",
   subagent: ({ agent_type, request_count }) =>
     `in ${agent_type === null ? "" : `${agent_type} `}subagents (${plural(request_count, "request")})`,
+  check: ({ request_count }) => `in auto mode’s checks (${plural(request_count, "request")})`,
+  title: () => "in titles",
   compaction: ({ request_count }) => `in ${request_count === 1 ? "a compaction" : `${request_count} compactions`}`,
   auxiliary: () => "in the client's own requests beside the conversation",
   search: ({ request_count }) => `in ${plural(request_count, "search", "searches")}`,

@@ -4,6 +4,7 @@ import type { Codec } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { repliesOf } from "../hub/upstream-stream";
 import { type Outline, speakerOf } from "../overview";
+import { auxiliaryKind } from "./auxiliary-kind";
 import { requestHeaders } from "./betas";
 import { CollectedMessage } from "./collect";
 import { encodeError } from "./errors";
@@ -39,6 +40,7 @@ export const messages: Codec = {
   freeChoice: withFreeChoice,
   foldSystem,
   session,
+  auxiliaryKind,
   offersServerTools,
   hasServerCalls,
   hasOwnResults,

@@ -57,6 +57,7 @@ const requestSteps: Record<ReadsRequest, Record<string, Step>> = {
   decodeRequest: { "": (codec, body) => codec.decodeRequest(body) },
   session: { "": (codec, body) => codec.session?.(body) },
   promptId: { "": (codec, body) => codec.promptId?.(body) },
+  auxiliaryKind: { "": (codec, body) => codec.auxiliaryKind?.(body) },
   references: { "": (codec, body) => codec.references?.(body) },
   // Sent on from here to each upstream.
   encodeRequest: {},

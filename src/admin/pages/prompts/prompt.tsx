@@ -93,6 +93,8 @@ const Waterfall = ({ prompt, requests }: { prompt: Prompt; requests: ShownEntry[
 const kindNames: Record<string, string> = {
   main: "Conversation",
   subagent: "Subagent",
+  check: "Auto mode’s checks",
+  title: "Titles",
   compaction: "Compaction",
   auxiliary: "Beside the conversation",
   search: "Search",
