@@ -153,7 +153,7 @@ const schemas: Record<string, (n: number) => JsonObject> = {
   }),
   "an older draft": (n) => ({
     type: "OBJECT",
-    properties: named(n, () => ({
+    properties: named(n / 3, () => ({
       type: "INTEGER",
       minimum: 1,
       exclusiveMinimum: true,

@@ -72,19 +72,13 @@ export function mendRefused(
   const about = namedIn(body, target.places, refusal);
   if (!about) return undefined;
   const { isAbout, isFormat } = about;
-  let isMended = false;
-  const known = mended(body, target, {
-    function(offered) {
-      const mend = isAbout(offered) ? "known" : "usual";
-      isMended ||= mend === "known" && mendOne(offered, mend, target) !== offered;
-      return mend;
-    },
-    format(schema) {
-      isMended ||= isFormat && fitSchema(schema, formatRow(target.dialect, target.vendor)).schema !== schema;
-      return "usual";
-    },
-  });
-  if (known && isMended && !isLast) return known;
+  const known = isLast
+    ? undefined
+    : mended(body, target, {
+        function: (offered) => (isAbout(offered) ? "known" : "usual"),
+        format: () => (isFormat ? "known" : "usual"),
+      });
+  if (known?.lessons.some(([, mend]) => mend === "known")) return known;
   const isCertain = refusal.place !== undefined || refusal.name !== undefined || refusal.isFormat;
   return mended(body, target, {
     function: (offered) =>
@@ -105,7 +99,12 @@ export function mendKnown(
   mendOf: (schema: JsonObject) => SchemaMend | undefined,
   whole: (value: unknown) => unknown,
 ): MendedRequest | undefined {
-  return mended(body, target, { function: ({ schema }) => knownOf(schema), format: knownOf }, whole);
+  return mended(
+    body,
+    target,
+    { function: ({ schema }) => knownOf(schema), format: knownOf },
+    { most: mostMends, whole },
+  );
   function knownOf(schema: unknown): SchemaMend | undefined {
     return isObject(schema) ? mendOf(schema) : undefined;
   }
@@ -142,11 +141,12 @@ interface Plan {
   format(schema: JsonObject): SchemaMend | undefined;
 }
 
+/** @param most How often a schema is mended at most. */
 function mended(
   body: JsonObject,
   target: SchemaTarget,
   plan: Plan,
-  whole = (value: unknown) => value,
+  { most, whole }: { most: number; whole(value: unknown): unknown } = { most: 1, whole: (value) => value },
 ): MendedRequest | undefined {
   const fixups = new Set<string>();
   const dropped = new Set<string>();
@@ -159,7 +159,7 @@ function mended(
   const inWords = { schema: undefined, fixups: [wordsFixup], dropped: [] };
   const ofFunctions = target.places.mapFunctions(body, (sent) => {
     let after = sent;
-    for (let times = 0; times < mostMends; times++) {
+    for (let times = 0; times < most; times++) {
       const mend = plan.function(after);
       const offered = mend ? { ...after, schema: whole(after.schema) } : after;
       const next = mend ? mendOne(offered, mend, target, (changes) => note(offered.schema, mend, changes)) : after;
@@ -170,7 +170,7 @@ function mended(
   });
   const ofFormat = target.places.mapFormat(body, (sent) => {
     let after = sent;
-    for (let times = 0; times < mostMends; times++) {
+    for (let times = 0; times < most; times++) {
       const mend = plan.format(after);
       if (!mend) break;
       const schema = whole(after) as JsonObject;

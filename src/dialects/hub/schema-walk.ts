@@ -27,7 +27,7 @@ export const mapSchema = (schema: JsonObject, change: SchemaChange): JsonObject 
 /** Changes what stands in the places of schemas directly within a schema: objects, booleans, and what is neither. */
 export function mapPlaces(schema: JsonObject, change: (value: unknown, keyword: string) => unknown): JsonObject {
   let after = schema;
-  for (const keyword of Object.keys(schema)) {
+  for (const keyword in schema) {
     const kind = places.get(keyword);
     if (kind === undefined) continue;
     const value = schema[keyword];
@@ -43,12 +43,12 @@ export function mapPlaces(schema: JsonObject, change: (value: unknown, keyword: 
 /** The map with its values changed; the same one if none changes, or if it is none. */
 function mapMembers(map: unknown, change: (value: unknown) => unknown): unknown {
   if (!isObject(map)) return map;
-  const after: JsonObject = {};
-  let isChanged = false;
-  for (const name of Object.keys(map)) {
+  let after: JsonObject | undefined;
+  for (const name in map) {
     const value = change(map[name]);
-    isChanged ||= value !== map[name];
+    if (value === map[name]) continue;
+    after ??= { ...map };
     setField(after, name, value);
   }
-  return isChanged ? after : map;
+  return after ?? map;
 }

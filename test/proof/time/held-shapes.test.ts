@@ -65,7 +65,10 @@ const requestSteps: Record<ReadsRequest, Record<string, Step>> = {
   repairRequest: { "": (codec, body) => codec.repairRequest?.(body) },
   freeChoice: { "": (codec, body) => codec.freeChoice?.(body) },
   foldSystem: { "": (codec, body) => codec.foldSystem?.(body) },
-  schemas: forModels(mendSchemas),
+  schemas: {
+    ...forModels(mendSchemas(false)),
+    ...forModels(mendSchemas(true), ", the last time"),
+  },
   offersServerTools: forModels((codec, body, model) => codec.offersServerTools?.(body, model)),
   hasServerCalls: { "": (codec, body) => codec.hasServerCalls?.(body) },
   hasOwnResults: { "": (codec, body) => codec.hasOwnResults?.(body) },
@@ -74,16 +77,21 @@ const requestSteps: Record<ReadsRequest, Record<string, Step>> = {
   maxTokens: { "": (codec, body) => codec.maxTokens?.(body) },
 };
 
-/** What a refusal changes that names nothing, and what the last one does. */
-function mendSchemas(codec: Codec, body: JsonObject, { vendor }: ModelFacts) {
-  if (!codec.schemas) return undefined;
-  const target = { dialect: "chat" as const, vendor, places: codec.schemas };
-  return [false, true].map((isLast) => mendRefused(body, target, {}, isLast));
+/** What a refusal that names nothing changes, the first time or the last. */
+function mendSchemas(isLast: boolean) {
+  return (codec: Codec, body: JsonObject, { vendor }: ModelFacts) =>
+    codec.schemas && mendRefused(body, { dialect: "chat", vendor, places: codec.schemas }, {}, isLast);
 }
 
-function forModels(step: (codec: Codec, body: JsonObject, model: ModelFacts) => unknown): Record<string, Step> {
+function forModels(
+  step: (codec: Codec, body: JsonObject, model: ModelFacts) => unknown,
+  when = "",
+): Record<string, Step> {
   return Object.fromEntries(
-    Object.entries(models).map(([name, model]) => [` for ${name} model`, (codec, body) => step(codec, body, model)]),
+    Object.entries(models).map(([name, model]) => [
+      ` for ${name} model${when}`,
+      (codec, body) => step(codec, body, model),
+    ]),
   );
 }
 
