@@ -173,7 +173,7 @@ describe("without a script", () => {
     const second = await page(ids[1]!);
     expect(second).toMatch(/href="\/admin\/requests\/req_first" rel="prev"/);
     expect(second).toMatch(/href="\/admin\/requests\/req_third" rel="next"/);
-    expect(second).toContain("The model’s host has too much to do.".replace("’", "&#x27;"));
+    expect(second).toContain("The model's host has too much to do.");
     expect(textOf(second)).toMatch(/Input 0 .*Cached input 0 /);
     expect(await page(ids[0]!)).not.toContain('rel="prev"');
     expect(await page(ids[2]!)).not.toContain('rel="next"');

@@ -94,7 +94,16 @@ describeWithDatabases("what a member's requests may use", (postgres) => {
     ];
     const more = ["drift", "exchangeMetrics", "heldBodies", "limits", "logger", "losses", "now", "sockets", "stopping"];
     const own = ["accounts", "breaker", "catalogue", "config", "history", "isolation", "membership", "ownAccounts"];
-    const others = ["pool", "providerModels", "providers", "running", "searchEngine", "unsupportedParams", "inFlight"];
+    const others = [
+      "pool",
+      "providerModels",
+      "providers",
+      "running",
+      "searchEngine",
+      "unsupportedParams",
+      "refusedSchemas",
+      "inFlight",
+    ];
     const names = [
       ...services,
       ...more,

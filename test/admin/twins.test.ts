@@ -51,19 +51,6 @@ test("the same login on two hosts is two accounts in rows, numbers, filters and 
   expect((await twins.stats()).map(([, count]) => count)).toEqual([3, 1]);
 });
 
-test("rows of before the key was kept are the account's, where only one is called so", async () => {
-  await using alone = await world(["github.com"]);
-  const { app } = alone;
-  await alone.ask(1);
-  const before = { account_id: "octo-demo", account_key: null, started_at_ms: Date.now(), duration_ms: 5_000 };
-  app.history.add(entry({ ...before, input_tokens: null, output_tokens: null }));
-  app.history.flush();
-  const [item] = await listAccounts(app, Date.now() - 3600_000);
-  expect(item!.stats).toMatchObject({ request_count: 2, error_count: 0 });
-  expect(item!.stats!.avg_duration_ms).toBeWithin(2_500, 5_000);
-  expect(item!.stats!.tokens_total).toBeGreaterThan(0);
-});
-
 test("the same person saved and for this run is booked apart, and the run's account as one from its first request", async () => {
   await using both = await world(["github.com"], (demo) => demo.accounts[0]!.githubToken);
   const { app, demo } = both;

@@ -99,7 +99,7 @@ describe("what is left", () => {
     const [limited] = octo!.limited_models;
     expect(limited).toMatchObject({ model: "gpt-5-mini", until: expect.stringMatching(/Z$/) });
     expect(limited!.reason).toBe(
-      "Too many requests. Please wait. GitHub limits this account's requests, and does not say which.",
+      "GitHub Copilot answered with status 429 (rate_limited). GitHub limits this account's requests, and does not say which.",
     );
     expect(error.message).toContain("GitHub limits this account's requests until");
     // The next request hears the same.

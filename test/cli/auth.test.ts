@@ -19,7 +19,7 @@ describe.concurrent("signing in at a terminal", () => {
     await using terminal = atTerminal(["auth", ...options], github.env, github.home);
     await terminal.shows("enter the code DEMO-0001");
     expect(terminal.screen()).toContain(
-      `Signing in at ${host}. GitHub will show “GitHub Copilot Plugin”. That is expected`,
+      `Signing in at ${host}. GitHub's page will show “GitHub Copilot Plugin”, not dragoman`,
     );
     expect(terminal.screen()).toContain(`Open ${github.demo.url}/login/device`); // no screen here: nothing is opened
     await terminal.shows(/Waiting: 14:5\d left; press Ctrl-C/);

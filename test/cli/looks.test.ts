@@ -61,7 +61,7 @@ describe("a report of the upstream's answers", () => {
     if (list === "C") {
       expect(foundIn(looks, "thinking")).toMatchObject({ updates_status: 400 });
       expect(foundIn(looks, "compaction")).toMatchObject({ status: 200 });
-      expect(foundIn(looks, "always-thinking")).toMatchObject({ omitted_status: 200, off_status: 400 });
+      expect(foundIn(looks, "always-thinking")).toMatchObject({ omitted_status: 400, off_status: 400 });
       expect(foundIn(looks, "forced-choice")).toHaveProperty("opus_status");
       expect(foundIn(looks, "gemini-schemas")).toHaveProperty("boolean_schema_status");
       expect(foundIn(looks, "claude-tools")).toHaveProperty("compact_status");

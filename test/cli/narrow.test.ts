@@ -56,7 +56,9 @@ test("a prompt has one line and its reason, with the client as the pages call it
   const prompts = rows.filter((row) => !row.startsWith("  "));
   expect(prompts).toHaveLength(20);
   for (const row of prompts)
-    expect(row).toMatch(/^(?:\d+ [A-Z][a-z]{2}, )?\d\d:\d\d:\d\d +(?:Claude Code|Codex) \d\S* +\S+ +\d+ +\S+ credits$/);
+    expect(row).toMatch(
+      /^(?:\d+ [A-Z][a-z]{2}, )?\d\d:\d\d:\d\d +(?:Claude Code|Codex) \d\S* +\S+ +\d+ +(?:≥ )?\S+ AI credits$/,
+    );
 });
 
 test("a budget has one line", async () => {

@@ -139,7 +139,7 @@ test("a metric that cannot be read is named, and the others are read", async () 
   expect(valueIn(samples, "dragoman_build_info")).toBe(1);
 });
 
-test("a client key is no token, and wrong tokens count together with those of the admin API", async () => {
+test("a client key is no token, and wrong tokens lock nobody out of the admin API", async () => {
   const adminToken = "admin-token-123456";
   const elsewhere = { "x-forwarded-for": "192.0.2.1" };
   await using proxy = await startProxy({ env: { DRAGOMAN_API_KEY: "a-client-key-12345", ADMIN_TOKEN: adminToken } });
@@ -147,8 +147,8 @@ test("a client key is no token, and wrong tokens count together with those of th
   for (let time = 0; time < 10; time++)
     expect(await status({ ...elsewhere, authorization: "Bearer a-client-key-12345" })).toBe(401);
   expect(await status({ ...elsewhere, authorization: `Bearer ${adminToken}` })).toBe(429);
-  const meta = await fetch(`${proxy.url}/api/admin/meta`, { headers: elsewhere });
-  expect(meta.status).toBe(429);
+  const authorized = { ...elsewhere, authorization: `Bearer ${adminToken}` };
+  expect((await fetch(`${proxy.url}/api/admin/meta`, { headers: authorized })).status).toBe(200);
   expect(await status({})).toBe(200);
 });
 describe("series", () => {

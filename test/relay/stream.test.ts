@@ -281,16 +281,17 @@ test("a client that reads slowly slows the upstream down instead of filling our 
   await reader.cancel();
 });
 
-test("a reply that cannot be followed is not passed on as if it were complete", async () => {
+test("a reply that cannot be followed is passed on as it came, and its row says so", async () => {
   await using proxy = await startProxy();
   const nameless = chunk([
     { index: 0, delta: { tool_calls: [{ index: 0, id: "c1", type: "function", function: { arguments: "{}" } }] } },
   ]);
   const end = chunk([{ index: 0, delta: {}, finish_reason: "tool_calls" }]);
   const text = await reply(proxy, () => inPieces(bytes(`${delta("Hi")}${nameless}${end}data: [DONE]\n\n`), 5000));
-  expect(text).toContain('"error"');
+  expect(text).not.toContain('"error"');
+  expect(text).toContain('"id":"c1"');
   await until(() => proxy.rows().length === 1, "the row is written");
-  expect(proxy.rows()[0]!.error_type).not.toBeNull();
+  expect(proxy.rows()[0]).toMatchObject({ error_type: null, fixups: expect.stringContaining("reply-unfollowed") });
 });
 
 test("an answer that is missing its end, one of several at once, makes the stream a broken one", async () => {

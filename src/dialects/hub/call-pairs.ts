@@ -59,11 +59,13 @@ export const longestId = 64;
 
 /**
  * New ids for the pieces of a history with partners, so that no two calls have the same: each call of an id after the first one
- * gets an id of its own, and so does its result. A result without a call gets one as well, where several calls have its id.
+ * gets an id of its own, and so does its result. A result without a call gets one as well, where several calls have its id or
+ * one was given it here.
  */
 export function ownCallIds<Item>(history: readonly (CallPiece<Item> | undefined)[]): Map<CallPiece<Item>, string> {
   const taken = new Set<unknown>();
   const counts = new Map<string, number>();
+  /** Ids that several calls have, and those that were made for them. */
   const repeated = new Set<unknown>();
   const own = new Map<CallPiece<Item>, string>();
   const give = (piece: CallPiece<Item>, id: string) => {
@@ -76,7 +78,9 @@ export function ownCallIds<Item>(history: readonly (CallPiece<Item> | undefined)
     if (piece?.kind !== "call" || typeof piece.id !== "string") continue;
     if (taken.has(piece.id)) repeated.add(piece.id);
     const free = give(piece, piece.id);
-    if (piece.partner && free !== piece.id) own.set(piece.partner, free);
+    if (free === piece.id) continue;
+    repeated.add(free);
+    if (piece.partner) own.set(piece.partner, free);
   }
   for (const piece of history)
     if (piece?.kind === "result" && !piece.partner && typeof piece.id === "string" && repeated.has(piece.id))
