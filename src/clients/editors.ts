@@ -77,7 +77,7 @@ const continueDev: Client = {
     const { models, model = models.claude } = place;
     const settings = {
       name: "Local Config",
-      version: "1.0.0",
+      version: "0.0.1",
       schema: "v1",
       models: [continueModel("dragoman", model, place), continueModel("dragoman small", models.small, place)],
     };

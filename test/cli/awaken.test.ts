@@ -107,7 +107,7 @@ describe("the awakening", () => {
     proxy.demo.intercept("/models", () => Response.json({ message: "Account suspended." }, { status: 403 }));
     await awaken(proxy.app);
     expect(proxy.demo.journal.map(({ path }) => path)).toEqual([exchange, "/models"]);
-    expect(proxy.app.pool.suspensionError()?.message).toContain("octo-demo: Account suspended.");
+    expect(proxy.app.pool.suspensionError()?.message).toContain("octo-demo: GitHub Copilot answered with status 403.");
   });
 
   test("the awakening ends when the process does", async () => {

@@ -196,13 +196,13 @@ describe("the account's token", () => {
   });
 
   test("we say who we are, and nothing of the client's headers goes up", async () => {
-    await using proxy = await startProxy();
+    await using proxy = await startProxy({ env: { DRAGOMAN_API_KEY: "client-key-0123" } });
     await proxy.post("/v1/chat/completions", hello, {
       headers: {
         cookie: "a=b",
         "x-forwarded-for": "1.2.3.4",
         "x-custom": "y",
-        authorization: "Bearer client-key",
+        authorization: "Bearer client-key-0123",
         "user-agent": "evil",
       },
     });
