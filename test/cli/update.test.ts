@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { bunName, type Installation } from "../../src/cli/installation";
 import { lookOnce, mayLook } from "../../src/cli/update/notice";
 import { releaseSource } from "../../src/cli/update/releases";
@@ -11,8 +11,6 @@ import { readEnvironment } from "../../src/config/environment";
 import { run, source } from "../support/command";
 import { startProxy } from "../support/proxy";
 import { type ReleaseHost, repository, startReleaseHost } from "../support/release-host";
-import { describeWith } from "../support/sandbox";
-import { startUserManager } from "../support/systemd";
 import { until } from "../support/until";
 
 let home: string;
@@ -266,27 +264,5 @@ describe("the notice", () => {
       await silent.exited;
     }
     expect(host.seen).toHaveLength(looks);
-  });
-});
-
-describeWith("systemd", "with a service", () => {
-  test("the command that restarts it is named, and restarts it", async () => {
-    await using manager = await startUserManager();
-    const unit = join(manager.home, ".config/systemd/user/dragoman.service");
-    await manager.run(["mkdir", "-p", dirname(unit), join(manager.home, ".local/share/dragoman")]);
-    writeFileSync(unit, "[Service]\nExecStart=/bin/sleep 1000\n");
-    await manager.run(["systemctl", "--user", "daemon-reload"]);
-    expect((await manager.run(["systemctl", "--user", "start", "dragoman"])).code).toBe(0);
-    const pid = async () =>
-      (await manager.run(["systemctl", "--user", "show", "--property=MainPID", "dragoman"])).stdout;
-    const before = await pid();
-    const { code, stdout } = await manager.dragoman(["update"]);
-    const lines = stdout.trimEnd().split("\n");
-    expect([code, lines.slice(-2)]).toEqual([
-      0,
-      ["Then restart the service:", "  systemctl --user restart dragoman.service"],
-    ]);
-    expect((await manager.run(lines.at(-1)!.trim().split(" "))).code).toBe(0);
-    expect(await pid()).not.toBe(before);
   });
 });
