@@ -14,27 +14,34 @@ const maxSchemas = 2000;
  * kept; what helped it is remembered for an hour after it was last used.
  */
 export class RefusedSchemas {
-  readonly #mends = new BoundedMap<bigint, { model: string; mend: SchemaMend; until: number }>(maxSchemas);
+  readonly #mends = new BoundedMap<bigint, { mend: SchemaMend; until: number }>(maxSchemas);
+  /** Until when something is known of a model: each request asks, and most models have refused nothing. */
+  readonly #models = new BoundedMap<string, number>(maxSchemas);
 
   constructor(private readonly now: () => number) {}
 
   /** Whether anything is known of the model. */
   knows(model: string): boolean {
-    for (const known of this.#mends.values()) if (known.model === model && known.until > this.now()) return true;
-    return false;
+    return (this.#models.get(model) ?? 0) > this.now();
   }
 
   mendOf(model: string, schema: JsonObject): SchemaMend | undefined {
     const key = keyOf(model, schema);
     const known = this.#mends.get(key);
     if (!known || known.until <= this.now()) return undefined;
-    this.#mends.set(key, { ...known, until: this.now() + rememberFor });
+    this.#keep(model, key, known.mend);
     return known.mend;
   }
 
   /** Remembers a schema that the model took once it was mended, and had refused before. */
   learn(model: string, schema: JsonObject, mend: SchemaMend): void {
-    this.#mends.set(keyOf(model, schema), { model, mend, until: this.now() + rememberFor });
+    this.#keep(model, keyOf(model, schema), mend);
+  }
+
+  #keep(model: string, key: bigint, mend: SchemaMend): void {
+    const until = this.now() + rememberFor;
+    this.#mends.set(key, { mend, until });
+    this.#models.set(model, until);
   }
 }
 
