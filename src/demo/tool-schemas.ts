@@ -27,7 +27,7 @@ function* placesIn(schema: unknown, path: string[] = []): Generator<Place> {
 const looksAround = /\(\?<?[=!]/;
 
 /** Google's models say nothing of what they refuse. */
-export function* googleSchemas(schemas: readonly unknown[]): Generator<Objection> {
+function* googleSchemas(schemas: readonly unknown[]): Generator<Objection> {
   for (const schema of schemas)
     for (const { schema: inner } of placesIn(schema)) {
       const { type, enum: values, items } = record(inner);
@@ -41,7 +41,7 @@ export function* googleSchemas(schemas: readonly unknown[]): Generator<Objection
 }
 
 /** OpenAI's answers name the function. */
-export function* openaiSchemas(tools: readonly { name: string; schema: unknown }[]): Generator<Objection> {
+function* openaiSchemas(tools: readonly { name: string; schema: unknown }[]): Generator<Objection> {
   for (const { name, schema } of tools) {
     if (schema === undefined) continue;
     const refused = (why: string) =>

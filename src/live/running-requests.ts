@@ -9,7 +9,7 @@ import type { InFlight, InFlightEvent } from "./in-flight";
 export type RunningEvent = InFlightEvent | { type: "closed" };
 
 /** Must not throw or block. */
-export type RunningWatcher = (event: RunningEvent) => void;
+type RunningWatcher = (event: RunningEvent) => void;
 
 export interface RunningRequests {
   /** The oldest first. */

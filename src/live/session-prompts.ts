@@ -6,7 +6,7 @@ import { BoundedMap } from "../bounded-map";
 import { hourMs } from "../format";
 
 /** Whose session it is. Equal ids of two people, or of two keys, are two sessions. */
-export interface ClientSession {
+interface ClientSession {
   /** Null for the owner's. */
   member: string | null;
   keyName: string | null;

@@ -14,7 +14,7 @@ import { openFilesOf } from "./open-files";
 import type { CounterFamily, Distribution, HistogramFamily, Point, SeriesFamily } from "./series";
 
 /** What the metrics are read from. */
-export interface MetricSources extends AccountSources {
+interface MetricSources extends AccountSources {
   readonly version: string;
   readonly draining: boolean;
   readonly members?: Pick<Members, "find" | "list">;
@@ -162,7 +162,7 @@ export async function readMetrics(sources: MetricSources): Promise<Metric[]> {
   ];
 }
 
-export const pointsOf = <Value>({ labels, all }: SeriesFamily<Value>): Point<Value>[] =>
+const pointsOf = <Value>({ labels, all }: SeriesFamily<Value>): Point<Value>[] =>
   Array.from(all(), ([values, value]) => ({
     labels: Object.fromEntries(labels.map((label, at) => [label, values[at]!])),
     value,

@@ -56,5 +56,3 @@ export async function watchFeed(url: string, path = "/api/admin/live", headers: 
     },
   };
 }
-
-export type LiveFeed = Awaited<ReturnType<typeof watchFeed>>;

@@ -48,7 +48,7 @@ const backupPath = (folder: string, id: string, target: string) =>
   join(folder, `${id}-${createHash("sha256").update(target).digest("hex").slice(0, 12)}.json`);
 
 /** Undefined if there is none. @throws ProxyError if it is damaged */
-export function readBackup(path: string): Backup | undefined {
+function readBackup(path: string): Backup | undefined {
   const text = readPrivate(path, maxBytes);
   if (text === undefined) return undefined;
   try {

@@ -81,7 +81,7 @@ export class ReplyEmitter {
 }
 
 /** The error code of every decoder for an event it cannot read, as opposed to an error that the upstream reported. */
-export const invalidEventCode = "upstream_bad_event";
+const invalidEventCode = "upstream_bad_event";
 
 /** What a dialect's decoder says of an event that it cannot read. @param event What every event is, with its article. */
 export const invalidEventOf = (event: string): ReplyFailure => ({

@@ -130,7 +130,7 @@ function thinkingShown({ thinking }: JsonObject): JsonObject | undefined {
 }
 
 /** What asks for thinking, and to see it. */
-export const shownThinking = { type: "adaptive", display: "summarized" };
+const shownThinking = { type: "adaptive", display: "summarized" };
 
 /** A model that always thinks refuses a request that does not ask for it: who wants no thinking gets as little as there is. */
 function alwaysThinks(body: JsonObject, { supports }: ModelFacts): JsonObject | undefined {

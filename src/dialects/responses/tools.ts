@@ -113,7 +113,7 @@ function takeName(local: string, namespace: unknown, scope: ToolNames, isRepeate
 }
 
 /** The hub name of a tool of which only name and namespace are known. */
-export const flatName = (local: string, namespace: unknown): string =>
+const flatName = (local: string, namespace: unknown): string =>
   typeof namespace === "string" && namespace !== "" ? `${namespace}__${local}` : local;
 
 /**

@@ -125,7 +125,7 @@ export const bodyText = (body: string | Uint8Array): string =>
 export type Body = string | Uint8Array | MarkedJson;
 
 /** JSON in which the long texts that the client wrote are marks until it is sent. */
-export interface MarkedJson {
+interface MarkedJson {
   json: string;
   skeleton: Skeleton;
 }
