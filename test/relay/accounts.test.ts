@@ -88,7 +88,8 @@ describe("the quota ends", () => {
 
   test("the reset of one account alone is told by this machine's clock", async () => {
     await using proxy = await startProxy();
-    const reset = new Date(Date.now() + 3 * 3600_000);
+    // In the middle of a minute, so that a second more or less is the same minute.
+    const reset = new Date(new Date(Date.now() + 3 * 3600_000).setSeconds(30, 0));
     proxy.demo.intercept(chat, () =>
       refuse(402, "quota_exceeded", "No quota.", { "retry-after": reset.toUTCString() }),
     );
