@@ -1,8 +1,8 @@
 /** What the servers of a team tell each other about their accounts, so that each is asked about once and all know the answer. */
 
 import type { AccountState, Cooling } from "./account-state";
+import type { FreshToken, Unavailable } from "./copilot-token";
 import type { Quota } from "./quota";
-import type { FreshSession, Unavailable } from "./session";
 
 /** Of one account: its state, and the models that cool down by themselves. */
 export interface SharedState {
@@ -29,15 +29,15 @@ export const signInOf = (githubToken: string): string =>
 
 export interface AccountSync {
   /**
-   * The session that another server has stored, unless it is due; else the result of an exchange, which only one server makes
+   * The token that another server has stored, unless it is due; else the result of an exchange, which only one server makes
    * at a time.
-   * @param refused The token that the model host has refused: a stored session with it is not used.
+   * @param refused The token that the model host has refused: a stored token with it is not used.
    */
-  session(
+  copilotToken(
     account: SharedSignIn,
     refused: string | undefined,
-    exchange: () => Promise<FreshSession | Unavailable>,
-  ): Promise<FreshSession | Unavailable>;
+    exchange: () => Promise<FreshToken | Unavailable>,
+  ): Promise<FreshToken | Unavailable>;
   /** Tells the others what this server has found out. Never throws, never waits. */
   publish(account: SharedSignIn, found: AccountUpdate): void;
   /** What is known of an account with this sign-in. */
@@ -46,5 +46,5 @@ export interface AccountSync {
   follow(listener: (account: SharedSignIn, found: AccountUpdate) => void): void;
 }
 
-/** Milliseconds before its end at which a session is renewed. */
+/** Milliseconds before its end at which a token is renewed. */
 export const renewBefore = 60_000;

@@ -1,16 +1,16 @@
-/** One active account: its sessions, its quota, and whether it can serve. GitHub is asked only when something is needed. */
+/** One active account: its Copilot token, its quota, and whether it can serve. GitHub is asked only when something is needed. */
 import { asProxyError, type ProxyError } from "../errors";
 import type { Logger } from "../logger";
 import { type AccountState, isSuspended, type NewState, type ShownState } from "./account-state";
 import { accountKeyOf, type SavedAccount } from "./account-store";
 import { type AccountSync, type AccountUpdate, type SharedSignIn, signInOf } from "./account-sync";
-import { CopilotSession } from "./copilot-session";
+import type { CopilotToken } from "./copilot-token";
 import { fetchLogin, type GithubAnswer, type GithubCaller, getFromGithub } from "./github";
 import type { Hosts, Mode } from "./hosts";
 import { isUsedUp, type Quota, snapshotHeaders } from "./quota";
 import { QuotaTracker } from "./quota-tracker";
-import type { Session } from "./session";
 import { AccountStatus, type LimitedModel } from "./status";
+import { TokenSource } from "./token-source";
 
 /** A token given at start. Its login is not known yet, and nothing is saved. */
 export interface TemporaryAccount {
@@ -112,28 +112,28 @@ export class Account {
     return this.#parts?.status.limitedModels ?? [];
   }
 
-  /** A valid session. @throws ProxyError as {@link CopilotSession.get} */
-  session(): Promise<Session> {
-    const { login, session, status } = this.#open();
+  /** A valid token. @throws ProxyError as {@link TokenSource.get} */
+  copilotToken(): Promise<CopilotToken> {
+    const { login, tokens, status } = this.#open();
     status.settle();
     login.fetchInBackground(); // beside the first exchange, which does not wait for it
-    return session.get();
+    return tokens.get();
   }
-  /** The session, if it is known; undefined if GitHub has to be asked, or the account cannot serve. */
-  presentSession(): Session | undefined {
-    return this.#parts?.login.known === undefined ? undefined : this.#parts.session.present();
+  /** The token, if it is known; undefined if GitHub has to be asked, or the account cannot serve. */
+  presentCopilotToken(): CopilotToken | undefined {
+    return this.#parts?.login.known === undefined ? undefined : this.#parts.tokens.present();
   }
-  /** As {@link CopilotSession.refresh} */
-  refresh(rejected: Session): Promise<Session> {
-    return this.#open().session.refresh(rejected);
+  /** As {@link TokenSource.renew} */
+  renewToken(rejected: CopilotToken): Promise<CopilotToken> {
+    return this.#open().tokens.renew(rejected);
   }
-  /** As {@link CopilotSession.renew} */
-  renew(rejected: Session): Promise<Session> {
-    return this.#open().session.renew(rejected);
+  /** As {@link TokenSource.renewOrAskHost} */
+  renewTokenOrHost(rejected: CopilotToken): Promise<CopilotToken> {
+    return this.#open().tokens.renewOrAskHost(rejected);
   }
-  /** As {@link CopilotSession.refreshModelHost} */
-  refreshModelHost(rejected: Session): Promise<Session> {
-    return this.#open().session.refreshModelHost(rejected);
+  /** As {@link TokenSource.refreshModelHost} */
+  refreshModelHost(rejected: CopilotToken): Promise<CopilotToken> {
+    return this.#open().tokens.refreshModelHost(rejected);
   }
 
   /**
@@ -214,7 +214,7 @@ export class Account {
 interface AccountParts {
   login: ReturnType<typeof openLogin>;
   status: AccountStatus;
-  session: CopilotSession;
+  tokens: TokenSource;
   quota: QuotaTracker;
   now(): number;
 }
@@ -246,7 +246,7 @@ function openParts(
     afterCooldown: () => quota.state,
     changed: () => sync?.publish(identity, { state: status.shared }),
   });
-  const session: CopilotSession = new CopilotSession({
+  const tokens: TokenSource = new TokenSource({
     ...{ identity, sync, githubToken, mode, caller, status, id, logger, ...clocks },
     copilotUser: () => quota.user(),
     suspensionError: () => options.suspensionError?.(member),
@@ -257,11 +257,11 @@ function openParts(
       inspect("answers", { [snapshotHeaders]: sent });
       if (sent !== undefined) inspect("quota headers", sent);
     },
-    mode: () => session.mode,
+    mode: () => tokens.mode,
     fetched: (user) => login.learn(user.login),
     learned: sync && ((found) => sync.publish(identity, { quota: found })),
   });
-  return { login, status, session, quota, now };
+  return { login, status, tokens, quota, now };
 }
 
 interface LoginOptions {

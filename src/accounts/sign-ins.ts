@@ -134,7 +134,7 @@ export class SignIns {
 /** Whether the new account can use Copilot: its first token is asked for. */
 async function faultOf(account: Account | undefined): Promise<string | undefined> {
   try {
-    await account?.session();
+    await account?.copilotToken();
     return undefined;
   } catch (thrown) {
     return asProxyError(thrown).message;

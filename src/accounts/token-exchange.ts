@@ -16,7 +16,7 @@ import {
 import { allowedModelHost, type Hosts } from "./hosts";
 import { isSuspensionAnswer, suspensionReason } from "./suspension";
 
-export interface CopilotToken {
+export interface IssuedToken {
   token: string;
   /** Milliseconds from now: certainly accepted for `refreshIn`, expired after `lifetime`. */
   refreshIn: number;
@@ -37,7 +37,7 @@ export interface CopilotToken {
  * - `retry`: later; `after` in milliseconds where GitHub says when.
  */
 type TokenExchange =
-  | { outcome: "token"; copilot: CopilotToken }
+  | { outcome: "token"; copilot: IssuedToken }
   | { outcome: "direct" }
   | { outcome: "failed"; reason: string; abuse?: boolean }
   | { outcome: "retry"; reason: string; after?: number; cause?: unknown };

@@ -33,7 +33,7 @@ export function requireGoogleKey(app: Server, request: Request, caller: KeyedCal
 }
 
 /**
- * The upstream token is given to callers with a client key. Without configured keys it is given to this machine only, and
+ * The Copilot token is given to callers with a client key. Without configured keys it is given to this machine only, and
  * with --admin-auth=always to no one. @throws ProxyError `authentication`, `permission`.
  */
 export function requireTokenAccess(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {

@@ -102,7 +102,7 @@ const models: Access = { authorize: requireClientKey, forPages: true, forProject
 const googleModels: Access = { ...models, authorize: requireGoogleKey };
 const usage: Access = { authorize: requireClientKey };
 const ofTools: Access = { ...usage, forProjects: true };
-const upstreamToken: Access = { authorize: requireTokenAccess };
+const copilotTokenAccess: Access = { authorize: requireTokenAccess };
 const everybody: Access = { authorize: () => {} };
 const signIn: Access = { authorize: requireSignIn };
 const probes: Access = { ...everybody, whileStopping: true };
@@ -224,7 +224,7 @@ export const routes: ClientRoute[] = [
   endpoint({ method: "GET", path: "/usage/:accountIndex", access: usage, dialect: "chat", about: "One account, counted from 0, with GitHub's own `quota_snapshots`.",
     params: usageParams, response: usageDetailSchema, errors: ["not_found"],
     handle: ({ app, params }) => accountUsage(app, params.accountIndex) }),
-  endpoint({ method: "GET", path: "/token", access: upstreamToken, dialect: "chat", about: "The current upstream token and its expiry (seconds since 1970); `?account=<index>` for another account. A GitHub token that is used directly is never shown: 409.",
+  endpoint({ method: "GET", path: "/token", access: copilotTokenAccess, dialect: "chat", about: "The current Copilot token and its expiry (seconds since 1970); `?account=<index>` for another account. A GitHub token that is used directly is never shown: 409.",
     query: tokenQuery, response: tokenSchema, errors: ["not_found", "conflict", ...upstreamErrors],
     handle: ({ app, query }) => token(app, query.account) }),
   signInEndpoint({ method: "GET", path: gatewayPaths.discovery, access: signIn, dialect: "chat", about: "Where tools sign in as a member of a team: metadata of an authorization server (RFC 8414).",

@@ -1,4 +1,4 @@
-/** What is left of each account's quota, its state, and its upstream token. An unknown value is null. */
+/** What is left of each account's quota, its state, and its Copilot token. An unknown value is null. */
 import type { z } from "zod";
 import type { Account } from "../accounts/account";
 import { latestQuota, viewAccount } from "../accounts/account-view";
@@ -22,25 +22,25 @@ export async function accountUsage(app: Scope, index: number): Promise<z.infer<R
 }
 
 /**
- * `GET /token`: the upstream token of the first account that can serve, or of `?account=<index>`. A GitHub token is not
+ * `GET /token`: the Copilot token of the first account that can serve, or of `?account=<index>`. A GitHub token is not
  * the upstream's: it does not expire, and is never handed out.
  * @throws ProxyError 409 for an account whose GitHub token is used directly.
  */
 export async function token(app: Scope, index: number | undefined): Promise<Response> {
   const account = index === undefined ? app.pool.candidates({ premium: true })[0] : accountAt(app, index, "account");
   if (!account) throw app.pool.whyNone();
-  const session = await account.session();
-  if (session.mode === "direct") throw noUpstreamToken(account);
+  const { bearer, mode, expiresAt } = await account.copilotToken();
+  if (mode === "direct") throw noCopilotToken(account);
   return Response.json(
-    { token: session.token, expires_at: session.expiresAt === undefined ? null : Math.floor(session.expiresAt / 1000) },
+    { token: bearer, expires_at: expiresAt === undefined ? null : Math.floor(expiresAt / 1000) },
     { headers: { "cache-control": "no-store" } },
   );
 }
 
-function noUpstreamToken({ id }: Account): ProxyError {
+function noCopilotToken({ id }: Account): ProxyError {
   return new ProxyError(
     "conflict",
-    `The account ${id} has no upstream token: its GitHub token is used directly, and that is never shown. An account that was signed in with the app vscode has one; \`?account=<index>\` asks for another account's.`,
+    `The account ${id} has no Copilot token: its GitHub token is used directly, and that is never shown. An account that was signed in with the app vscode has one; \`?account=<index>\` asks for another account's.`,
     { code: "direct_account" },
   );
 }

@@ -73,7 +73,7 @@ async function describeAccount(saved: SavedAccount, hosts: Hosts, { version }: S
   const logger = quietLogger();
   const account = new Account(saved, { hosts, version, logger });
   try {
-    await account.session();
+    await account.copilotToken();
   } catch (thrown) {
     const sentence = `The account is saved, but cannot be used yet. ${asProxyError(thrown).message}`;
     return { usable: false, sentence };

@@ -83,7 +83,7 @@ export async function askGithub(
       new Account({ temporary: true, githubToken: environment.githubToken }, waking(environment.enterpriseHost)),
     );
   // An account may have a quota and still get no token: its state then says so. Repeated reports do not ask each time.
-  if (options.watch === undefined) await Promise.all(accounts.map((account) => account.session().catch(() => {})));
+  if (options.watch === undefined) await Promise.all(accounts.map((account) => account.copilotToken().catch(() => {})));
   return accountUsageItem(accounts);
 }
 

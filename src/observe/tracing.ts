@@ -25,7 +25,7 @@ export interface BegunAttempt {
   endpoint: string | null;
   model: string | null;
   stream: boolean;
-  /** Where it is sent to; null if nothing could be sent, because the account got no session. */
+  /** Where it is sent to; null if nothing could be sent, because the account got no Copilot token. */
   baseUrl: string | null;
 }
 

@@ -1,8 +1,8 @@
 /** Sends one request to one account after another until one serves it. A request that may have been processed is never sent again. */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Account } from "../accounts/account";
+import type { CopilotToken } from "../accounts/copilot-token";
 import type { Need } from "../accounts/pool";
-import type { Session } from "../accounts/session";
 import type { Scope } from "../app";
 import { asProxyError, inBoth, ProxyError, words } from "../errors";
 import { withFullStop } from "../format";
@@ -21,8 +21,8 @@ import type { Dispatch, Outgoing } from "./upstream-call";
 
 /** Milliseconds that a request waits for an account to become ready; shorter than a client waits before it retries. */
 const maxPauseMs = 2000;
-/** Milliseconds that it waits for one account's session while another account could serve. */
-const sessionTimeoutMs = 5000;
+/** Milliseconds that it waits for one account's token while another account could serve. */
+const tokenTimeoutMs = 5000;
 
 /**
  * The result of the first account that serves the request.
@@ -51,7 +51,7 @@ export async function sendWithFailover<Answer>(parts: Scope, dispatch: Dispatch<
       if (refusing?.has(account)) continue;
       const outcome = await sendWith(parts, dispatch, account, {
         hasFailed: failures?.has(account) ?? false,
-        timeoutMs: account === candidates.at(-1) ? undefined : sessionTimeoutMs,
+        timeoutMs: account === candidates.at(-1) ? undefined : tokenTimeoutMs,
       });
       if ("answer" in outcome) return outcome.answer;
       const result = onlyAccount ? outcome : withDenial(parts, account, model, outcome);
@@ -125,12 +125,12 @@ class AccountCall implements SentRequest {
   readonly mended: SentRequest["mended"] = [];
   schemaMends = 0;
 
-  /** @param session The account's. */
+  /** @param token The account's. */
   constructor(
     { logger }: Scope,
     { outgoing, running }: Dispatch<unknown>,
     readonly account: Account,
-    public session: Session,
+    public token: CopilotToken,
   ) {
     const { record, requestId } = running;
     this.running = running;
@@ -155,28 +155,28 @@ class AccountCall implements SentRequest {
   send({ copilot }: Scope, { controller }: RunningRequest): Promise<CallResponse> {
     this.#begin();
     this.sent.controller = controller;
-    return copilot.call(this.session, this.sent);
+    return copilot.call(this.token, this.sent);
   }
 
   #begin(): void {
-    this.record.beginAttempt(this.account, this.session.baseUrl);
+    this.record.beginAttempt(this.account, this.token.baseUrl);
   }
 }
 
 const remedies: readonly Remedy<AccountCall>[] = [
   {
-    when: "refresh-session",
+    when: "renew-token",
     async apply(current) {
-      const rejected = current.session;
-      current.session = await current.account.refresh(rejected);
-      return current.session !== rejected;
+      const rejected = current.token;
+      current.token = await current.account.renewToken(rejected);
+      return current.token !== rejected;
     },
     again: "never",
   },
   {
-    when: "renew-session",
+    when: "renew-token-or-host",
     async apply(current) {
-      current.session = await current.account.renew(current.session);
+      current.token = await current.account.renewTokenOrHost(current.token);
       return true;
     },
     again: "never",
@@ -184,7 +184,7 @@ const remedies: readonly Remedy<AccountCall>[] = [
   {
     when: "relearn-host",
     async apply(current) {
-      current.session = await current.account.refreshModelHost(current.session);
+      current.token = await current.account.refreshModelHost(current.token);
       return true;
     },
     again: "never",
@@ -202,14 +202,14 @@ async function sendWith<Answer>(
   const { target, outgoing, running } = dispatch;
   const model = target.model.id;
   requireOwnAccount(account, running);
-  const session = account.presentSession() ?? (await sessionOf(account, running, timeoutMs));
-  if ("remedy" in session) return session;
+  const token = account.presentCopilotToken() ?? (await tokenOf(account, running, timeoutMs));
+  if ("remedy" in token) return token;
   const overage = mayBeOverage(parts, account, target) ? await overageError(parts, account, target) : undefined;
   if (overage) return { remedy: "next-account", error: overage };
   const reserved = running.budget.reserve(account);
   const overBudget = reserved instanceof Promise ? await reserved : reserved;
   if (overBudget) return { remedy: "next-account", error: overBudget };
-  const current = new AccountCall(parts, dispatch, account, session);
+  const current = new AccountCall(parts, dispatch, account, token);
   if (hasFailed) current.asFurtherCall();
   let remedyFor: ReturnType<typeof remediesOf<AccountCall>> | undefined;
   for (;;) {
@@ -258,10 +258,10 @@ async function overageError({ pool }: Scope, account: Account, { model }: Target
 const applied = (remedy: Remedy<AccountCall>, current: AccountCall, failure: Failure): Promise<boolean | Failure> =>
   orUnavailable(current.account, current.running, async () => remedy.apply(current, failure));
 
-/** The account's session, or why it has none. Nobody waits for it whose client has gone. */
-const sessionOf = (account: Account, running: RunningRequest, timeoutMs: number | undefined) =>
+/** The account's token, or why it has none. Nobody waits for it whose client has gone. */
+const tokenOf = (account: Account, running: RunningRequest, timeoutMs: number | undefined) =>
   orUnavailable(account, running, () =>
-    withTimeLimit(account.session(), timeoutMs, throwSlowSession, running.controller.signal),
+    withTimeLimit(account.copilotToken(), timeoutMs, throwSlowToken, running.controller.signal),
   );
 
 /** One call and the result of its answer; or the failure, as long as nothing of the answer went to the client. */
@@ -306,12 +306,12 @@ function noted({ drift }: Scope, failure: Failure): Failure {
 }
 
 /**
- * A session that is refused although it is fresh is the account's own failure, and another account may serve. After
- * `refresh-session` a person has to sign in again; else the account may lack a right for this model only.
+ * A token that is refused although it is fresh is the account's own failure, and another account may serve. After
+ * `renew-token` a person has to sign in again; else the account may lack a right for this model only.
  */
 function afterRemedies(failure: Failure): Failure {
-  if (failure.remedy === "renew-session") return { ...failure, remedy: "next-account" };
-  if (failure.remedy !== "refresh-session") return failure;
+  if (failure.remedy === "renew-token-or-host") return { ...failure, remedy: "next-account" };
+  if (failure.remedy !== "renew-token") return failure;
   const reason = failure.error.words;
   return { ...failure, remedy: "next-account", account: { name: "failed", reason: reason.written }, reason };
 }
@@ -323,7 +323,7 @@ function withAnswer(answer: Failure, failure: Failure): Failure {
   return { ...failure, error: new ProxyError(kind, reason, details), reason };
 }
 
-/** What `work` gives; or, when the account cannot get a session, the failure after which the next account is asked. */
+/** What `work` gives; or, when the account cannot get a token, the failure after which the next account is asked. */
 async function orUnavailable<Result>(
   account: Account,
   running: RunningRequest,
@@ -343,7 +343,7 @@ async function orUnavailable<Result>(
   }
 }
 
-function throwSlowSession(): never {
+function throwSlowToken(): never {
   throw new ProxyError("timeout", "GitHub is slow to issue a Copilot token for this account; try again in a moment.");
 }
 

@@ -1,10 +1,10 @@
-/** Servers share the states and quotas of their accounts through Postgres; `shared-session.ts` shares the tokens. */
+/** Servers share the states and quotas of their accounts through Postgres; `shared-token.ts` shares the tokens. */
 import type { AccountSync, AccountUpdate, SharedSignIn, SharedState } from "../accounts/account-sync";
 import { isUsedUp, type Quota } from "../accounts/quota";
 import { isAwayError } from "./away";
 import { announceChange } from "./changes";
 import type { ServerParts } from "./parts";
-import { sharedSession } from "./shared-session";
+import { sharedToken } from "./shared-token";
 
 /** Milliseconds until numbers of quotas are stored, and between two reads; what changes whether an account serves is told at once. */
 const quotaGatherMs = 10_000;
@@ -40,8 +40,8 @@ export class TeamAccountSync implements AccountSync {
     return sync;
   }
 
-  session: AccountSync["session"] = (account, refused, exchange) =>
-    sharedSession(this.#parts, account, refused, exchange);
+  copilotToken: AccountSync["copilotToken"] = (account, refused, exchange) =>
+    sharedToken(this.#parts, account, refused, exchange);
 
   publish(account: SharedSignIn, found: AccountUpdate): void {
     const name = nameOf(account);

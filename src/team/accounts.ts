@@ -148,7 +148,7 @@ export class TeamAccounts implements AccountStore {
  * @param which A condition on the rows of `dragoman.accounts`.
  */
 export async function signOutAccounts(sql: TransactionSQL, which: SQL.Query<unknown>, revision: number): Promise<void> {
-  await sql`DELETE FROM dragoman.sessions WHERE account IN (SELECT key FROM dragoman.accounts WHERE ${which})`;
+  await sql`DELETE FROM dragoman.copilot_tokens WHERE account IN (SELECT key FROM dragoman.accounts WHERE ${which})`;
   await sql`DELETE FROM dragoman.account_states WHERE account IN (SELECT key FROM dragoman.accounts WHERE ${which})`;
   await sql`UPDATE dragoman.accounts SET sealed_token = NULL, revision = ${revision},
     removed_at_ms = (extract(epoch FROM now()) * 1000)::bigint WHERE ${which}`;
@@ -188,8 +188,8 @@ async function save(sql: TransactionSQL, seals: Seals, account: SavedAccount): P
       added_at_ms = CASE WHEN ${renewed} THEN accounts.added_at_ms ELSE excluded.added_at_ms END,
       paused = ${renewed} AND accounts.paused, place = CASE WHEN ${renewed} THEN accounts.place END,
       revision = excluded.revision`;
-  // The state and the session of the old sign-in do not apply to the new one.
-  await sql`DELETE FROM dragoman.sessions WHERE account = ${key}`;
+  // The state and the Copilot token of the old sign-in do not apply to the new one.
+  await sql`DELETE FROM dragoman.copilot_tokens WHERE account = ${key}`;
   await sql`DELETE FROM dragoman.account_states WHERE account = ${key}`;
   return renewed ? "replaced" : "added";
 }

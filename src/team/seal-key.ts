@@ -4,7 +4,7 @@ import { ProxyError } from "../errors";
 import { plural } from "../format";
 import { loginTimes } from "../keys/logins";
 import type { Postgres } from "./connection";
-import { aboutConfig, aboutSession, aboutSignIn, aboutToken, aboutTokenSecret, type Seals } from "./seal";
+import { aboutConfig, aboutCopilotToken, aboutSignIn, aboutToken, aboutTokenSecret, type Seals } from "./seal";
 import { aliveServers, requireNoServer } from "./server";
 
 /**
@@ -45,7 +45,7 @@ interface SealedColumn {
 const sealedColumns: readonly SealedColumn[] = [
   { table: "config", key: "singleton::text", column: "sealed_body", about: () => aboutConfig },
   { table: "accounts", key: "key", column: "sealed_token", about: aboutToken },
-  { table: "sessions", key: "account", column: "sealed_token", about: aboutSession },
+  { table: "copilot_tokens", key: "account", column: "sealed_token", about: aboutCopilotToken },
   { table: "sign_ins", key: "encode(sha256, 'hex')", column: "sealed_body", about: aboutSignIn },
 ];
 

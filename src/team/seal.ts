@@ -88,6 +88,6 @@ export const aboutConfig = "config";
 export const aboutToken = (account: string) => `github token of ${account}`;
 /** @param sha256 Of its id, in hexadecimal. */
 export const aboutSignIn = (sha256: string) => `sign-in ${sha256}`;
-export const aboutSession = (account: string) => `copilot token of ${account}`;
+export const aboutCopilotToken = (account: string) => `copilot token of ${account}`;
 /** The secret of access tokens before the key was changed. */
 export const aboutTokenSecret = "token secret";

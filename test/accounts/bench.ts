@@ -1,8 +1,8 @@
 /** What the tests of this room share: clocks that are set by hand, a log that is kept, and the demo seen from its accounts. */
 import { Account, type AccountOptions } from "../../src/accounts/account";
 import type { SavedAccount } from "../../src/accounts/account-store";
+import type { CopilotToken } from "../../src/accounts/copilot-token";
 import { type Hosts, hostsFor } from "../../src/accounts/hosts";
-import type { Session } from "../../src/accounts/session";
 import type { DemoAccount } from "../../src/demo/accounts";
 import type { Demo } from "../../src/demo/demo";
 import { createLogger } from "../../src/logger";
@@ -72,11 +72,11 @@ export const exchangePath = "/copilot_internal/v2/token";
 export const callsTo = (demo: Demo, path: string) => demo.journal.filter((seen) => seen.path === path).length;
 export const exchangesOf = (demo: Demo) => callsTo(demo, exchangePath);
 
-/** Asks the demo's model host for the model list with this session. */
-export const listModels = ({ baseUrl, token }: Session) =>
+/** Asks the demo's model host for the model list with this token. */
+export const listModels = ({ baseUrl, bearer }: CopilotToken) =>
   fetch(`${baseUrl}/models`, {
     headers: {
-      authorization: `Bearer ${token}`,
+      authorization: `Bearer ${bearer}`,
       "editor-version": "dragoman/1.2.3",
       "copilot-integration-id": "vscode-chat",
     },

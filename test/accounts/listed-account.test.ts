@@ -36,12 +36,12 @@ function listed() {
   };
   const known: AccountUpdate = {};
   const paused = new Set<string>();
-  const session = { token: "t", baseUrl: "https://api.individual.githubcopilot.com", mode: "exchange" } as const;
+  const token = { bearer: "t", baseUrl: "https://api.individual.githubcopilot.com", mode: "exchange" } as const;
   const sync: AccountSync = {
     cached: () => known,
     follow: () => {},
     publish: () => {},
-    session: async () => ({ session, freshFor: 1_500_000, lifetime: 1_800_000 }),
+    copilotToken: async () => ({ token, freshFor: 1_500_000, lifetime: 1_800_000 }),
   };
   const parts = { hosts: hostsFor(), version: "1", logger: noting, sync, paused: (key: string) => paused.has(key) };
   const account = new Account(saved, { ...parts, ...handClock() });
@@ -54,7 +54,7 @@ test("a listed account shows who it is and that it is paused, without being used
   expect({ id, key, host, app, temporary, member }).toEqual({
     ...{ id: "Anna", key: "github.com/anna", host: "github.com", app: "vscode", temporary: false, member: "7b3c" },
   });
-  expect([account.state, account.stateFor("gpt-5"), account.presentSession()]).toEqual([ready, ready, undefined]);
+  expect([account.state, account.stateFor("gpt-5"), account.presentCopilotToken()]).toEqual([ready, ready, undefined]);
   paused.add("github.com/anna");
   expect([account.state.name, account.stateFor(undefined, false).name]).toEqual(["paused", "paused"]);
   expect(isUsed()).toBe(false);
@@ -80,7 +80,7 @@ test("a listed account shows numbers that another server learned; those that exh
 test("the first use of a listed account begins with what is known of it", async () => {
   const { account, known, isUsed } = listed();
   known.quota = quota;
-  await account.session();
+  await account.copilotToken();
   expect([isUsed(), account.knownQuota]).toEqual([true, quota]);
   account.setState({ name: "cooling", until: 9e12, reason: "Limited." });
   expect(account.state.name).toBe("cooling");

@@ -1,5 +1,5 @@
 /**
- * The pool and the sessions of its accounts follow a plain model: accounts cool down, run out, fail, are suspended, paused and signed
+ * The pool and the Copilot tokens of its accounts follow a plain model: accounts cool down, run out, fail, are suspended, paused and signed
  * in again; tokens end and are refused; GitHub is away; the machine sleeps and its clock is set.
  */
 import { expect, test } from "bun:test";
@@ -89,8 +89,8 @@ class Model {
     if (!token) return Number.POSITIVE_INFINITY;
     return Math.max(this.clock.wall - token.wall, this.clock.monotonic - token.monotonic);
   }
-  /** @returns Whether there is a session. */
-  session(account: ModelAccount): boolean {
+  /** @returns Whether there is a token. */
+  token(account: ModelAccount): boolean {
     const { wall, monotonic } = this.clock;
     if (account.state.name !== "failed" && this.isOver(account)) account.state = { name: "ready" };
     const waits = () => monotonic < account.waitUntil;
@@ -130,15 +130,15 @@ class Model {
   isTaken({ token }: ModelAccount): boolean {
     return token !== undefined && !token.isRefused && this.clock.truth - token.truth < 1_800 * second;
   }
-  /** After a 401. @returns Whether there is a session, which is the same one after three within 30 seconds. */
-  refresh(account: ModelAccount): boolean {
+  /** After a 401. @returns Whether there is a token, which is the same one after three within 30 seconds. */
+  renew(account: ModelAccount): boolean {
     const { monotonic } = this.clock;
     account.forced = account.forced.filter((at) => monotonic - at < 30 * second);
     if (account.forced.length === 3) return true;
     account.forced.push(monotonic);
     account.token = undefined;
     account.waitUntil = 0;
-    return this.session(account);
+    return this.token(account);
   }
 }
 
@@ -177,14 +177,14 @@ const ask = (premium: boolean): Command => ({
     const [account] = candidates;
     if (!account) return;
     const modelled = model.accounts[expected[0]!]!;
-    const session = await account.session().catch(() => undefined);
-    expect(session !== undefined, "there is a session").toBe(model.session(modelled));
-    if (session) {
+    const token = await account.copilotToken().catch(() => undefined);
+    expect(token !== undefined, "there is a token").toBe(model.token(modelled));
+    if (token) {
       const isTaken = model.isTaken(modelled);
-      expect((await listModels(session)).status === 200, "the token is taken").toBe(isTaken);
+      expect((await listModels(token)).status === 200, "the token is taken").toBe(isTaken);
       if (!isTaken) {
-        const next = await account.refresh(session).catch(() => undefined);
-        expect(next !== undefined, "there is a session after a 401").toBe(model.refresh(modelled));
+        const next = await account.renewToken(token).catch(() => undefined);
+        expect(next !== undefined, "there is a token after a 401").toBe(model.renew(modelled));
         if (next)
           expect((await listModels(next)).status === 200, "the new token is taken").toBe(model.isTaken(modelled));
       }
@@ -235,7 +235,7 @@ const answers: Record<Exclude<Fault, "none">, () => Response> = {
   suspended: () => Response.json({ message: "Your account was suspended." }, { status: 403 }),
 };
 
-test("the pool offers the accounts that can serve, with valid sessions, whatever happens to accounts, tokens, GitHub and clocks", async () => {
+test("the pool offers the accounts that can serve, with valid tokens, whatever happens to accounts, tokens, GitHub and clocks", async () => {
   let model = new Model();
   const people: DemoAccount[] = ["one", "two", "three"].map((login) => ({
     ...demoAccounts()[0]!,

@@ -105,7 +105,7 @@ describe("who serves", () => {
   test("a failed account is passed over, the others go on, and after five minutes it is tried again", async () => {
     refuseExchange(demo, "revoked", ["octo-demo"]);
     const { pool, octo, clock } = threeAccounts();
-    await octo.session().catch(() => {});
+    await octo.copilotToken().catch(() => {});
     expect(names(pool.candidates({ premium: true }))).toEqual(["work", "plus"]);
     clock.pass(5 * minute);
     expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "work", "plus"]);
@@ -130,7 +130,7 @@ describe("why nobody can serve", () => {
   test("all have failed: 503 that names each and its reason", async () => {
     refuseExchange(demo, "billing_locked");
     const { pool, octo, work, plus } = threeAccounts();
-    await Promise.allSettled([octo.session(), work.session()]);
+    await Promise.allSettled([octo.copilotToken(), work.copilotToken()]);
     plus.setState({ name: "failed", reason: "Its sign-in was revoked." });
     expect(pool.candidates({ premium: true })).toEqual([]);
     const error = pool.whyNone();
@@ -263,7 +263,7 @@ describe("why nobody can serve", () => {
     demo.intercept(exchangePath, () => new Response("", { status: 500 }), 2);
     const { pool, octo, work, plus, clock } = threeAccounts();
     const two = new Pool({ accounts: () => [octo, work], now: clock.now });
-    await Promise.allSettled([octo.session(), work.session()]);
+    await Promise.allSettled([octo.copilotToken(), work.copilotToken()]);
     expect(two.candidates({ premium: false })).toEqual([]);
     const error = two.whyNone({ premium: false });
     expect([error.status, error.details.code]).toEqual([503, "github_unavailable"]);
@@ -271,7 +271,7 @@ describe("why nobody can serve", () => {
     expect(names(pool.candidates({ premium: true }))).toEqual(["plus"]);
     clock.pass(second);
     expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "work", "plus"]);
-    await octo.session();
+    await octo.copilotToken();
     expect(plus.state.name).toBe("ready");
   });
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { CopilotToken } from "../../src/accounts/copilot-token";
 import { learnFromHeaders, type Quota, readQuota } from "../../src/accounts/quota";
-import type { Session } from "../../src/accounts/session";
 import { quotas } from "../../src/demo/accounts";
 import { type Demo, startDemo } from "../../src/demo/demo";
 import { failureOf } from "../support/refusal";
@@ -15,11 +15,11 @@ beforeEach(() => {
 });
 afterEach(() => demo.stop());
 
-const complete = ({ baseUrl, token }: Session, model: string) =>
+const complete = ({ baseUrl, bearer }: CopilotToken, model: string) =>
   fetch(`${baseUrl}/chat/completions`, {
     method: "POST",
     headers: {
-      authorization: `Bearer ${token}`,
+      authorization: `Bearer ${bearer}`,
       "content-type": "application/json",
       "editor-version": "dragoman/1.2.3",
       "copilot-integration-id": "vscode-chat",
@@ -125,7 +125,7 @@ describe("what the quota endpoint says", () => {
     clock.pass(minute);
     expect(await account.quota()).toMatchObject({ remaining: 217.34, stale: true });
     expect(account.state.name).toBe("ready");
-    await account.session();
+    await account.copilotToken();
 
     const { account: fresh } = openDemoAccount(demo);
     const error = await failureOf(fresh.quota());
@@ -147,7 +147,7 @@ describe("what answers of models say beside", () => {
   test("each premium request is taken off at once, without asking GitHub", async () => {
     const { account } = openDemoAccount(demo);
     await account.quota();
-    const response = await complete(await account.session(), "claude-sonnet-4.5");
+    const response = await complete(await account.copilotToken(), "claude-sonnet-4.5");
     expect(response.status).toBe(200);
     account.learnQuota(response.headers);
     expect(account.knownQuota).toMatchObject({ unit: "premium", plan: "individual", resetAt: reset });
@@ -159,7 +159,7 @@ describe("what answers of models say beside", () => {
     demo.accounts[0]!.quota.premium.remaining = 1;
     const { account, lines } = openDemoAccount(demo);
     await account.quota();
-    account.learnQuota((await complete(await account.session(), "claude-sonnet-4.5")).headers);
+    account.learnQuota((await complete(await account.copilotToken(), "claude-sonnet-4.5")).headers);
     expect(account.state).toEqual({
       name: "exhausted",
       until: reset,

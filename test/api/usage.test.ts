@@ -266,7 +266,7 @@ describe("a GitHub token that is used directly", () => {
     for (const path of paths) await ask(path);
     const refused = said.find((text) => text.startsWith("/token"));
     expect(refused).toContain('"type":"invalid_request_error","param":null,"code":"direct_account"');
-    expect(refused).toContain("plus-demo has no upstream token");
+    expect(refused).toContain("plus-demo has no Copilot token");
     // Whose token is refused fails, and everything is said once more.
     expect(await chat("[demo: 400-body] Hello")).toBe(400);
     expect(await chat("[demo: 401-pat] Hello")).toBeGreaterThan(399);

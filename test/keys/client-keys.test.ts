@@ -139,7 +139,7 @@ describe("access", () => {
     expect(some.length).toBeLessThan(all.length);
   });
 
-  test("a limited key may not read the upstream token, which has no such limit", async () => {
+  test("a limited key may not read the Copilot token, which has no such limit", async () => {
     await using proxy = await startProxy({ config: { auth: { apiKeys: keys } } });
     expect((await statusOf(proxy, hashed, "/token")).status).toBe(200);
     expect((await statusOf(proxy, anna, "/token")).status).toBe(403);

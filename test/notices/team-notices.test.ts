@@ -39,7 +39,7 @@ describeWithPostgres("a team's notices", () => {
     // What the server that is not the leader finds out.
     const [annas] = accountsOf(other, anna.id);
     other.demo.accounts.find(({ login }) => login === "anna-demo")!.githubToken = "ghu_another";
-    await annas!.session().catch(() => {});
+    await annas!.copilotToken().catch(() => {});
     accountsOf(other, ben.id)[0]!.setState({ name: "failed", reason: "Account suspended.", suspended: true });
     const quota = leader.demo.accounts.find(({ login }) => login === "ben-work")!.quota.premium;
     Object.assign(quota, { entitlement: 300, remaining: 0 });

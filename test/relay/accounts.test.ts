@@ -548,7 +548,7 @@ describe("GitHub cannot be asked", () => {
     expect(states(proxy)).toEqual(["cooling", "ready"]);
   });
 
-  test("who hangs up while an account has no session waits no longer, and nothing is reserved or sent", async () => {
+  test("who hangs up while an account has no Copilot token waits no longer, and nothing is reserved or sent", async () => {
     const budgets = [{ name: "All", unit: "requests", limit: 9, per: "day" }];
     await using proxy = await timed({ accounts: ["octo-demo"], config: { budgets } });
     await post(proxy);
@@ -563,13 +563,13 @@ describe("GitHub cannot be asked", () => {
     const client = new AbortController();
     const body = { model: "claude-sonnet-4.6", max_tokens: 50, messages: [{ role: "user", content: "Hello" }] };
     const answer = proxy.post("/v1/messages", body, { signal: client.signal }).catch(() => undefined);
-    await until(() => isAsked, "a session is asked for");
+    await until(() => isAsked, "a token is asked for");
     client.abort();
     await answer;
     await until(() => proxy.rows().length === 2, "the request has its row");
     expect(proxy.rows()[0]).toMatchObject({ http_status: 499, attempts: "[]", account_id: null });
     held.resolve(undefined);
-    await until(() => proxy.app.accounts[0]!.presentSession() !== undefined, "the session is there");
+    await until(() => proxy.app.accounts[0]!.presentCopilotToken() !== undefined, "the token is there");
     expect(asked(proxy)).toHaveLength(sent);
     const { items } = (await (await fetch(`${proxy.url}/api/admin/budgets`)).json()) as { items: object[] };
     expect(items).toMatchObject([{ used: 1, reserved: 0 }]);

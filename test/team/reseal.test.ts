@@ -22,7 +22,7 @@ describeWithDatabases("a change of the seal key", (postgres) => {
   const keysIn = async (url: string) => {
     const rows = (await postgres.administer(
       `SELECT sealed_token AS sealed FROM dragoman.accounts WHERE sealed_token IS NOT NULL
-        UNION ALL SELECT sealed_token FROM dragoman.sessions UNION ALL SELECT sealed_body FROM dragoman.config`,
+        UNION ALL SELECT sealed_token FROM dragoman.copilot_tokens UNION ALL SELECT sealed_body FROM dragoman.config`,
       url,
     )) as { sealed: Uint8Array }[];
     expect(rows.length).toBeGreaterThanOrEqual(3);

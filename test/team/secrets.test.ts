@@ -95,7 +95,7 @@ describeWithOwnPostgres("the database of a team", (postgres) => {
     expect(files.some((bytes) => bytes.includes("github.com/octo-demo"))).toBe(true);
     for (const [what, statement] of [
       ["a row", "INSERT INTO dragoman.requests"],
-      ["a session", "INSERT INTO dragoman.sessions"],
+      ["a Copilot token", "INSERT INTO dragoman.copilot_tokens"],
       ["a parameter", "github.com/octo-demo'"],
     ] as const)
       expect([what, files.some((bytes) => bytes.includes(statement))]).toEqual([what, true]);

@@ -12,8 +12,8 @@ const coded = (code: string, message = "Told by the upstream.") => ({ error: { c
 
 describe("what an answer means, and what may help", () => {
   test.each([
-    [401, "unauthorized: token expired\n", "refresh-session", undefined, 503],
-    [401, "IDE token expired: unauthorized: token expired\n", "refresh-session", undefined, 503],
+    [401, "unauthorized: token expired\n", "renew-token", undefined, 503],
+    [401, "IDE token expired: unauthorized: token expired\n", "renew-token", undefined, 503],
     [401, { error: { message: "input item ID does not belong to this connection" } }, "repair", undefined, 400],
     [401, "input item ID does not belong to this connection", "repair", undefined, 400],
     [400, "Input item ID does not belong to this connection", "repair", undefined, 400],
@@ -38,7 +38,7 @@ describe("what an answer means, and what may help", () => {
     [400, coded("model_not_supported"), "next-account", undefined, 404],
     [400, coded("invalid_request_body"), "none", undefined, 400],
     [402, coded("quota_exceeded", "You have no quota"), "next-account", "exhausted", 429],
-    [403, "access to this endpoint is forbidden", "renew-session", undefined, 403],
+    [403, "access to this endpoint is forbidden", "renew-token-or-host", undefined, 403],
     [403, { message: "API rate limit exceeded for user ID 1" }, "next-account", "cooling", 429],
     [403, coded("spammy_user", "Your account is flagged."), "none", "failed", 403],
     [413, "Request Entity Too Large\n", "none", undefined, 413],

@@ -113,7 +113,7 @@ async function numbersAfter(where: AnswerKind, setup: Setup, proxy: RunningProxy
       return Object.fromEntries(listed.models.map((model) => [model.id, numbersOfModel(model)]));
     }
     case "token":
-      return (await account!.session().catch(() => undefined))?.baseUrl.length === 0;
+      return (await account!.copilotToken().catch(() => undefined))?.baseUrl.length === 0;
     case "user":
       return numbersOfQuota(await account!.quota());
     case "quota headers":

@@ -65,10 +65,10 @@ async function examine(known: Known, host: string | undefined, subject: CheckCon
   const named = "temporary" in known ? "account of DRAGOMAN_GITHUB_TOKEN" : `account ${known.login}`;
   const finding = about(hosts.name === "github.com" ? named : `${named} at ${hosts.name}`);
   try {
-    const session = await account.session();
+    const { mode } = await account.copilotToken();
     const caller = { hosts, version, timeoutMs };
     const [login, quota, models] = await Promise.all([
-      fetchLogin(caller, known.githubToken, session.mode),
+      fetchLogin(caller, known.githubToken, mode),
       quotaOf(account),
       modelsOf(account, subject),
     ]);

@@ -38,7 +38,7 @@ export const askerOf =
         ...(body && { body: JSON.stringify(body), initiator: "user" as const }),
         headers: { ...(path.startsWith(upstreamPaths.messages) && { "anthropic-version": "2023-06-01" }), ...headers },
       };
-      const response = await copilot.call(await account.session(), call);
+      const response = await copilot.call(await account.copilotToken(), call);
       const text = await readText(response, 32 * 1024 * 1024);
       const json = parseJson(text);
       const code = response.ok ? null : answeredCode(json);

@@ -68,7 +68,7 @@ interface ListedModels {
 /** @throws ProxyError */
 async function listModels(copilot: Copilot, account: Account): Promise<ListedModels> {
   const call = { path: "/models", intent: "model-access" as const, requestId: crypto.randomUUID() };
-  const response = await copilot.call(await account.session(), { ...call, limits: singleLimit(30_000) });
+  const response = await copilot.call(await account.copilotToken(), { ...call, limits: singleLimit(30_000) });
   const json = parseJson(await readText(response, 32 * 1024 * 1024));
   const items = isObject(json) && Array.isArray(json.data) ? json.data.filter(isObject) : [];
   const differences = items.flatMap((item) => differencesIn(item, modelShape()));

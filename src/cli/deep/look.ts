@@ -37,7 +37,7 @@ export async function look(copilot: Copilot, account: Account, call: PlannedCall
   const differences = { news: new Set<string>(), missing: new Set<string>() };
   let problem: string | undefined;
   try {
-    const response = await copilot.call(await account.session(), {
+    const response = await copilot.call(await account.copilotToken(), {
       path: call.path,
       requestId: crypto.randomUUID(),
       limits,

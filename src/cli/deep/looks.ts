@@ -104,7 +104,7 @@ export const deepLooks: readonly DeepLook[] = [
     question: "Which client and host does the account have?",
     calls: 0,
     async run({ account, ask, user }) {
-      const { baseUrl, mode } = await account.session();
+      const { baseUrl, mode } = await account.copilotToken();
       const stated = objectAt(user, "endpoints").api;
       const { status, code, text } = await ask("/models");
       const flagAt = (name: string) => (isObject(user) && typeof user[name] === "boolean" ? user[name] : null);

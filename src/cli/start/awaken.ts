@@ -4,7 +4,7 @@ import type { App } from "../../app";
 
 /** In the order in which a first request needs them. A step makes no call if the result is known. */
 const steps: { what: string; ask: (app: App, account: Account) => Promise<unknown> }[] = [
-  { what: "token", ask: (_, account) => account.session() },
+  { what: "token", ask: (_, account) => account.copilotToken() },
   { what: "model list", ask: ({ catalogue }, account) => catalogue.load(account) },
   // Of a team one server asks, and the others know its numbers.
   { what: "quota", ask: async ({ isLeader }, account) => isLeader && account.quota() },

@@ -140,7 +140,7 @@ CREATE INDEX account_states_revision ON dragoman.account_states (revision);
 CREATE INDEX account_states_arrived ON dragoman.account_states (arrived);
 
 -- Copilot tokens that the servers share.
-CREATE TABLE dragoman.sessions (
+CREATE TABLE dragoman.copilot_tokens (
   account text PRIMARY KEY REFERENCES dragoman.accounts ON DELETE CASCADE,
   sealed_token bytea NOT NULL,
   base_url text NOT NULL,

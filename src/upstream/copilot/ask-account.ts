@@ -1,6 +1,6 @@
 /** One question to the model host about an account, such as its models, beside its requests. */
 import type { Account } from "../../accounts/account";
-import type { Session } from "../../accounts/session";
+import type { CopilotToken } from "../../accounts/copilot-token";
 import { type CallResponse, readText } from "../../net/out/body";
 import { type Failure, readFailure } from "./failure";
 
@@ -11,21 +11,21 @@ interface AccountAnswer {
   failure?: Failure;
 }
 
-/** How another session is had after a failure. */
-const renewals: Partial<Record<Failure["remedy"], "refresh" | "renew" | "refreshModelHost">> = {
-  "refresh-session": "refresh",
-  "renew-session": "renew",
+/** How another token is had after a failure. */
+const renewals: Partial<Record<Failure["remedy"], "renewToken" | "renewTokenOrHost" | "refreshModelHost">> = {
+  "renew-token": "renewToken",
+  "renew-token-or-host": "renewTokenOrHost",
   "relearn-host": "refreshModelHost",
 };
 
 /**
- * The answer to a question; asked once more with a new session if the account's is refused, or at the host that the upstream
+ * The answer to a question; asked once more with a new token if the account's is refused, or at the host that the upstream
  * names. A refusal is read before that: after a suspension nothing is asked again.
- * @throws ProxyError if the account has no session or the host cannot be asked.
+ * @throws ProxyError if the account has no token or the host cannot be asked.
  */
 export async function askAccount(
   account: Account,
-  ask: (session: Session) => Promise<CallResponse>,
+  ask: (token: CopilotToken) => Promise<CallResponse>,
   { maxBytes, now }: { maxBytes: number; now(): number },
 ): Promise<AccountAnswer> {
   const answer = async (response: CallResponse): Promise<AccountAnswer> => {
@@ -33,8 +33,8 @@ export async function askAccount(
     const text = await readText(response, maxBytes);
     return { status, text, failure: ok ? undefined : readFailure(status, headers, text, now()) };
   };
-  const session = await account.session();
-  const first = await answer(await ask(session));
+  const token = await account.copilotToken();
+  const first = await answer(await ask(token));
   const renewal = first.failure && renewals[first.failure.remedy];
-  return renewal ? answer(await ask(await account[renewal](session))) : first;
+  return renewal ? answer(await ask(await account[renewal](token))) : first;
 }

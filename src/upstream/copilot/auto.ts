@@ -347,8 +347,8 @@ export class Auto {
     const left = Math.max(1, Math.round(deadline - performance.now()));
     const { status, text, failure } = await askAccount(
       account,
-      (session) =>
-        this.options.copilot.call(session, {
+      (copilotToken) =>
+        this.options.copilot.call(copilotToken, {
           path,
           body: body && JSON.stringify(body),
           requestId: crypto.randomUUID(),

@@ -4,7 +4,7 @@
  */
 import type { Account } from "../../accounts/account";
 import { isSuspended } from "../../accounts/account-state";
-import type { Session } from "../../accounts/session";
+import type { CopilotToken } from "../../accounts/copilot-token";
 import { BoundedMap } from "../../bounded-map";
 import type { JsonObject } from "../../dialects/hub/conversation";
 import { countIn } from "../../dialects/hub/json";
@@ -62,14 +62,14 @@ export class CopilotCounter {
    */
   async count(accounts: readonly Account[], request: CountedRequest, requestId: string): Promise<number | undefined> {
     for (const account of accounts) {
-      // A session that has to be fetched first would take longer than the estimate.
-      const session = account.presentSession();
-      if (!session) continue;
-      const key = `${account.key} ${session.baseUrl}`;
+      // A token that has to be fetched first would take longer than the estimate.
+      const token = account.presentCopilotToken();
+      if (!token) continue;
+      const key = `${account.key} ${token.baseUrl}`;
       if ((this.#pausedUntil.get(key) ?? Number.NEGATIVE_INFINITY) > this.monotonic()) continue;
       const pause = (ms: number) => void this.#pausedUntil.set(key, this.monotonic() + ms);
       try {
-        return await this.#countBy(account, session, request, requestId, pause);
+        return await this.#countBy(account, token, request, requestId, pause);
       } catch (thrown) {
         pause(otherPause);
         this.logger.debug("Tokens are estimated: GitHub Copilot did not count them.", thrown);
@@ -81,13 +81,13 @@ export class CopilotCounter {
 
   async #countBy(
     account: Account,
-    session: Session,
+    token: CopilotToken,
     { body, skeleton, headers, vision }: CountedRequest,
     requestId: string,
     pause: (ms: number) => void,
   ): Promise<number | undefined> {
     const members = Object.fromEntries(counted.filter((name) => name in body).map((name) => [name, body[name]]));
-    const response = await this.copilot.call(session, {
+    const response = await this.copilot.call(token, {
       path,
       body: asSent(withTexts(JSON.stringify(members), skeleton)),
       requestId,

@@ -1,5 +1,5 @@
 /** Calls to GitHub Copilot's model host, with the headers that identify the client. */
-import type { Session } from "../../accounts/session";
+import type { CopilotToken } from "../../accounts/copilot-token";
 import type { ConfigStore } from "../../config/store";
 import type { ProxyError } from "../../errors";
 import type { CallResponse } from "../../net/out/body";
@@ -7,8 +7,8 @@ import { type CallOptions, callOut } from "../../net/out/fetch";
 import { type HeaderFacts, headersOf } from "./headers";
 
 export interface Copilot {
-  /** One call with one account's session. @throws ProxyError `upstream`, `timeout` */
-  call(session: Session, call: CopilotCall): Promise<CallResponse>;
+  /** One call with one account's token. @throws ProxyError `upstream`, `timeout` */
+  call(token: CopilotToken, call: CopilotCall): Promise<CallResponse>;
 }
 
 export interface CopilotCall extends CallOptions, HeaderFacts {
@@ -21,14 +21,14 @@ export function openCopilot(config: Pick<ConfigStore, "current">, version: strin
   const product = `dragoman/${version}`;
   const ownHeaders = lowerCaseNames(() => config.current.upstreamHeaders);
   return {
-    call(session, call) {
-      const headers = headersOf({ call, session, product });
+    call(token, call) {
+      const headers = headersOf({ call, token, product });
       if (call.headers) Object.assign(headers, call.headers);
       Object.assign(headers, ownHeaders());
       const { body, controller, limits, retried, resent } = call;
       const method = body === undefined ? "GET" : "POST";
       const out = { method, headers, body, controller, limits, who, retried, resent, headersAgain } as const;
-      return callOut(session.baseUrl + call.path, out);
+      return callOut(token.baseUrl + call.path, out);
     },
   };
 }

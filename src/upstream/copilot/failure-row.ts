@@ -14,10 +14,10 @@ export interface FailureRow {
    * codes say less than their text. Without `code` it counts if no row of this status matches the code.
    */
   words?: Pick<RegExp, "test">;
-  /** What to try; nothing when missing. `renew-session` sends the request again even if the session stays the same. */
+  /** What to try; nothing when missing. `renew-token-or-host` sends the request again even if the token and the host stay the same. */
   remedy?:
-    | "refresh-session"
-    | "renew-session"
+    | "renew-token"
+    | "renew-token-or-host"
     | "relearn-host"
     | "next-account"
     | "repair"

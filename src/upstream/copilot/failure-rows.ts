@@ -82,7 +82,7 @@ const noEndpoints = {
 const refusedToken = { state: "failed", remedy: "next-account", kind: "no_account", clientStatus: 503 } as const;
 const enableFirst =
   "The model or feature may have to be enabled for the account first, by its owner or organization: https://github.com/settings/copilot/features.";
-const noRight = { remedy: "renew-session", kind: "permission" } as const;
+const noRight = { remedy: "renew-token-or-host", kind: "permission" } as const;
 const suspended = {
   state: "failed",
   suspended: true,
@@ -239,7 +239,7 @@ export const rows: readonly FailureRow[] = [
   },
   {
     status: [401],
-    remedy: "refresh-session",
+    remedy: "renew-token",
     kind: "no_account",
     clientStatus: 503,
     meaning:

@@ -1,5 +1,5 @@
 /** The headers of a call to GitHub Copilot, a row for each. */
-import type { Session } from "../../accounts/session";
+import type { CopilotToken } from "../../accounts/copilot-token";
 
 /** What the headers say of a request. */
 export interface HeaderFacts {
@@ -15,7 +15,7 @@ export interface HeaderFacts {
 
 interface Sending {
   call: HeaderFacts & { body?: unknown };
-  session: Session;
+  token: CopilotToken;
   /** `dragoman/` and the version. */
   product: string;
 }
@@ -24,10 +24,10 @@ interface Sending {
 type Value = string | ((sending: Sending) => string | undefined);
 
 /** The name and version of an editor, which the token exchange expects. */
-const editor = ({ session, product }: Sending) => (session.mode === "exchange" ? product : undefined);
+const editor = ({ token, product }: Sending) => (token.mode === "exchange" ? product : undefined);
 
 const rows: Record<string, Value> = {
-  authorization: ({ session }) => `Bearer ${session.token}`,
+  authorization: ({ token }) => `Bearer ${token.bearer}`,
   accept: "*/*",
   // Compression saves nothing on a stream of small events, and a compressed answer can expand to any size.
   "accept-encoding": "identity",

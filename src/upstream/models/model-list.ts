@@ -31,8 +31,7 @@ export async function fetchModelList(
 ): Promise<Model[]> {
   const { text, failure } = await askAccount(
     account,
-    (session) =>
-      copilot.call(session, { path: "/models", intent: "model-access", requestId: crypto.randomUUID(), limits }),
+    (token) => copilot.call(token, { path: "/models", intent: "model-access", requestId: crypto.randomUUID(), limits }),
     { maxBytes, now },
   );
   if (failure) throw markRefused(account, failure);
@@ -42,8 +41,8 @@ export async function fetchModelList(
 /** An account that may not list models may not send requests either: it is blocked, or a person must sign in again. */
 function markRefused(account: Account, { account: state, remedy, error }: Failure): ProxyError {
   if (state?.name === "failed") account.setState(state);
-  // A fresh session was refused as well.
-  else if (remedy === "refresh-session" && error.status === 503)
+  // A fresh token was refused as well.
+  else if (remedy === "renew-token" && error.status === 503)
     account.setState({ name: "failed", reason: error.written });
   return error;
 }

@@ -50,7 +50,7 @@ describeWithOwnPostgres("somebody with the database and no seal key", (postgres)
     const url = new URL(team.env.DRAGOMAN_DATABASE_URL!);
     url.username = "stranger";
     await using stranger = new SQL(url.href, { max: 2 });
-    for (const table of ["members", "requests", "sessions"])
+    for (const table of ["members", "requests", "copilot_tokens"])
       expect(await stranger.unsafe(`SELECT 1 FROM dragoman.${table}`).then(String, String)).toContain(
         "permission denied",
       );
@@ -84,7 +84,7 @@ describeWithOwnPostgres("somebody with the database and no seal key", (postgres)
       '{"table":"members"}',
       '{"table":"__proto__"}',
       '{"topic":"constructor"}',
-      '{"topic":"session github.com/anna-hub 0"}',
+      '{"topic":"copilot token github.com/anna-hub 0"}',
       '{"topic":"running"}',
       `{"topic":"running","running":"${"A".repeat(7_000)}"}`,
     ];
@@ -116,7 +116,8 @@ describeWithOwnPostgres("somebody with the database and no seal key", (postgres)
           revision = dragoman.announce_change('accounts') WHERE key = ${key}`,
       );
     const [{ config }] = await sql`SELECT coalesce((SELECT sealed_body FROM dragoman.config), 'none'::bytea) AS config`;
-    const [{ token }] = await sql`SELECT sealed_token AS token FROM dragoman.sessions WHERE account = ${bens.key}`;
+    const [{ token }] =
+      await sql`SELECT sealed_token AS token FROM dragoman.copilot_tokens WHERE account = ${bens.key}`;
     const unknownKey = Buffer.from(bens.sealed_token);
     unknownKey.fill(7, 1, 9);
     const bytes = Buffer.from(bens.sealed_token);
@@ -137,19 +138,19 @@ describeWithOwnPostgres("somebody with the database and no seal key", (postgres)
     }
   });
 
-  test("a session of another account, or damaged, is replaced by a new one", async () => {
-    const others = await sql`SELECT sealed_token FROM dragoman.sessions WHERE account = 'github.com/anna-hub'`;
+  test("a Copilot token of another account, or damaged, is replaced by a new one", async () => {
+    const others = await sql`SELECT sealed_token FROM dragoman.copilot_tokens WHERE account = 'github.com/anna-hub'`;
     for (const sealed of [others[0].sealed_token, Buffer.from("nonsense")]) {
-      await sql`UPDATE dragoman.sessions SET sealed_token = ${sealed} WHERE account = 'github.com/ben-hub'`;
+      await sql`UPDATE dragoman.copilot_tokens SET sealed_token = ${sealed} WHERE account = 'github.com/ben-hub'`;
       const late = await team.server();
       expect(await statusOf(late, ben)).toBe(200);
-      expect(late.said()).toContain("The session of github.com/ben-hub in the database cannot be used.");
+      expect(late.said()).toContain("The Copilot token of github.com/ben-hub in the database cannot be used.");
       await late[Symbol.asyncDispose]();
     }
   });
 
   test("a token is not sent to a host that the database names", async () => {
-    await sql`UPDATE dragoman.sessions SET base_url = 'https://copilot.evil.example'`;
+    await sql`UPDATE dragoman.copilot_tokens SET base_url = 'https://copilot.evil.example'`;
     const late = await team.server({ env: { DRAGOMAN_COPILOT_API_URL: "" } });
     expect([await statusOf(late, ben), late.said()]).toEqual([
       200,

@@ -49,13 +49,13 @@ describe("a token is there when it is needed", () => {
     const { account } = openDemoAccount(demo);
     await Bun.sleep(10);
     expect(demo.journal).toEqual([]);
-    expect((await listModels(await account.session())).status).toBe(200);
+    expect((await listModels(await account.copilotToken())).status).toBe(200);
     expect(demo.journal.map(({ path }) => path)).toEqual([exchangePath, "/models"]);
   });
 
   test("GitHub is told who asks: dragoman, and nothing of another product", async () => {
     const { account } = openDemoAccount(demo);
-    await account.session();
+    await account.copilotToken();
     expect(demo.journal[0]!.headers).toMatchObject({
       "user-agent": "dragoman/1.2.3",
       "editor-version": "dragoman/1.2.3",
@@ -67,26 +67,26 @@ describe("a token is there when it is needed", () => {
 
   test("50 callers at the first need make one exchange", async () => {
     const { account } = openDemoAccount(demo);
-    const sessions = await Promise.all(Array.from({ length: 50 }, () => account.session()));
-    expect(new Set(sessions).size).toBe(1);
+    const tokens = await Promise.all(Array.from({ length: 50 }, () => account.copilotToken()));
+    expect(new Set(tokens).size).toBe(1);
     expect(exchangesOf(demo)).toBe(1);
   });
 
   test("50 callers at expiry make one exchange", async () => {
     const { account, clock } = openDemoAccount(demo);
-    const old = await account.session();
+    const old = await account.copilotToken();
     clock.pass(31 * minute);
-    const sessions = await Promise.all(Array.from({ length: 50 }, () => account.session()));
-    expect(new Set(sessions).size).toBe(1);
-    expect(sessions[0]).not.toBe(old);
+    const tokens = await Promise.all(Array.from({ length: 50 }, () => account.copilotToken()));
+    expect(new Set(tokens).size).toBe(1);
+    expect(tokens[0]).not.toBe(old);
     expect(exchangesOf(demo)).toBe(2);
   });
 
   test("the token is renewed a minute before GitHub wants it, and nobody waits for that", async () => {
     const { account, clock } = openDemoAccount(demo);
-    const old = await account.session();
+    const old = await account.copilotToken();
     clock.pass(1439 * second);
-    expect(await account.session()).toBe(old);
+    expect(await account.copilotToken()).toBe(old);
     expect(exchangesOf(demo)).toBe(1);
     let release = () => {};
     const held = new Promise<undefined>((resolve) => {
@@ -94,27 +94,27 @@ describe("a token is there when it is needed", () => {
     });
     demo.intercept(exchangePath, () => held);
     clock.pass(2 * second);
-    expect(await account.session()).toBe(old);
-    expect(await account.session()).toBe(old);
+    expect(await account.copilotToken()).toBe(old);
+    expect(await account.copilotToken()).toBe(old);
     release();
-    await until(async () => (await account.session()) !== old, "the new token is used");
+    await until(async () => (await account.copilotToken()) !== old, "the new token is used");
     expect(exchangesOf(demo)).toBe(2);
   });
 
   test("past refresh_in the new token is waited for, though the old one's end is later", async () => {
     const { account, clock } = openDemoAccount(demo);
-    const old = await account.session();
+    const old = await account.copilotToken();
     clock.pass(1501 * second);
-    expect(await account.session()).not.toBe(old);
+    expect(await account.copilotToken()).not.toBe(old);
   });
 
   test("the first call after eight hours of sleep brings a new token before it goes out", async () => {
     const { account, clock } = openDemoAccount(demo);
-    const old = await account.session();
+    const old = await account.copilotToken();
     clock.pass(5 * minute);
     clock.jump(8 * hour);
     demo.expireTokens();
-    const fresh = await account.session();
+    const fresh = await account.copilotToken();
     expect(fresh).not.toBe(old);
     expect((await listModels(fresh)).status).toBe(200);
     expect(exchangesOf(demo)).toBe(2);
@@ -122,17 +122,17 @@ describe("a token is there when it is needed", () => {
 
   test("a wall clock set back two hours does not keep a dead token", async () => {
     const { account, clock } = openDemoAccount(demo);
-    const old = await account.session();
+    const old = await account.copilotToken();
     clock.jump(-2 * hour);
-    expect(await account.session()).toBe(old);
+    expect(await account.copilotToken()).toBe(old);
     clock.pass(31 * minute);
-    expect(await account.session()).not.toBe(old);
+    expect(await account.copilotToken()).not.toBe(old);
   });
 
   test("a wall clock that jumps at each request causes no storm", async () => {
     const { account, clock } = openDemoAccount(demo);
     for (let turn = 0; turn < 120; turn++) {
-      await account.session();
+      await account.copilotToken();
       clock.jump(turn % 3 ? 24 * hour : -24 * hour);
       clock.pass(second);
     }
@@ -144,11 +144,11 @@ describe("a token is there when it is needed", () => {
     async (off) => {
       const clock = handClock(Date.now() + off);
       const { account } = openDemoAccount(demo, "octo-demo", clock);
-      const first = await account.session();
+      const first = await account.copilotToken();
       clock.pass(23 * minute);
-      expect(await account.session()).toBe(first);
+      expect(await account.copilotToken()).toBe(first);
       clock.pass(3 * minute);
-      expect(await account.session()).not.toBe(first);
+      expect(await account.copilotToken()).not.toBe(first);
       expect(exchangesOf(demo)).toBe(2);
     },
   );
@@ -166,13 +166,13 @@ describe("odd answers of the exchange", () => {
   ])("refresh_in %s is put between half a minute and a day", async (_, changes, due) => {
     exchangeSays(changes);
     const { account, clock } = openDemoAccount(demo);
-    const first = await account.session();
+    const first = await account.copilotToken();
     clock.pass(due - 2 * second);
-    expect(await account.session()).toBe(first);
+    expect(await account.copilotToken()).toBe(first);
     await Bun.sleep(5);
     expect(exchangesOf(demo)).toBe(1);
     clock.pass(10 * second);
-    await account.session();
+    await account.copilotToken();
     await until(() => exchangesOf(demo) === 2, "GitHub is asked for the next token");
   });
 
@@ -188,7 +188,7 @@ describe("odd answers of the exchange", () => {
     exchangeSays({ refresh_in: 0, expires_at: 1 }, always);
     const { account, clock } = openDemoAccount(demo);
     for (let turn = 0; turn < 240; turn++) {
-      await account.session();
+      await account.copilotToken();
       clock.pass(second);
     }
     expect(exchangesOf(demo)).toBeLessThanOrEqual(9); // four minutes
@@ -199,7 +199,7 @@ describe("odd answers of the exchange", () => {
     async (api) => {
       exchangeSays({ endpoints: { api } });
       const { account, lines } = openDemoAccount(demo);
-      expect((await account.session()).baseUrl).toBe(demo.url);
+      expect((await account.copilotToken()).baseUrl).toBe(demo.url);
       expect(lines.join("")).toContain(
         `warn  octo-demo: GitHub named ${api} as the model host; tokens are not sent there`,
       );
@@ -213,7 +213,7 @@ describe("odd answers of the exchange", () => {
   ])("a token %s fails the account in words", async (_, token) => {
     exchangeSays({ token });
     const { account } = openDemoAccount(demo);
-    const error = await failureOf(account.session());
+    const error = await failureOf(account.copilotToken());
     expect(error.kind).toBe("no_account");
     expect(account.state).toMatchObject({
       name: "failed",
@@ -234,12 +234,12 @@ describe("odd answers of the exchange", () => {
   ])("%s is an outage in words, and the next good answer ends it", async (_, answer) => {
     demo.intercept(exchangePath, answer);
     const { account, clock } = openDemoAccount(demo);
-    const error = await failureOf(account.session());
+    const error = await failureOf(account.copilotToken());
     expect(error.status).toBe(503);
     expect(error.message).toStartWith("octo-demo cannot serve: GitHub");
     expect(error.details.headers).toEqual({ "retry-after": "1" });
     clock.pass(2 * second);
-    expect((await account.session()).token).toStartWith("tid=");
+    expect((await account.copilotToken()).bearer).toStartWith("tid=");
     expect(account.state.name).toBe("ready");
   });
 });
@@ -247,14 +247,14 @@ describe("odd answers of the exchange", () => {
 describe("while GitHub is down", () => {
   test("the old token goes on until its end, and GitHub is asked after 1, 2, 4 … 60 s", async () => {
     const { account, clock, lines } = openDemoAccount(demo);
-    const old = await account.session();
+    const old = await account.copilotToken();
     clock.pass(1445 * second);
     const askedAfter = [0, 1, 3, 7, 15, 31, 63, 123];
     demo.intercept(exchangePath, down, askedAfter.length);
     const unsupportedParams = () =>
       lines.filter((line) => line.includes("Its present Copilot token stays in use for now.")).length;
     for (let seconds = 0; seconds < 180; seconds++) {
-      expect(await account.session()).toBe(old);
+      expect(await account.copilotToken()).toBe(old);
       const asked = askedAfter.indexOf(seconds) + 1;
       if (asked > 0) await until(() => unsupportedParams() === asked, "the failure is in the log");
       clock.pass(second);
@@ -262,32 +262,32 @@ describe("while GitHub is down", () => {
     expect(exchangesOf(demo)).toBe(1 + askedAfter.length);
     expect(account.state.name).toBe("ready");
     clock.pass(4 * second);
-    await account.session();
-    await until(async () => (await account.session()) !== old, "the new token is used");
+    await account.copilotToken();
+    await until(async () => (await account.copilotToken()) !== old, "the new token is used");
   });
 
   test("the old token is not used past its end", async () => {
     const { account, clock } = openDemoAccount(demo);
-    const old = await account.session();
+    const old = await account.copilotToken();
     demo.intercept(exchangePath, down, always);
     clock.pass(1790 * second);
-    expect(await account.session()).toBe(old);
+    expect(await account.copilotToken()).toBe(old);
     clock.pass(20 * second);
-    expect((await failureOf(account.session())).status).toBe(503);
+    expect((await failureOf(account.copilotToken())).status).toBe(503);
   });
 
   test("an exchange that hangs does not hold up requests with a good token", async () => {
     const { account, clock } = openDemoAccount(demo, "octo-demo", { timeoutMs: 600_000 });
-    const old = await account.session();
+    const old = await account.copilotToken();
     demo.intercept(exchangePath, () => new Promise(() => {}), always);
     clock.pass(1445 * second);
-    expect(await account.session()).toBe(old);
+    expect(await account.copilotToken()).toBe(old);
   });
 
   test("a hanging exchange without an older token ends at its limit, in words", async () => {
     demo.intercept(exchangePath, () => new Promise(() => {}));
     const { account } = openDemoAccount(demo, "octo-demo", { timeoutMs: 100 });
-    const error = await failureOf(account.session());
+    const error = await failureOf(account.copilotToken());
     expect(error.status).toBe(503);
     expect(error.message).toContain("GitHub did not answer within 0.1 s.");
     expect(account.state).toMatchObject({ name: "cooling", outage: true });
@@ -299,17 +299,19 @@ describe("while GitHub is down", () => {
       () => new Response(new ReadableStream({ start: (sink) => sink.enqueue(new Uint8Array([123])) })),
     );
     const { account } = openDemoAccount(demo, "octo-demo", { timeoutMs: 100 });
-    expect((await failureOf(account.session())).message).toContain("GitHub's answer was not complete after 0.1 s;");
+    expect((await failureOf(account.copilotToken())).message).toContain(
+      "GitHub's answer was not complete after 0.1 s;",
+    );
   });
 
   test("five minutes of outage: 503 with retry-after, few questions, and it recovers alone", async () => {
     let isDown = true;
     const { account, clock } = openDemoAccount(demo);
-    const old = await account.session();
+    const old = await account.copilotToken();
     clock.pass(hour);
     demo.intercept(exchangePath, (seen, request) => (isDown ? down(seen, request) : undefined), always);
     for (let turn = 0; turn < 300; turn++) {
-      const error = await failureOf(account.session());
+      const error = await failureOf(account.copilotToken());
       expect(error.status).toBe(503);
       expect(Number(error.details.headers?.["retry-after"])).toBeWithin(1, 61);
       clock.pass(second);
@@ -317,24 +319,24 @@ describe("while GitHub is down", () => {
     expect(exchangesOf(demo) - 1).toBeWithin(8, 13);
     isDown = false;
     clock.pass(minute);
-    expect(await account.session()).not.toBe(old);
+    expect(await account.copilotToken()).not.toBe(old);
     expect(account.state).toEqual({ name: "ready" });
 
     isDown = true; // another outage starts with short waits again
     clock.pass(hour);
-    expect((await failureOf(account.session())).details.headers).toEqual({ "retry-after": "1" });
+    expect((await failureOf(account.copilotToken())).details.headers).toEqual({ "retry-after": "1" });
   });
 
   test("the exchange is down at the start and comes back: the next request is served", async () => {
     demo.intercept(exchangePath, down, 3);
     const { account, clock, lines } = openDemoAccount(demo);
     for (const pause of [1, 2, 4]) {
-      await failureOf(account.session());
-      await failureOf(account.session()); // within the pause nothing is asked
+      await failureOf(account.copilotToken());
+      await failureOf(account.copilotToken()); // within the pause nothing is asked
       clock.pass(pause * second);
     }
     expect(exchangesOf(demo)).toBe(3);
-    await account.session();
+    await account.copilotToken();
     expect(account.state).toEqual({ name: "ready" });
     expect(lines.join("")).toContain("octo-demo is ready again.");
   });
@@ -348,13 +350,13 @@ describe("while GitHub is down", () => {
     async (message, headers) => {
       demo.intercept(exchangePath, () => Response.json({ message }, { status: 403, headers }));
       const { account, clock } = openDemoAccount(demo);
-      expect((await failureOf(account.session())).details.headers).toEqual({ "retry-after": "40" });
+      expect((await failureOf(account.copilotToken())).details.headers).toEqual({ "retry-after": "40" });
       expect(account.state.name).toBe("cooling");
       clock.pass(39 * second);
-      await failureOf(account.session());
+      await failureOf(account.copilotToken());
       expect(exchangesOf(demo)).toBe(1);
       clock.pass(2 * second);
-      await account.session();
+      await account.copilotToken();
     },
   );
 });
@@ -371,18 +373,18 @@ describe("a person must act", () => {
   ] as const)("%s fails the account with GitHub's reason, and GitHub rests for five minutes", async (fault, reason) => {
     const act = refuseExchange(demo, fault);
     const { account, clock, lines } = openDemoAccount(demo);
-    const errors = await Promise.all([1, 2, 3].map(() => failureOf(account.session())));
+    const errors = await Promise.all([1, 2, 3].map(() => failureOf(account.copilotToken())));
     for (const { status, message } of errors) expect([status, message]).toEqual([503, expect.stringContaining(reason)]);
     expect(account.state).toMatchObject({ name: "failed", reason: expect.stringContaining(reason) });
     expect(lines.filter((line) => line.includes("error octo-demo has failed")).length).toBe(1);
 
     clock.pass(4.9 * minute);
-    await failureOf(account.session());
+    await failureOf(account.copilotToken());
     expect(exchangesOf(demo)).toBe(1);
 
     act();
     clock.pass(0.2 * minute);
-    await account.session();
+    await account.copilotToken();
     expect(exchangesOf(demo)).toBe(2);
     expect(account.state).toEqual({ name: "ready" });
   });
@@ -393,7 +395,7 @@ describe("a person must act", () => {
   ])("words of abuse or suspension are an error of their own, so that nobody tries on", async (body) => {
     demo.intercept(exchangePath, () => Response.json(body, { status: 403 }));
     const { account, lines } = openDemoAccount(demo);
-    const error = await failureOf(account.session());
+    const error = await failureOf(account.copilotToken());
     expect([error.kind, error.details.code]).toEqual(["permission", "account_suspended"]);
     expect(account.state.name).toBe("failed");
     expect(lines.join("")).toContain("error octo-demo has failed: GitHub has blocked this account:");
@@ -401,13 +403,13 @@ describe("a person must act", () => {
 
   test("a failure the relay found is kept for five minutes, then GitHub is asked anew", async () => {
     const { account, clock } = openDemoAccount(demo);
-    const rejected = await account.refresh(await account.session());
+    const rejected = await account.renewToken(await account.copilotToken());
     account.setState({ name: "failed", reason: "GitHub Copilot refuses fresh tokens." });
-    expect((await failureOf(account.session())).message).toContain("refuses fresh tokens");
-    expect((await failureOf(account.refresh(rejected))).message).toContain("refuses fresh tokens");
+    expect((await failureOf(account.copilotToken())).message).toContain("refuses fresh tokens");
+    expect((await failureOf(account.renewToken(rejected))).message).toContain("refuses fresh tokens");
     expect(exchangesOf(demo)).toBe(2);
     clock.pass(5 * minute);
-    expect(await account.session()).not.toBe(rejected);
+    expect(await account.copilotToken()).not.toBe(rejected);
     expect(account.state.name).toBe("ready");
   });
 });
@@ -419,14 +421,14 @@ test("a renewal that ends after the account has failed does not heal it", async 
     release = () => resolve(undefined);
   });
   demo.intercept(exchangePath, () => answered);
-  const renewing = account.session();
+  const renewing = account.copilotToken();
   account.setState({ name: "failed", reason: "GitHub Copilot refuses fresh tokens." });
   release();
   const late = await renewing;
   expect(account.state.name).toBe("failed");
-  await failureOf(account.session());
+  await failureOf(account.copilotToken());
   clock.pass(5 * minute);
-  expect(await account.session()).not.toBe(late);
+  expect(await account.copilotToken()).not.toBe(late);
   expect(account.state.name).toBe("ready");
 });
 
@@ -439,56 +441,56 @@ test("the same cooldown announced by many answers is one line in the log", () =>
 });
 
 describe("the model host refuses", () => {
-  test("a 401 in mid-session: one exchange, and the new token is taken", async () => {
+  test("a 401 in the middle of its time: one exchange, and the new token is taken", async () => {
     const { account } = openDemoAccount(demo);
-    const old = await account.session();
+    const old = await account.copilotToken();
     demo.expireTokens();
     expect((await listModels(old)).status).toBe(401);
-    const fresh = await account.refresh(old);
+    const fresh = await account.renewToken(old);
     expect((await listModels(fresh)).status).toBe(200);
     expect(exchangesOf(demo)).toBe(2);
   });
 
   test("200 refused callers, late ones included, make one exchange", async () => {
     const { account } = openDemoAccount(demo);
-    const old = await account.session();
+    const old = await account.copilotToken();
     demo.expireTokens();
-    const early = Array.from({ length: 150 }, () => account.refresh(old));
+    const early = Array.from({ length: 150 }, () => account.renewToken(old));
     const [fresh] = await Promise.all(early);
-    const late = await Promise.all(Array.from({ length: 50 }, () => account.refresh(old)));
-    for (const session of [...(await Promise.all(early)), ...late]) expect(session).toBe(fresh!);
+    const late = await Promise.all(Array.from({ length: 50 }, () => account.renewToken(old)));
+    for (const token of [...(await Promise.all(early)), ...late]) expect(token).toBe(fresh!);
     expect((await listModels(fresh!)).status).toBe(200);
     expect(exchangesOf(demo)).toBe(2);
   });
 
   test("a client that is refused over and over does not make GitHub suffer", async () => {
     const { account, clock } = openDemoAccount(demo);
-    let session = await account.session();
+    let token = await account.copilotToken();
     for (let turn = 0; turn < 20; turn++) {
-      session = await account.refresh(session);
+      token = await account.renewToken(token);
       clock.pass(second);
     }
     expect(exchangesOf(demo)).toBe(4);
-    expect(await account.refresh(session)).toBe(session);
+    expect(await account.renewToken(token)).toBe(token);
   });
 
   test("a refused token is not used again while GitHub cannot give another", async () => {
     const { account } = openDemoAccount(demo);
-    const old = await account.session();
+    const old = await account.copilotToken();
     demo.intercept(exchangePath, down);
-    const errors = await Promise.all([1, 2, 3].map(() => failureOf(account.refresh(old))));
+    const errors = await Promise.all([1, 2, 3].map(() => failureOf(account.renewToken(old))));
     expect(errors.map(({ status }) => status)).toEqual([503, 503, 503]);
-    await failureOf(account.refresh(old));
-    await failureOf(account.session());
+    await failureOf(account.renewToken(old));
+    await failureOf(account.copilotToken());
     expect(exchangesOf(demo)).toBe(2);
   });
 
   test("in direct mode there is no other token, and GitHub is not asked for one", async () => {
     const { account } = openDemoAccount(demo, "plus-demo");
-    const session = await account.session();
-    expect(session).toEqual({ token: demo.accounts[2]!.githubToken, baseUrl: demo.url, mode: "direct" });
-    expect((await listModels(session)).status).toBe(200);
-    expect(await account.refresh(session)).toBe(session);
+    const token = await account.copilotToken();
+    expect(token).toEqual({ bearer: demo.accounts[2]!.githubToken, baseUrl: demo.url, mode: "direct" });
+    expect((await listModels(token)).status).toBe(200);
+    expect(await account.renewToken(token)).toBe(token);
     expect(exchangesOf(demo)).toBe(0);
   });
 
@@ -499,30 +501,30 @@ describe("the model host refuses", () => {
       { ...saved, app: "Iv1.mine", mode: "exchange" },
       { hosts: hostsOf(demo), version: "1", logger },
     );
-    const session = await account.session();
-    expect(session.mode).toBe("direct");
-    expect((await listModels(session)).status).toBe(200);
+    const token = await account.copilotToken();
+    expect(token.mode).toBe("direct");
+    expect((await listModels(token)).status).toBe(200);
     expect(account.state.name).toBe("ready");
     expect(lines.join("")).toContain("GitHub does not exchange the token of this sign-in; it is used directly.");
-    await account.session();
+    await account.copilotToken();
     expect(exchangesOf(demo)).toBe(1);
   });
 
   test("each account is served at the host its own token names", async () => {
     const { account } = openDemoAccount(demo, "work-demo");
-    const session = await account.session();
-    expect(session.baseUrl).toBe(demo.businessUrl);
-    expect((await listModels(session)).status).toBe(200);
+    const token = await account.copilotToken();
+    expect(token.baseUrl).toBe(demo.businessUrl);
+    expect((await listModels(token)).status).toBe(200);
   });
 
   test("after a 421 the account learns its new host, by one exchange however many ask", async () => {
     const { account } = openDemoAccount(demo);
-    const old = await account.session();
+    const old = await account.copilotToken();
     demo.accounts[0]!.host = "business"; // its seat was moved
     expect((await listModels(old)).status).toBe(421);
-    const sessions = await Promise.all(Array.from({ length: 20 }, () => account.refreshModelHost(old)));
-    expect(new Set(sessions).size).toBe(1);
-    expect((await listModels(sessions[0]!)).status).toBe(200);
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => account.refreshModelHost(old)));
+    expect(new Set(tokens).size).toBe(1);
+    expect((await listModels(tokens[0]!)).status).toBe(200);
     expect(exchangesOf(demo)).toBe(2);
   });
 
@@ -531,32 +533,32 @@ describe("the model host refuses", () => {
   test("in direct mode the quota endpoint names the host from the start, by one call for host and quota", async () => {
     demo.accounts[2]!.host = "business";
     const { account } = openDemoAccount(demo, "plus-demo");
-    const sessions = await Promise.all(Array.from({ length: 20 }, () => account.session()));
-    expect(new Set(sessions).size).toBe(1);
-    expect(sessions[0]!.baseUrl).toBe(demo.businessUrl);
-    expect((await listModels(sessions[0]!)).status).toBe(200);
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => account.copilotToken()));
+    expect(new Set(tokens).size).toBe(1);
+    expect(tokens[0]!.baseUrl).toBe(demo.businessUrl);
+    expect((await listModels(tokens[0]!)).status).toBe(200);
     expect((await account.quota()).plan).toBe("individual_pro");
     expect(callsTo(demo, userPath)).toBe(1);
   });
 
   test("in direct mode a seat that was moved learns its new host after a 421", async () => {
     const { account } = openDemoAccount(demo, "plus-demo");
-    const old = await account.session();
+    const old = await account.copilotToken();
     demo.accounts[2]!.host = "business";
     expect((await listModels(old)).status).toBe(421);
-    const sessions = await Promise.all(Array.from({ length: 20 }, () => account.refreshModelHost(old)));
-    expect((await listModels(sessions[0]!)).status).toBe(200);
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => account.refreshModelHost(old)));
+    expect((await listModels(tokens[0]!)).status).toBe(200);
     expect(callsTo(demo, userPath)).toBe(2);
-    expect(await account.session()).toBe(sessions[0]!);
+    expect(await account.copilotToken()).toBe(tokens[0]!);
   });
 
   test("in direct mode GitHub is asked for the host once after a 403, however often one comes", async () => {
     const { account } = openDemoAccount(demo, "plus-demo");
-    const old = await account.session();
+    const old = await account.copilotToken();
     demo.accounts[2]!.host = "business";
-    const renewed = await Promise.all(Array.from({ length: 20 }, () => account.renew(old)));
+    const renewed = await Promise.all(Array.from({ length: 20 }, () => account.renewTokenOrHost(old)));
     expect(new Set(renewed.map(({ baseUrl }) => baseUrl))).toEqual(new Set([demo.businessUrl]));
-    expect(await account.renew(renewed[0]!)).toBe(renewed[0]!);
+    expect(await account.renewTokenOrHost(renewed[0]!)).toBe(renewed[0]!);
     expect(callsTo(demo, userPath)).toBe(2);
   });
 
@@ -564,24 +566,24 @@ describe("the model host refuses", () => {
     demo.accounts[2]!.host = "business";
     demo.intercept(userPath, down);
     const { account, clock } = openDemoAccount(demo, "plus-demo");
-    expect((await account.session()).baseUrl).toBe(demo.url);
+    expect((await account.copilotToken()).baseUrl).toBe(demo.url);
     expect(account.state.name).toBe("ready");
-    await account.session();
+    await account.copilotToken();
     expect(callsTo(demo, userPath)).toBe(1);
     clock.pass(6 * minute);
-    expect((await account.session()).baseUrl).toBe(demo.businessUrl);
+    expect((await account.copilotToken()).baseUrl).toBe(demo.businessUrl);
   });
 
   test("in direct mode a sign-in that GitHub has revoked fails before any request", async () => {
     const { account } = openDemoAccount(demo, "plus-demo");
     demo.intercept(userPath, () => Response.json({ message: "Bad credentials" }, { status: 401 }));
-    expect((await failureOf(account.session())).message).toContain("Sign in again");
+    expect((await failureOf(account.copilotToken())).message).toContain("Sign in again");
     expect(account.state.name).toBe("failed");
   });
 
   test.each(["octo-demo", "plus-demo"])("when GitHub names no other host, %s fails and says so", async (login) => {
     const { account } = openDemoAccount(demo, login);
-    const old = await account.session();
+    const old = await account.copilotToken();
     expect((await failureOf(account.refreshModelHost(old))).message).toContain("does not serve this account");
     expect(account.state.name).toBe("failed");
   });
@@ -589,7 +591,7 @@ describe("the model host refuses", () => {
   test("DRAGOMAN_COPILOT_API_URL wins over the host in the token", async () => {
     const hosts = hostsFor("github.com", { githubApiUrl: demo.url, copilotApiUrl: "https://mirror.example/copilot" });
     const { account } = openDemoAccount(demo, "octo-demo", { hosts });
-    expect((await account.session()).baseUrl).toBe("https://mirror.example/copilot");
+    expect((await account.copilotToken()).baseUrl).toBe("https://mirror.example/copilot");
   });
 });
 
@@ -603,20 +605,20 @@ describe("a temporary account", () => {
     return { account, lines };
   };
 
-  test("it learns its name with its first session, and asks for it once", async () => {
+  test("it learns its name with its first token, and asks for it once", async () => {
     const { account } = temporary(demo.accounts[1]!.githubToken);
     expect([account.id, account.temporary]).toEqual(["temporary", true]);
     expect(demo.journal).toEqual([]);
-    await account.session();
+    await account.copilotToken();
     await until(() => account.id === "work-demo", "the account has its name");
-    await account.session();
+    await account.copilotToken();
     expect(callsTo(demo, "/user")).toBe(1);
   });
 
   test("a name that cannot be had does not hold up its requests", async () => {
     demo.intercept("/user", () => new Promise(() => {}));
     const { account } = temporary(demo.accounts[0]!.githubToken);
-    expect((await listModels(await account.session())).status).toBe(200);
+    expect((await listModels(await account.copilotToken())).status).toBe(200);
     expect(account.id).toBe("temporary");
     await account.quota();
     expect(account.id).toBe("octo-demo");
@@ -628,7 +630,7 @@ describe("a temporary account", () => {
     const waking = { hosts: hostsOf(demo), version: "1", logger: keptLog().logger, ...clock };
     const account = new Account({ temporary: true, githubToken: demo.accounts[0]!.githubToken }, waking);
     for (let turn = 0; turn < 61; turn++) {
-      await account.session();
+      await account.copilotToken();
       clock.pass(second);
     }
     await until(() => callsTo(demo, "/user") === 2, "the name is asked for again");
@@ -638,7 +640,7 @@ describe("a temporary account", () => {
 
   test("a token that is not exchanged is used directly", async () => {
     const { account } = temporary(demo.accounts[2]!.githubToken);
-    expect((await account.session()).mode).toBe("direct");
+    expect((await account.copilotToken()).mode).toBe("direct");
     expect((await account.quota()).plan).toBe("individual_pro");
   });
 });
@@ -647,10 +649,10 @@ test("no token is ever written to the log, whatever it looks like", async () => 
   demo.accounts[0]!.githubToken = "ghu_of-no-known-kind";
   exchangeSays({ token: "a-copilot-token-of-no-known-kind" });
   const { account, lines } = openDemoAccount(demo);
-  const { token } = await account.session();
-  account.setState({ name: "failed", reason: `refused ${token} and ${demo.accounts[0]!.githubToken}` });
-  const error = await failureOf(account.session());
-  for (const secret of [token, demo.accounts[0]!.githubToken]) {
+  const { bearer } = await account.copilotToken();
+  account.setState({ name: "failed", reason: `refused ${bearer} and ${demo.accounts[0]!.githubToken}` });
+  const error = await failureOf(account.copilotToken());
+  for (const secret of [bearer, demo.accounts[0]!.githubToken]) {
     expect(lines.join("")).not.toContain(secret);
     expect(error.message).not.toContain(secret);
     expect(JSON.stringify(account.state)).not.toContain(secret);

@@ -1,10 +1,10 @@
-/** An account's present token and host. */
+/** What lets an account's requests in at the model host: its Copilot token, with the host that takes it. */
 import type { Mode } from "./hosts";
 
-/** What the model host wants to see. Compared by identity: another object is another session. */
-export interface Session {
+/** Compared by identity: another object is another token. */
+export interface CopilotToken {
   /** The bearer: a Copilot token, or the GitHub token itself in direct mode. */
-  readonly token: string;
+  readonly bearer: string;
   /** Without a slash at its end. */
   readonly baseUrl: string;
   readonly mode: Mode;
@@ -12,15 +12,15 @@ export interface Session {
   readonly expiresAt?: number;
 }
 
-/** A session and its lifetime, in ms from now. */
-export interface FreshSession {
-  session: Session;
+/** A token and its lifetime, in ms from now. */
+export interface FreshToken {
+  token: CopilotToken;
   /** Certainly accepted until then; some tokens are refused afterwards, long before their stated end. */
   freshFor: number;
   lifetime: number;
 }
 
-/** GitHub cannot issue a session now. `after`: ms to wait, if GitHub says so. */
+/** GitHub cannot issue a token now. `after`: ms to wait, if GitHub says so. */
 export interface Unavailable {
   reason: string;
   after?: number;

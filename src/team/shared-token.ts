@@ -1,9 +1,9 @@
-/** Upstream sessions that servers share through Postgres: a token is exchanged once for all of them. */
+/** Copilot tokens that servers share through Postgres: one is exchanged once for all of them. */
 import { renewBefore, type SharedSignIn } from "../accounts/account-sync";
-import type { FreshSession, Unavailable } from "../accounts/session";
+import type { FreshToken, Unavailable } from "../accounts/copilot-token";
 import { isAwayError } from "./away";
 import type { StoreParts } from "./parts";
-import { aboutSession } from "./seal";
+import { aboutCopilotToken } from "./seal";
 import { holdSealKey } from "./seal-key";
 
 /** Milliseconds that another server's exchange is waited for. After that each makes its own: several valid tokens do no harm. */
@@ -15,18 +15,18 @@ const [firstPause, longestPause] = [20, 200];
  * One exchange for all servers: who holds the lock makes it, the others wait for its result. The lock ends with the connection
  * of a server that is killed. Without the database each server makes its own.
  */
-export async function sharedSession(
+export async function sharedToken(
   parts: StoreParts,
   account: SharedSignIn,
   refused: string | undefined,
-  exchange: () => Promise<FreshSession | Unavailable>,
-): Promise<FreshSession | Unavailable> {
-  const found = await sessionOrLock(parts, account, refused);
+  exchange: () => Promise<FreshToken | Unavailable>,
+): Promise<FreshToken | Unavailable> {
+  const found = await tokenOrLock(parts, account, refused);
   if (found === "alone") return exchange();
   if (found !== "locked") return found;
   try {
     const fresh = await exchange();
-    if ("session" in fresh && fresh.session.mode === "exchange") await storeSession(parts, account, fresh);
+    if ("token" in fresh && fresh.token.mode === "exchange") await storeToken(parts, account, fresh);
     return fresh;
   } finally {
     await unlock(parts, account);
@@ -34,16 +34,16 @@ export async function sharedSession(
 }
 
 /** @returns What another server has stored; `locked` if this one makes the exchange for all, `alone` if it does for itself. */
-async function sessionOrLock(
+async function tokenOrLock(
   parts: StoreParts,
   account: SharedSignIn,
   refused: string | undefined,
-): Promise<FreshSession | "locked" | "alone"> {
+): Promise<FreshToken | "locked" | "alone"> {
   const deadline = performance.now() + waitMs;
   let isLocked = false;
   try {
     for (let pause = firstPause; performance.now() < deadline; pause = Math.min(pause * 2, longestPause)) {
-      const stored = await readSession(parts, account, refused);
+      const stored = await readToken(parts, account, refused);
       // Another server may have stored it just before it released the lock.
       if (stored && isLocked) await unlock(parts, account);
       if (stored || isLocked) return stored ?? "locked";
@@ -51,13 +51,13 @@ async function sessionOrLock(
       if (!isLocked) await Bun.sleep(pause);
     }
   } catch (thrown) {
-    if (!isAwayError(thrown)) parts.logger.error(`The session of ${account.key} could not be shared.`, thrown);
+    if (!isAwayError(thrown)) parts.logger.error(`The Copilot token of ${account.key} could not be shared.`, thrown);
   }
   if (isLocked) await unlock(parts, account);
   return "alone";
 }
 
-const lockOf = ({ key, signIn }: SharedSignIn) => `session ${key} ${signIn}`;
+const lockOf = ({ key, signIn }: SharedSignIn) => `copilot token ${key} ${signIn}`;
 
 async function tryLock({ postgres }: StoreParts, account: SharedSignIn): Promise<boolean> {
   const [row] = await postgres.askDirect(
@@ -75,7 +75,7 @@ async function unlock({ postgres, logger }: StoreParts, account: SharedSignIn): 
   }
 }
 
-interface SessionRow {
+interface TokenRow {
   sealed_token: Uint8Array;
   base_url: string;
   fresh_for: number;
@@ -83,56 +83,56 @@ interface SessionRow {
   stated_expires_at_ms: number | null;
 }
 
-async function readSession(
+async function readToken(
   { postgres, seals, logger }: StoreParts,
   { key, signIn }: SharedSignIn,
   refused: string | undefined,
-): Promise<FreshSession | undefined> {
+): Promise<FreshToken | undefined> {
   // Times are by the clock of the database, as those of servers may differ.
   const [row] = await postgres.requests.ask(
-    (sql) => sql<SessionRow[]>`SELECT sessions.sealed_token, base_url,
+    (sql) => sql<TokenRow[]>`SELECT copilot_tokens.sealed_token, base_url,
       (extract(epoch FROM fresh_until - now()) * 1000)::float8 AS fresh_for,
       (extract(epoch FROM expires_at - now()) * 1000)::float8 AS lifetime,
-      stated_expires_at_ms::float8 AS stated_expires_at_ms FROM dragoman.sessions
+      stated_expires_at_ms::float8 AS stated_expires_at_ms FROM dragoman.copilot_tokens
       JOIN dragoman.accounts ON key = account AND sign_in = ${signIn} WHERE account = ${key}`,
   );
   if (!row || row.fresh_for <= renewBefore) return undefined;
-  let token: string;
+  let bearer: string;
   try {
-    token = seals.open(row.sealed_token, aboutSession(key));
+    bearer = seals.open(row.sealed_token, aboutCopilotToken(key));
   } catch (thrown) {
     // A new one takes its place.
-    logger.error(`The session of ${key} in the database cannot be used.`, thrown);
+    logger.error(`The Copilot token of ${key} in the database cannot be used.`, thrown);
     return undefined;
   }
-  if (token === refused) return undefined;
+  if (bearer === refused) return undefined;
   const expiresAt = row.stated_expires_at_ms ?? undefined;
   return {
-    session: { token, baseUrl: row.base_url, mode: "exchange", expiresAt },
+    token: { bearer, baseUrl: row.base_url, mode: "exchange", expiresAt },
     freshFor: row.fresh_for,
     lifetime: row.lifetime,
   };
 }
 
-/** A session that cannot be stored serves this server alone. */
-async function storeSession(parts: StoreParts, account: SharedSignIn, fresh: FreshSession): Promise<void> {
+/** A token that cannot be stored serves this server alone. */
+async function storeToken(parts: StoreParts, account: SharedSignIn, fresh: FreshToken): Promise<void> {
   const { postgres, seals, logger } = parts;
-  const { session, freshFor, lifetime } = fresh;
+  const { token, freshFor, lifetime } = fresh;
   try {
     await postgres.requests.transact(async (sql) => {
       await holdSealKey(sql, seals);
-      const sealed = seals.seal(session.token, aboutSession(account.key));
-      await sql`INSERT INTO dragoman.sessions
+      const sealed = seals.seal(token.bearer, aboutCopilotToken(account.key));
+      await sql`INSERT INTO dragoman.copilot_tokens
           (account, sealed_token, base_url, fresh_until, expires_at, stated_expires_at_ms)
-        SELECT key, ${sealed}::bytea, ${session.baseUrl}::text,
+        SELECT key, ${sealed}::bytea, ${token.baseUrl}::text,
           now() + make_interval(secs => ${freshFor / 1_000}), now() + make_interval(secs => ${lifetime / 1_000}),
-          ${session.expiresAt ?? null}::bigint
+          ${token.expiresAt ?? null}::bigint
           -- Unless the account was removed or signed in anew meanwhile.
           FROM dragoman.accounts WHERE key = ${account.key} AND sign_in = ${account.signIn} AND removed_at_ms IS NULL
         ON CONFLICT (account) DO UPDATE SET sealed_token = excluded.sealed_token, base_url = excluded.base_url, fresh_until = excluded.fresh_until, expires_at = excluded.expires_at,
           stated_expires_at_ms = excluded.stated_expires_at_ms`;
     });
   } catch (thrown) {
-    if (!isAwayError(thrown)) logger.error(`The session of ${account.key} could not be stored.`, thrown);
+    if (!isAwayError(thrown)) logger.error(`The Copilot token of ${account.key} could not be stored.`, thrown);
   }
 }
