@@ -7,7 +7,7 @@ import type { Environment } from "./config/environment";
 import { inHome } from "./config/home-names";
 import { openConfig } from "./config/store";
 import { openHistory } from "./history/history";
-import { memoryEndedSessions, PageSessions } from "./keys/page-sessions";
+import { memoryEndedPageSignIns, PageSignIns } from "./keys/page-sign-ins";
 import { lazy } from "./lazy";
 import { createLogger } from "./logger";
 import { openSentNotices } from "./notices/sent-notices";
@@ -45,7 +45,7 @@ export function openLocalStores(
 export function openMemoryPageState(now: () => number, adminToken?: string): PageState {
   const secret = crypto.getRandomValues(new Uint8Array(32));
   return {
-    sessions: new PageSessions({ secret, server: "alone", now, adminToken, ended: memoryEndedSessions() }),
+    signIns: new PageSignIns({ secret, server: "alone", now, adminToken, ended: memoryEndedPageSignIns() }),
     changeKey: secret,
     formSecret: { secret, lifetimeMs: Number.POSITIVE_INFINITY },
   };

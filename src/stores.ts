@@ -10,14 +10,14 @@ import type { ProxyError } from "./errors";
 import type { History, HistoryOptions } from "./history/history";
 import type { Logins } from "./keys/logins";
 import type { Members } from "./keys/members";
-import type { PageSessions } from "./keys/page-sessions";
+import type { PageSignIns } from "./keys/page-sign-ins";
 import type { Team } from "./keys/team";
 import type { LogFormat, Logger } from "./logger";
 import type { SentNotices } from "./notices/sent-notices";
 
 /** What the admin pages keep between two requests of a browser. */
 export interface PageState {
-  sessions: PageSessions;
+  signIns: PageSignIns;
   /** The keys that seal config changes, of 32 bytes each: the first one seals, each of them opens. */
   changeKey: Uint8Array;
   formSecret: FormSecret;

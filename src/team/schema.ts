@@ -16,7 +16,7 @@ const followedTables = [
   "keys",
   "accounts",
   "account_states",
-  "ended_sessions",
+  "ended_page_sign_ins",
   "sign_ins",
 ] as const;
 export type FollowedTable = (typeof followedTables)[number];

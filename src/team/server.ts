@@ -143,7 +143,7 @@ async function removeOld(postgres: Postgres): Promise<void> {
     "DELETE FROM dragoman.affinity WHERE seen_at < now() - interval '30 days'",
     // For 30 days the page of a link says what became of it.
     "DELETE FROM dragoman.invitations WHERE expires_at < now() - interval '30 days'",
-    "DELETE FROM dragoman.ended_sessions WHERE until_ms < (extract(epoch FROM now()) * 1000)::bigint",
+    "DELETE FROM dragoman.ended_page_sign_ins WHERE until_ms < (extract(epoch FROM now()) * 1000)::bigint",
     "DELETE FROM dragoman.sign_ins WHERE kept_until < now()",
     "DELETE FROM dragoman.device_logins WHERE expires_at < now() - interval '10 minutes'",
     // A revoked key stays for the history of names; its refresh token is of no use.

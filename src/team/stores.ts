@@ -14,7 +14,7 @@ import type { HistoryOptions } from "../history/history";
 import { AccessTokens } from "../keys/access-tokens";
 import type { Logins } from "../keys/logins";
 import type { Members } from "../keys/members";
-import { type EndedSessions, PageSessions } from "../keys/page-sessions";
+import { type EndedPageSignIns, PageSignIns } from "../keys/page-sign-ins";
 import type { Team } from "../keys/team";
 import { openMemoryPageState } from "../local-stores";
 import { createLogger, type Logger } from "../logger";
@@ -27,7 +27,7 @@ import { Changes } from "./changes";
 import { TeamConfig } from "./config";
 import { Postgres } from "./connection";
 import { type DiskQueues, openDiskQueues } from "./disk-queue";
-import { openEndedSessions } from "./ended-sessions";
+import { openEndedPageSignIns } from "./ended-page-sign-ins";
 import { TeamHistory } from "./history";
 import { TeamLedger } from "./ledger";
 import type { Settlement } from "./ledger-queries";
@@ -105,7 +105,7 @@ async function tryOpening(
       server,
       logins: new TeamLogins(parts, tokens),
       accountSync: await TeamAccountSync.open({ ...parts, server: id }),
-      ended: await openEndedSessions(parts),
+      ended: await openEndedPageSignIns(parts),
       signIns: await TeamSignIns.open(parts),
     };
     await changes.start();
@@ -126,7 +126,7 @@ interface Joined {
   server: OwnServer;
   logins: TeamLogins;
   accountSync: TeamAccountSync;
-  ended: EndedSessions;
+  ended: EndedPageSignIns;
   signIns: TeamSignIns;
 }
 
@@ -215,7 +215,7 @@ export class PostgresStores implements Stores {
     };
     const server = this.#serverId;
     return {
-      sessions: new PageSessions({ secret: seals.derived("page sessions"), server, now, adminToken, ended, keys }),
+      signIns: new PageSignIns({ secret: seals.derived("page sign-ins"), server, now, adminToken, ended, keys }),
       changeKey: seals.derived("config changes"),
       formSecret: { secret: seals.derived("form tokens"), lifetimeMs: formTokenMs },
     };

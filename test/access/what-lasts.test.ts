@@ -10,7 +10,7 @@ import { token as adminToken } from "./callers";
 
 /** `yes`: it is made, and good as long as it says itself · `no`: it is refused · `as long`: it is made, and ends with what made it. */
 type May = "yes" | "no" | "as long";
-const made = ["a key", "a sign-in at GitHub", "a session", "an upstream's token", "a tool's sign-in"] as const;
+const made = ["a key", "a sign-in at GitHub", "a page sign-in", "an upstream's token", "a tool's sign-in"] as const;
 type Made = (typeof made)[number];
 const credentials = ["the admin token", "a member's key", "a key until tomorrow", "a tool's token"] as const;
 type Credential = (typeof credentials)[number];
@@ -28,7 +28,7 @@ const table: Record<Made, Record<Credential, May>> = {
     "a key until tomorrow": "yes",
     "a tool's token": "no",
   },
-  "a session": {
+  "a page sign-in": {
     "the admin token": "as long",
     "a member's key": "as long",
     "a key until tomorrow": "as long",
@@ -98,7 +98,7 @@ describeWithDatabases("what a credential may make", (postgres) => {
       expect((await post(`/api/admin/accounts/sign-ins/${id}/cancel`, secret, {})).status).toBe(200);
       return "yes";
     },
-    async "a session"(secret) {
+    async "a page sign-in"(secret) {
       const answer = await postForm(`${server.url}/admin/sign-in`, { token: secret });
       const cookie = answer.headers.get("set-cookie")?.split(";")[0];
       if (cookie === undefined) {
@@ -107,7 +107,7 @@ describeWithDatabases("what a credential may make", (postgres) => {
       }
       const headers = { cookie, "x-forwarded-for": "203.0.113.9" };
       expect((await fetch(`${server.url}/admin`, { headers })).status).toBe(200);
-      // A session ends with its key or token: test/keys/page-sessions.test.ts.
+      // A page sign-in ends with its key or token: test/keys/page-sign-ins.test.ts.
       return "as long";
     },
     async "an upstream's token"(secret) {

@@ -136,7 +136,7 @@ describe("the feed of somebody who has signed in", () => {
     await Promise.all([other, api].map(({ leave }) => leave()));
   });
 
-  test("the feed of somebody who has signed in ends when the session has expired, before another event is sent", async () => {
+  test("the feed of somebody who has signed in ends when the sign-in has expired, before another event is sent", async () => {
     const clock = { at: Date.now() };
     await using proxy = await startProxy({ env: { ADMIN_TOKEN: token }, clock: { now: () => clock.at } });
     const feed = await follow(proxy, await signIn(proxy));

@@ -90,7 +90,7 @@ describeWithDatabases("a member at the admin API", (postgres) => {
     expect((await open("/admin/config/save", "POST")).status).toBe(403);
   });
 
-  test("tries a prompt with the accounts, the key and the limits of the session", async () => {
+  test("tries a prompt with the accounts, the key and the limits of the sign-in", async () => {
     const made = await as(anna, "POST", "/api/admin/keys", { name: "narrow", models: ["gpt-5-mini"] });
     const key = JSON.parse(made.text).key as string;
     const headers = await signedIn(server.url, key);
@@ -118,7 +118,7 @@ describeWithDatabases("a member at the admin API", (postgres) => {
     expect((await as(anna, "GET", "/admin/requests")).status).toBe(403);
   });
 
-  test("a member at the admin API may revoke their own key, which is refused from then on, and so is a session that it began", async () => {
+  test("a member at the admin API may revoke their own key, which is refused from then on, and so is a sign-in that it began", async () => {
     // From behind a proxy, where nobody is the owner without a token.
     const remote = { "x-forwarded-for": "192.0.2.7" };
     const closed = await fetch(`${server.url}/admin/requests`, { headers: remote });

@@ -284,7 +284,7 @@ describeWithDatabases("a member of a team", (postgres) => {
   const headersOf = ({ member }: Person): Record<string, string> =>
     member ? { authorization: `Bearer ${member.key}` } : {};
 
-  /** Opens a page with the session, and an endpoint with the key. */
+  /** Opens a page with the sign-in, and an endpoint with the key. */
   async function as(who: Person, method: string, path: string, body: Record<string, unknown> = {}) {
     const { cookie, token } = cookies.get(who) ?? { cookie: "", token: "" };
     const isPage = path.startsWith("/admin");

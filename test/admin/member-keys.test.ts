@@ -56,7 +56,7 @@ describeWithDatabases("the page Keys of a member", (postgres) => {
     const { open } = await browse(servers[0], anna.key);
     const page = await open("/admin/keys");
     expect(page.text).toContain("anna/key-1");
-    expect(page.text).toContain("this session");
+    expect(page.text).toContain("this sign-in");
     expect(page.text).toContain("each key expires 90 days after it was made");
     expect(page.text).not.toContain("ben/key-1");
     for (const [fields, sentence] of [
@@ -100,7 +100,7 @@ describeWithDatabases("the page Keys of a member", (postgres) => {
     expect(others.filter((id) => connect.includes(id))).toEqual([]);
   });
 
-  test("the session ends with its key, on every server, and the page says why", async () => {
+  test("the sign-in ends with its key, on every server, and the page says why", async () => {
     const { key } = (await (
       await fetch(`${servers[0].url}/api/admin/keys`, {
         method: "POST",
@@ -117,7 +117,7 @@ describeWithDatabases("the page Keys of a member", (postgres) => {
     expect([after.status, after.text]).toEqual([401, expect.stringContaining("You were signed out, because the key")]);
     await until(
       async () => (await open("/admin/keys", undefined, servers[1])).status !== 200,
-      "the session has ended on the other server",
+      "the sign-in has ended on the other server",
     );
     expect((await open("/admin/keys", undefined, servers[1])).text).toContain("You were signed out, because the key");
     const again = await browse(servers[0], key);

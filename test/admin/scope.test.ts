@@ -21,7 +21,7 @@ export const unreachable = (scope: Scope, server: Server, ofMember: (scope: Scop
   scope.environment,
   // @ts-expect-error everybody's keys
   scope.members,
-  // @ts-expect-error the sessions of all pages
+  // @ts-expect-error the sign-ins of all pages
   scope.pageState,
   // @ts-expect-error the channels, with the webhook's secret
   scope.notices,

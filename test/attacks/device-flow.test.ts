@@ -49,7 +49,7 @@ describeWithDatabases("attacks on the sign-in of tools", (postgres) => {
     const nameless = await (await browser.get(`/admin/device?user_code=${user_code}`)).text();
     expect(nameless).toContain("an address that is not known");
     expect(await tool.poll(device_code)).toMatchObject({ error: "authorization_pending" });
-    // Another site's link does not even show the code to the member's session.
+    // Another site's link does not even show the code to a member who is signed in.
     const linked = await fetch(`${server.url}/admin/device?user_code=${user_code}`, {
       headers: { cookie: browser.cookie, "sec-fetch-site": "cross-site" },
     });
@@ -72,7 +72,7 @@ describeWithDatabases("attacks on the sign-in of tools", (postgres) => {
     expect(begun.status).toBe(403);
   });
 
-  test("the form of one member's page is of no use in another's session", async () => {
+  test("the form of one member's page is of no use in another's browser", async () => {
     const mallory = await server.addMember("mallory", "mallory-octo");
     const { user_code, device_code } = await toolAt(server).begin();
     const own = await browserOf(server, mallory.key);

@@ -49,9 +49,9 @@ export const unnoticed: readonly Unnoticed[] = [
     "const picked = [...crypto.getRandomValues(new Uint8Array(64))].filter((byte) => byte < 240); → const picked = [...crypto.getRandomValues(new Uint8Array(64))].filter((byte) => byte <= 240);",
   ),
   ...notice(
-    "src/keys/page-sessions.ts",
+    "src/keys/page-sign-ins.ts",
     chosen,
-    "export const sessionLifetimeMs = 12 * hourMs; → export const sessionLifetimeMs = 13 * hourMs;",
+    "export const pageSignInLifetimeMs = 12 * hourMs; → export const pageSignInLifetimeMs = 13 * hourMs;",
     "const maxEnded = 100_000; → const maxEnded = 100001;",
   ),
   ...notice(

@@ -16,7 +16,7 @@ test("whoever asks for the newest changes gets them, however often others ask", 
   let underWay = 0;
   let most = 0;
   let reads = 0;
-  changes.follow("ended_sessions", 0, async () => {
+  changes.follow("ended_page_sign_ins", 0, async () => {
     most = Math.max(most, ++underWay);
     reads += 1;
     const found = written;
@@ -28,13 +28,13 @@ test("whoever asks for the newest changes gets them, however often others ask", 
   changes.follow("keys", 0, async () => (read = written));
   const answers: Promise<void>[] = [];
   // As strangers ask who send cookies that nobody gave them.
-  const flood = setInterval(() => answers.push(changes.catchUp("ended_sessions")), 1);
+  const flood = setInterval(() => answers.push(changes.catchUp("ended_page_sign_ins")), 1);
   try {
     await until(() => reads > 2, "others ask");
     for (let round = 0; round < 5; round += 1) {
       written += 1;
       const before = reads;
-      await changes.catchUp("ended_sessions");
+      await changes.catchUp("ended_page_sign_ins");
       // The one that was under way, and the next.
       expect(reads - before).toBeLessThanOrEqual(2);
     }

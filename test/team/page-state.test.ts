@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { openFormTokens } from "../../src/admin/access/form-token";
 import { readEnvironment } from "../../src/config/environment";
 import { dayMs, hourMs } from "../../src/format";
-import type { NewSession, PageSessions } from "../../src/keys/page-sessions";
+import type { NewPageSignIn, PageSignIns } from "../../src/keys/page-sign-ins";
 import { sha256 } from "../../src/net/in/credentials";
 import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
@@ -12,7 +12,7 @@ import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { until } from "../support/until";
 
 const adminToken = "an admin token";
-const owner: NewSession = { member: null, secret: adminToken };
+const owner: NewPageSignIn = { member: null, secret: adminToken };
 const sealKey = randomBytes(32).toString("base64");
 
 describeWithOwnPostgres("the page state of a team", (server) => {
@@ -33,31 +33,31 @@ describeWithOwnPostgres("the page state of a team", (server) => {
     };
     return { url, another, ...(await another()) };
   }
-  const holds = async (sessions: PageSessions, id: string) => (await sessions.find(id))?.holds ?? false;
+  const holds = async (signIns: PageSignIns, id: string) => (await signIns.find(id))?.holds ?? false;
 
-  test("a session is good on every server at once, and signed out on one it ends on all", async () => {
+  test("a sign-in is good on every server at once, and signed out on one it ends on all", async () => {
     const { state, another } = await team();
     const other = (await another()).state;
-    const [id, second] = [state.sessions.begin(owner), other.sessions.begin(owner)];
-    for (const { sessions } of [state, other])
-      expect([await holds(sessions, id), await holds(sessions, second)]).toEqual([true, true]);
-    const there = await other.sessions.find(id);
-    await state.sessions.end(id);
-    expect(await holds(state.sessions, id)).toBe(false);
+    const [id, second] = [state.signIns.begin(owner), other.signIns.begin(owner)];
+    for (const { signIns } of [state, other])
+      expect([await holds(signIns, id), await holds(signIns, second)]).toEqual([true, true]);
+    const there = await other.signIns.find(id);
+    await state.signIns.end(id);
+    expect(await holds(state.signIns, id)).toBe(false);
     await until(() => !there!.holds, "the view on the other server has ended");
-    expect([await holds(other.sessions, id), await holds(other.sessions, second)]).toEqual([false, true]);
+    expect([await holds(other.signIns, id), await holds(other.signIns, second)]).toEqual([false, true]);
     const late = (await another()).state;
-    expect([await holds(late.sessions, id), await holds(late.sessions, second)]).toEqual([false, true]);
+    expect([await holds(late.signIns, id), await holds(late.signIns, second)]).toEqual([false, true]);
   });
 
-  test("a session that needed no token on a server's own machine opens no other server", async () => {
+  test("a sign-in that needed no token on a server's own machine opens no other server", async () => {
     const { state, another } = await team();
     const other = (await another()).state;
-    const id = state.sessions.begin({ member: null, secret: "typed where no token is asked for" });
-    expect([await holds(state.sessions, id), await holds(other.sessions, id)]).toEqual([true, false]);
+    const id = state.signIns.begin({ member: null, secret: "typed where no token is asked for" });
+    expect([await holds(state.signIns, id), await holds(other.signIns, id)]).toEqual([true, false]);
   });
 
-  test("a member's session ends with the key that began it, and with the member, on every server", async () => {
+  test("a member's sign-in ends with the key that began it, and with the member, on every server", async () => {
     const { stores, state, another } = await team();
     const other = await another();
     const { members } = stores;
@@ -66,22 +66,22 @@ describeWithOwnPostgres("the page state of a team", (server) => {
       const { member, key } = (await members!.accept((await members!.invite(name)).code))!;
       keys.push({ member: member.id, secret: key });
     }
-    const ids = keys.map((key) => state.sessions.begin(key));
-    const views = await Promise.all([state, other.state].flatMap(({ sessions }) => ids.map((id) => sessions.find(id))));
+    const ids = keys.map((key) => state.signIns.begin(key));
+    const views = await Promise.all([state, other.state].flatMap(({ signIns }) => ids.map((id) => signIns.find(id))));
     expect(views.map((view) => view?.member)).toEqual([...keys, ...keys].map(({ member }) => member));
     await members!.revokeKey(keys[0]!.member, "key-1");
-    await until(() => !views[0]!.holds && !views[3]!.holds, "both views of the session have ended");
+    await until(() => !views[0]!.holds && !views[3]!.holds, "both views of the sign-in have ended");
     await members!.remove("ben");
-    await until(() => !views[2]!.holds && !views[5]!.holds, "both views of the other session have ended");
-    for (const { sessions } of [state, other.state])
-      expect((await Promise.all(ids.map((id) => sessions.find(id)))).map((view) => view?.holds)).toEqual([
+    await until(() => !views[2]!.holds && !views[5]!.holds, "both views of the other sign-in have ended");
+    for (const { signIns } of [state, other.state])
+      expect((await Promise.all(ids.map((id) => signIns.find(id)))).map((view) => view?.holds)).toEqual([
         undefined,
         true,
         undefined,
       ]);
-    // Neither a wrong key nor somebody else's gives a session that holds.
-    const wrong = state.sessions.begin({ member: keys[1]!.member, secret: "drg_wrong" });
-    expect(await state.sessions.find(wrong)).toBeUndefined();
+    // Neither a wrong key nor somebody else's gives a sign-in that holds.
+    const wrong = state.signIns.begin({ member: keys[1]!.member, secret: "drg_wrong" });
+    expect(await state.signIns.find(wrong)).toBeUndefined();
   });
 
   test("a form of one server is right for another with the same seal key, for a day", async () => {
@@ -93,26 +93,26 @@ describeWithOwnPostgres("the page state of a team", (server) => {
     expect(openFormTokens(other, later(dayMs + 1_000)).isRight(form, "m-1")).toBe(false);
   });
 
-  test("who has the database and no seal key can begin no session", async () => {
+  test("who has the database and no seal key can begin no sign-in", async () => {
     const { state, url } = await team();
     const foreign = await team({ DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") });
-    const forged = foreign.state.sessions.begin(owner);
-    expect(await state.sessions.find(forged)).toBeUndefined();
+    const forged = foreign.state.signIns.begin(owner);
+    expect(await state.signIns.find(forged)).toBeUndefined();
     const digest = sha256(forged).toString("hex");
     await server.administer(
-      `INSERT INTO dragoman.ended_sessions VALUES ('\\x${digest}', 0, dragoman.announce_change('ended_sessions'))`,
+      `INSERT INTO dragoman.ended_page_sign_ins VALUES ('\\x${digest}', 0, dragoman.announce_change('ended_page_sign_ins'))`,
       url,
     );
-    expect(await state.sessions.find(forged)).toBeUndefined();
+    expect(await state.signIns.find(forged)).toBeUndefined();
   });
 
   test("without the database people sign in and stay signed in, and who signs out is told that it holds here alone", async () => {
     const { state } = await team();
-    const id = state.sessions.begin(owner);
+    const id = state.signIns.begin(owner);
     await server.stop();
     try {
-      for (const each of [id, state.sessions.begin(owner)]) expect(await holds(state.sessions, each)).toBe(true);
-      const ended = Promise.resolve(state.sessions.end(id));
+      for (const each of [id, state.signIns.begin(owner)]) expect(await holds(state.signIns, each)).toBe(true);
+      const ended = Promise.resolve(state.signIns.end(id));
       expect(await ended.catch(({ message, status }) => [message, status])).toEqual([
         "The database cannot be used now: it cannot be reached. You could not be signed out everywhere. Try again when it is back.",
         503,
@@ -122,20 +122,20 @@ describeWithOwnPostgres("the page state of a team", (server) => {
     }
     await until(
       () =>
-        Promise.resolve(state.sessions.end(id)).then(
+        Promise.resolve(state.signIns.end(id)).then(
           () => true,
           () => false,
         ),
-      "the session can be ended",
+      "the sign-in can be ended",
     );
-    expect(await holds(state.sessions, id)).toBe(false);
+    expect(await holds(state.signIns, id)).toBe(false);
   });
 
   test("the value of a cookie is not in the tables", async () => {
     const { state, url } = await team();
-    const id = state.sessions.begin(owner);
-    await state.sessions.end(id);
-    const rows = (await server.administer("SELECT e::text AS row FROM dragoman.ended_sessions e", url)) as {
+    const id = state.signIns.begin(owner);
+    await state.signIns.end(id);
+    const rows = (await server.administer("SELECT e::text AS row FROM dragoman.ended_page_sign_ins e", url)) as {
       row: string;
     }[];
     expect(rows).toHaveLength(1);

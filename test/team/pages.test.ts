@@ -14,8 +14,8 @@ import { until } from "../support/until";
 const adminToken = "an-admin-token-0815";
 const environment = { env: { ADMIN_TOKEN: adminToken } };
 
-/** A session of another browser, as a server sees it behind the proxy. */
-const sessionOf = ({ cookie }: Visitor, edge: Edge) => ({
+/** The sign-in in another browser, as a server sees it behind the proxy. */
+const signInOf = ({ cookie }: Visitor, edge: Edge) => ({
   cookie,
   "x-forwarded-for": "10.0.0.9",
   host: new URL(edge.url).host,
@@ -88,19 +88,19 @@ describeWithOwnPostgres("the pages of a team", (postgres) => {
     expect([again.status, again.text.includes("Review changes")]).toEqual([200, true]);
   });
 
-  test("signing out at one server ends the session and its live view at the other", async () => {
+  test("signing out at one server ends the sign-in and its live view at the other", async () => {
     const owner = await signedIn();
     const { form_token } = await fieldsIn((await at(1, () => owner.get("/admin"))).text);
-    const stolen = sessionOf(owner, edge);
+    const stolen = signInOf(owner, edge);
     const feed = await watchFeed(servers[1]!.url, "/admin/requests/live", stolen);
     const status = async () => (await fetch(`${servers[1]!.url}/admin`, { headers: stolen })).status;
     expect([feed.response.status, await status()]).toEqual([200, 200]);
     expect((await at(0, () => owner.post("/admin/sign-out", { form_token: form_token! }))).status).toBe(303);
-    await until(async () => feed.ended && (await status()) === 401, "the session and its live view have ended");
+    await until(async () => feed.ended && (await status()) === 401, "the sign-in and its live view have ended");
     expect((await at(0, () => owner.get("/admin"))).status).toBe(401);
   });
 
-  test("an invitation is accepted with each click at another server; the session ends with the key at both", async () => {
+  test("an invitation is accepted with each click at another server; the sign-in ends with the key at both", async () => {
     nextPerson("anna-demo");
     const { code, member } = await withTeamStores(team, ({ members }) => members.invite("anna"));
     edge.to = "turns";
@@ -133,7 +133,7 @@ describeWithOwnPostgres("the pages of a team", (postgres) => {
     for (const server of [0, 1])
       await until(
         async () => (await at(server, () => anna.get("/admin"))).status === 401,
-        "the session has ended with its key",
+        "the sign-in has ended with its key",
       );
   });
 

@@ -106,7 +106,7 @@ describeWithOwnPostgres("the database of a team", (postgres) => {
       }
   });
 
-  /** Leaves a session, a form, a config change and two sign-ins behind. @returns Their ids, tokens and codes. */
+  /** Leaves a page sign-in, a form, a config change and two sign-ins at GitHub behind. @returns Their ids, tokens and codes. */
   async function usePages(
     { demo }: Team,
     { url }: TeamProcess,
@@ -124,10 +124,10 @@ describeWithOwnPostgres("the database of a team", (postgres) => {
     await owner.post(`${first}/cancel`, { form_token });
     const [, userCode] = /<code id="user-code">([^<]+)</.exec((await owner.get(second)).text)!;
     const codes = demo.deviceCodes();
-    const session = owner.cookie.split("=")[1]!;
-    expect([session.length > 60, change!.length > 60, codes.length]).toEqual([true, true, 2]);
+    const cookie = owner.cookie.split("=")[1]!;
+    expect([cookie.length > 60, change!.length > 60, codes.length]).toEqual([true, true, 2]);
     const ids = [first, second].map((path) => path.split("/").at(-1)!);
-    return [session, change!, userCode!, form_token.slice(form_token.indexOf("-") + 1), ...ids, ...codes];
+    return [cookie, change!, userCode!, form_token.slice(form_token.indexOf("-") + 1), ...ids, ...codes];
   }
 
   test("without a key, or with another, a server refuses to start with a sentence", async () => {

@@ -7,7 +7,7 @@ import { BarePage, type Frame, Page } from "../ui/layout";
 
 /**
  * Shown when another site links here. The extra click makes it a same-site request, so that no other site can load a page
- * with data, and the browser sends the session cookie.
+ * with data, and the browser sends the cookie of the sign-in.
  */
 export const SignedInPage = ({ frame, path }: { frame: Frame; path: string }): Markup => (
   <BarePage frame={frame} title="Continue to dragoman?">
@@ -20,7 +20,7 @@ export const SignedInPage = ({ frame, path }: { frame: Frame; path: string }): M
   </BarePage>
 );
 
-/** @param wrong Why the token was rejected, or why a session has ended. */
+/** @param wrong Why the token was rejected, or why a sign-in has ended. */
 export const SignInPage = ({ frame, path, wrong }: { frame: Frame; path: string; wrong?: string }): Markup => (
   <BarePage frame={frame} title="Sign in">
     {frame.hasAdminToken === false ? (

@@ -1,16 +1,16 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** Serves pages: sessions, form tokens, who may open a page, and what everybody else is shown. */
+/** Serves pages: sign-ins, form tokens, who may open a page, and what everybody else is shown. */
 import type { Server } from "../../app";
 import { asProxyError, ProxyError } from "../../errors";
 import { keyGone } from "../../keys/client-keys";
-import type { AdminSession } from "../../keys/page-sessions";
+import type { PageSignIn } from "../../keys/page-sign-ins";
 import { browserUrl } from "../../net/in/browser-url";
 import type { Caller, Visitor } from "../../net/in/guard";
 import { decodedParams } from "../../net/in/params";
 import { adminGuard, type Guard, type Role } from "../access/authorize";
 import { readForm } from "../access/form";
 import { type FormTokens, openFormTokens } from "../access/form-token";
-import { openSessions, type Sessions } from "../access/session";
+import { openSignInCookies, type SignInCookies } from "../access/sign-in-cookie";
 import { ClosedPage, FailedPart, FailurePage, SignedInPage, SignInPage } from "../access/sign-in-page";
 import { Fragment, Markup } from "../ui/jsx/jsx-runtime";
 import type { Frame } from "../ui/layout";
@@ -43,27 +43,27 @@ export class PageServer {
   readonly #callerOf: (request: Request) => Visitor;
   readonly #menuFor: MenuFor;
   readonly #changes: PendingChanges;
-  readonly #sessions: Sessions;
+  readonly #cookies: SignInCookies;
   readonly #formTokens: FormTokens;
 
   constructor(app: Server, callerOf: (request: Request) => Visitor, menuFor: MenuFor) {
-    const { changeKey, formSecret, sessions } = app.pageState;
+    const { changeKey, formSecret, signIns } = app.pageState;
     this.#app = app;
     this.#guard = adminGuard(app);
     this.#callerOf = callerOf;
     this.#menuFor = menuFor;
     this.#changes = new PendingChanges(changeKey, app.now);
-    this.#sessions = openSessions(sessions);
+    this.#cookies = openSignInCookies(signIns);
     this.#formTokens = openFormTokens(formSecret, app.now);
   }
 
-  frameFor(session?: AdminSession): Frame {
+  frameFor(pageSignIn?: PageSignIn): Frame {
     const { version, demo, members, environment } = this.#app;
-    const member = session?.member ?? null;
+    const member = pageSignIn?.member ?? null;
     return {
       version,
       demo,
-      signedIn: session !== undefined,
+      signedIn: pageSignIn !== undefined,
       menu: this.#menuFor(member, members !== undefined),
       hasMembers: members?.needKeys,
       hasAdminToken: environment.adminToken !== undefined,
@@ -85,26 +85,26 @@ export class PageServer {
     // A request that another site made, even by a link, never gets a page with data.
     if (caller.foreign && isRead)
       return html(<SignedInPage frame={this.frameFor()} path={url.pathname + url.search} />);
-    let session: AdminSession | undefined;
+    let pageSignIn: PageSignIn | undefined;
     try {
-      session = await this.#enter(request, caller);
-      if (session && session.member !== null && page.role === "owner") throw ownersPages();
+      pageSignIn = await this.#enter(request, caller);
+      if (pageSignIn && pageSignIn.member !== null && page.role === "owner") throw ownersPages();
     } catch (thrown) {
-      const why = this.#sessions.lostKey(request) ? lostKey : undefined;
+      const why = this.#cookies.lostKey(request) ? lostKey : undefined;
       const path = isRead ? url.pathname + url.search : "/admin";
-      return deniedPage(asProxyError(thrown), this.frameFor(session), path, why);
+      return deniedPage(asProxyError(thrown), this.frameFor(pageSignIn), path, why);
     }
-    const frame = this.frameFor(session);
+    const frame = this.frameFor(pageSignIn);
     const asTyped = this.#asTypedBy(caller);
     try {
       const form = hasForm ? await readForm(request) : new URLSearchParams();
-      if (hasForm) this.#refuseForged(form, session);
-      // A form may be sent so slowly that the session ends before it.
-      if (session && !session.holds) throw keyGone();
+      if (hasForm) this.#refuseForged(form, pageSignIn);
+      // A form may be sent so slowly that the sign-in ends before it.
+      if (pageSignIn && !pageSignIn.holds) throw keyGone();
       caller.connection.keepOpen();
-      const member = session?.member ?? null;
+      const member = pageSignIn?.member ?? null;
       const context = {
-        ...{ app: this.#app.forMember(member), member, frame, request, caller, session, url, form },
+        ...{ app: this.#app.forMember(member), member, frame, request, caller, pageSignIn, url, form },
         ...{ params: decodedParams(given), changes: this.#changes },
       };
       const shown = await (page.role === "owner"
@@ -151,7 +151,7 @@ export class PageServer {
       const secret = asHeader(form.get("token"));
       const member = this.#guard({ headers: new Headers({ "x-admin-token": secret }) }, caller);
       if (this.#app.members?.findKey([secret])?.isShortLived) throw tokenOfTool();
-      return redirect(next, { "set-cookie": await this.#sessions.begin(request, { member, secret }) });
+      return redirect(next, { "set-cookie": await this.#cookies.begin(request, { member, secret }) });
     } catch (thrown) {
       const error = asProxyError(thrown);
       if (error.kind !== "authentication") return deniedPage(error, frame, next);
@@ -159,41 +159,41 @@ export class PageServer {
     }
   }
 
-  /** @returns The headers that begin a session with a member's new key; none if the browser may open the pages already. */
+  /** @returns The headers that begin a sign-in with a member's new key; none if the browser may open the pages already. */
   async signInWith(request: Request, member: string, secret: string): Promise<Record<string, string>> {
     const isIn = await this.#enter(request, this.#callerOf(request)).then(
       () => true,
       () => false,
     );
-    return isIn ? {} : { "set-cookie": await this.#sessions.begin(request, { member, secret }) };
+    return isIn ? {} : { "set-cookie": await this.#cookies.begin(request, { member, secret }) };
   }
 
   async signOut(request: Request): Promise<Response> {
-    return redirect("/admin", { "set-cookie": await this.#sessions.end(request) });
+    return redirect("/admin", { "set-cookie": await this.#cookies.end(request) });
   }
 
-  /** The session of the request; undefined for a caller who needs none. @throws ProxyError for everybody else. */
-  async #enter(request: Request, caller: Caller): Promise<AdminSession | undefined> {
+  /** The sign-in of the request; undefined for a caller who needs none. @throws ProxyError for everybody else. */
+  async #enter(request: Request, caller: Caller): Promise<PageSignIn | undefined> {
     if (caller.foreign) throw new ProxyError("permission", "Forms on other sites cannot change anything here.");
     let unknown: unknown;
     try {
-      const session = await this.#sessions.of(request);
-      if (session && this.#app.isolation) throw this.#app.isolation;
-      if (session) return session;
+      const pageSignIn = await this.#cookies.of(request);
+      if (pageSignIn && this.#app.isolation) throw this.#app.isolation;
+      if (pageSignIn) return pageSignIn;
     } catch (thrown) {
       unknown = thrown;
     }
     try {
       if (this.#guard(request, caller) !== null) throw ownersPages();
     } catch (thrown) {
-      // Who needs no session goes on without; all others learn why theirs does not help now.
+      // Who needs no sign-in goes on without; all others learn why theirs does not help now.
       throw unknown ?? thrown;
     }
     return undefined;
   }
 
-  #refuseForged(form: URLSearchParams, session: AdminSession | undefined): void {
-    if (!this.#formTokens.isRight(form.get("form_token"), session?.member ?? null))
+  #refuseForged(form: URLSearchParams, pageSignIn: PageSignIn | undefined): void {
+    if (!this.#formTokens.isRight(form.get("form_token"), pageSignIn?.member ?? null))
       throw new ProxyError("permission", `${oldForm} Go back, reload the page and submit it again.`);
   }
 }
@@ -217,7 +217,7 @@ const ownersPages = () =>
     code: "owner_only",
   });
 
-/** The sign-in page if a token would help, or else an error page. @param why Why a session has ended. */
+/** The sign-in page if a token would help, or else an error page. @param why Why a sign-in has ended. */
 function deniedPage(error: ProxyError, frame: Frame, path: string, why?: string): Response {
   if (error.kind === "authentication") return html(<SignInPage frame={frame} path={path} wrong={why} />, 401);
   return html(<ClosedPage frame={frame} error={error} />, error.status, error.details.headers);

@@ -1,7 +1,7 @@
 /** What a page gets to render itself, and the responses it can give. */
 import type { App, Scope } from "../../app";
 import { asProxyError } from "../../errors";
-import type { AdminSession } from "../../keys/page-sessions";
+import type { PageSignIn } from "../../keys/page-sign-ins";
 import type { Visitor } from "../../net/in/guard";
 import type { PendingChanges } from "../pages/config/pending-changes";
 import type { Markup } from "./jsx/jsx-runtime";
@@ -16,8 +16,8 @@ export interface PageContext<Visible extends Scope = Scope> {
   frame: Frame;
   request: Request;
   caller: Visitor;
-  /** Undefined for a caller on this machine, who needs no session. */
-  session: AdminSession | undefined;
+  /** Undefined for a caller on this machine, who needs no sign-in. */
+  pageSignIn: PageSignIn | undefined;
   /** The URL as the browser sees it. */
   url: URL;
   params: Record<string, string>;

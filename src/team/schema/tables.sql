@@ -8,7 +8,7 @@ CREATE TABLE dragoman.revisions (
   revision bigint NOT NULL DEFAULT 0
 );
 INSERT INTO dragoman.revisions (name) VALUES
-  ('config'), ('members'), ('keys'), ('accounts'), ('account_states'), ('ended_sessions'), ('sign_ins');
+  ('config'), ('members'), ('keys'), ('accounts'), ('account_states'), ('ended_page_sign_ins'), ('sign_ins');
 
 -- Numbers a change and announces it when it is committed. To be called once in each transaction that changes the table.
 CREATE FUNCTION dragoman.announce_change(changed text) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -58,13 +58,13 @@ CREATE TABLE dragoman.invitations (
 );
 CREATE INDEX invitations_member ON dragoman.invitations (member);
 
--- Page sessions that were ended before their time. Of the cookie only the SHA-256 is kept.
-CREATE TABLE dragoman.ended_sessions (
+-- Page sign-ins that were ended before their time. Of the cookie only the SHA-256 is kept.
+CREATE TABLE dragoman.ended_page_sign_ins (
   sha256 bytea PRIMARY KEY,
   until_ms bigint NOT NULL,
   revision bigint NOT NULL
 );
-CREATE INDEX ended_sessions_revision ON dragoman.ended_sessions (revision);
+CREATE INDEX ended_page_sign_ins_revision ON dragoman.ended_page_sign_ins (revision);
 
 -- The keys of members; those of the owner are in the config.
 CREATE TABLE dragoman.keys (

@@ -1,4 +1,4 @@
-/** The pages of a team against other sites, siblings of its domain and other members: whose form, whose cookie, whose session. */
+/** The pages of a team against other sites, siblings of its domain and other members: whose form, whose cookie, whose sign-in. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { adminRoutes } from "../../../src/admin/api/routes";
 import { pageRoutes } from "../../../src/admin/pages/routes";
@@ -111,7 +111,7 @@ describeWithDatabases("the pages of a team", (postgres) => {
     expect((await send(there, "/v1/models", { headers: { "x-api-key": anna.key } })).status).toBe(200);
   });
 
-  test("behind TLS, a cookie that a sibling of the domain has set is no session of this site", async () => {
+  test("behind TLS, a cookie that a sibling of the domain has set is no sign-in of this site", async () => {
     const [here, there] = servers;
     const [annas, eves] = [await signIn(here, anna.key), await signIn(there, eve.key)];
     expect(annas).toMatch(/^__Host-[^;]+; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure$/);
@@ -132,10 +132,10 @@ describeWithDatabases("the pages of a team", (postgres) => {
     expect(left.headers.get("set-cookie")).toMatch(
       /^__Host-[^;]+=; Path=\/; HttpOnly; SameSite=Strict; Max-Age=0; Secure$/,
     );
-    await until(async () => (await who(pair(annas))) === undefined, "the session has ended");
+    await until(async () => (await who(pair(annas))) === undefined, "the sign-in has ended");
   });
 
-  test("a session is begun anew by each sign-in, whatever cookie came with it", async () => {
+  test("each sign-in is a new one, whatever cookie came with it", async () => {
     const [here] = servers;
     const chosen = "A".repeat(43);
     const name = pair(await signIn(here, anna.key)).split("=")[0]!;
@@ -170,7 +170,7 @@ describeWithDatabases("the pages of a team", (postgres) => {
       }
   });
 
-  test("a name that somebody has rebound to a server opens nothing without a session of that name", async () => {
+  test("a name that somebody has rebound to a server opens nothing without a sign-in of that name", async () => {
     const [here] = servers;
     for (const rebound of ["evil.example", "evil.example:80", "localhost.evil.example", "0.0.0.0"])
       for (const path of [

@@ -120,7 +120,7 @@ describeWithOwnPostgres("while the database is away", (postgres) => {
     await rowsOf(team, (found) => ids.every((id) => found.has(id)));
   });
 
-  test("after the grace period a server refuses, because it does not know whose key or session is still valid", async () => {
+  test("after the grace period a server refuses, because it does not know whose key or sign-in is still valid", async () => {
     await using team = await startTeam(postgres);
     const adminToken = "an-admin-token-0815";
     const server = await team.process({ env: { DRAGOMAN_DATABASE_GRACE: "0", ADMIN_TOKEN: adminToken } });

@@ -49,7 +49,7 @@ export function createFromPage(context: PageContext): Promise<StreamedPage | Res
   );
 }
 
-/** Handles the "Revoke" button. Where the session ends with the key, the page that follows says so. */
+/** Handles the "Revoke" button. Where the sign-in ends with the key, the page that follows says so. */
 export async function revokeFromPage({ app, form }: PageContext): Promise<Response> {
   const name = form.get("name") ?? "";
   await revokeClientKey(app, name);
@@ -85,7 +85,7 @@ async function streamed(props: KeysProps): Promise<StreamedPage> {
   };
 }
 
-async function tableOf({ app, frame, session }: PageContext, list: KeyList): Promise<Markup> {
+async function tableOf({ app, frame, pageSignIn }: PageContext, list: KeyList): Promise<Markup> {
   const { items, limits, required } = list;
   if (items.length === 0) return <NoKeys required={required} served={list.served_without} />;
   return (
@@ -94,9 +94,9 @@ async function tableOf({ app, frame, session }: PageContext, list: KeyList): Pro
       keys={items}
       now={app.now()}
       allModels={limits?.models ? "All of yours" : "All"}
-      current={session?.keyName}
+      current={pageSignIn?.keyName}
       use={await usesOfKeys(app, items)}
-      action={(key) => <KeyAction frame={frame} item={key} list={list} current={session?.keyName} />}
+      action={(key) => <KeyAction frame={frame} item={key} list={list} current={pageSignIn?.keyName} />}
     />
   );
 }
@@ -176,7 +176,7 @@ interface KeyActionProps {
   item: KeyItem;
   /** All that the person has. */
   list: KeyList;
-  /** The name of the key that began the session. */
+  /** The name of the key that began the sign-in. */
   current: string | undefined;
 }
 

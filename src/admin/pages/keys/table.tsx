@@ -15,7 +15,7 @@ interface KeyTableProps {
   now: number;
   /** What a key without models of its own may use. */
   allModels: string;
-  /** The name of the key that began the session. */
+  /** The name of the key that began the sign-in. */
   current?: string | undefined;
   /** What each key was used for, by its name; missing where it is not shown. */
   use?: KeyUses;
@@ -36,7 +36,7 @@ export const KeyTable = ({ caption, keys, now, allModels, current, use, action }
           <>
             {name === null ? <span class="soft">without a name</span> : <Value of={name} max={127} />}
             {name !== null && name === current && " "}
-            {name !== null && name === current && <span class="badge">this session</span>}
+            {name !== null && name === current && <span class="badge">this sign-in</span>}
           </>
         ),
       ],

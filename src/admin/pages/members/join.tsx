@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /**
  * The pages of an invitation link: accept, sign in to GitHub, get a key. Whoever has the link may use them, once; they need no
- * session, no script and no form token, because nobody else can guess the address.
+ * sign-in, no script and no form token, because nobody else can guess the address.
  */
 
 import { ownAccountsOnly } from "../../../accounts/hosts";

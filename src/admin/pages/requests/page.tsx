@@ -23,7 +23,7 @@ import { type RequestsView, withTimes } from "./view";
 export const exportFromPage = ({ app, url }: PageContext) =>
   answerExport(app, readQuery(withTimes(url, app.now()).toString(), queries.export));
 
-export const streamRequests = ({ app, request, session }: PageContext) => answerLive(app, request, session);
+export const streamRequests = ({ app, request, pageSignIn }: PageContext) => answerLive(app, request, pageSignIn);
 
 export async function requestsPage(context: PageContext): Promise<StreamedPage> {
   const { app, frame, url } = context;

@@ -10,12 +10,12 @@ import { readPrompt, requestOf } from "./prompt";
 const tryClient = "dragoman-try";
 
 /**
- * The owner needs no client key here: the guard of the pages has let the request in. A member asks with the key of the session,
+ * The owner needs no client key here: the guard of the pages has let the request in. A member asks with the key of the sign-in,
  * whose limits and budgets hold. @throws ProxyError `authentication`
  */
-export function keyOfVisitor({ app, session }: Pick<PageContext, "app" | "session">): ClientKey | undefined {
+export function keyOfVisitor({ app, pageSignIn }: Pick<PageContext, "app" | "pageSignIn">): ClientKey | undefined {
   if (!app.membership) return undefined;
-  const key = app.membership.clientKeys().find(({ name }) => name === session?.keyName);
+  const key = app.membership.clientKeys().find(({ name }) => name === pageSignIn?.keyName);
   if (!key) throw keyGone();
   requireUnexpired(key, app.now());
   return key;

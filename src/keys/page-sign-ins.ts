@@ -1,6 +1,6 @@
 /**
- * Sessions of browsers that signed in to the admin pages. The cookie says who signed in and until when, signed by this server or,
- * in a team, by a key that all servers have. So nothing is stored but which sessions were ended before their time.
+ * Sign-ins of browsers to the admin pages. The cookie says who signed in and until when, signed by this server or,
+ * in a team, by a key that all servers have. So nothing is stored but which sign-ins were ended before their time.
  */
 import type { Awaitable } from "../awaitable";
 import { BoundedMap } from "../bounded-map";
@@ -8,8 +8,8 @@ import { hourMs } from "../format";
 import { includesSecret, sha256 } from "../net/in/credentials";
 import { type ClientKey, isExpired } from "./client-keys";
 
-/** A session, for responses that must end with it. */
-export interface AdminSession {
+/** A sign-in, for responses that must end with it. */
+export interface PageSignIn {
   /** False after it has expired or ended. */
   readonly holds: boolean;
   /** The member's id; null for the owner. */
@@ -19,29 +19,29 @@ export interface AdminSession {
 }
 
 /** Who signs in. */
-export interface NewSession {
+export interface NewPageSignIn {
   /** The member's id; null for the owner. */
   member: string | null;
-  /** The key or admin token that was sent. The session ends with it. */
+  /** The key or admin token that was sent. The sign-in ends with it. */
   secret: string;
 }
 
-/** The sessions that were ended, by the SHA-256 of the cookie's value in hexadecimal. */
-export interface EndedSessions {
+/** The sign-ins that were ended, by the SHA-256 of the cookie's value in hexadecimal. */
+export interface EndedPageSignIns {
   has(digest: string): boolean;
   /** @param until When it would have ended by itself, Unix ms. @throws ProxyError `unable` if other servers cannot be reached now. */
   add(digest: string, until: number): Awaitable<void>;
 }
 
-interface SessionOptions {
+interface PageSignInOptions {
   secret: Uint8Array;
-  /** A name of this server's own. A session of who needed no token on its machine holds at no other server. */
+  /** A name of this server's own. A sign-in of who needed no token on its machine holds at no other server. */
   server: string;
   /** Wall clock, ms. */
   now(): number;
-  /** This server's. A session that began with another one does not hold here. */
+  /** This server's. A sign-in that began with another one does not hold here. */
   adminToken?: string;
-  ended: EndedSessions;
+  ended: EndedPageSignIns;
   /** The members' keys. */
   keys?: {
     keyWith(digest: Uint8Array): ClientKey | undefined;
@@ -57,38 +57,38 @@ interface Claims {
   until: number;
 }
 
-export const sessionLifetimeMs = 12 * hourMs;
+export const pageSignInLifetimeMs = 12 * hourMs;
 
-/** A session of the owner was begun by somebody with the admin token, or on the server's own machine, where none is needed. */
+/** A sign-in of the owner was begun by somebody with the admin token, or on the server's own machine, where none is needed. */
 const [byToken, byPlace] = ["token", "place"];
 const owner = "owner";
 
-export class PageSessions {
-  readonly #options: SessionOptions;
+export class PageSignIns {
+  readonly #options: PageSignInOptions;
 
-  constructor(options: SessionOptions) {
+  constructor(options: PageSignInOptions) {
     this.#options = options;
   }
 
   /** @param id The cookie's value. */
-  find(id: string): Awaitable<AdminSession | undefined> {
+  find(id: string): Awaitable<PageSignIn | undefined> {
     const claims = this.#read(id);
     if (!claims) return undefined;
     const { keys } = this.#options;
-    if (claims.member === null || !keys || keys.keyWith(claims.credential)) return this.#sessionOf(id, claims);
+    if (claims.member === null || !keys || keys.keyWith(claims.credential)) return this.#signInOf(id, claims);
     return keys
       .catchUp()
       .catch(() => {}) // the database is away, and what is known of keys has to do
-      .then(() => this.#sessionOf(id, claims));
+      .then(() => this.#signInOf(id, claims));
   }
 
   /** @returns The cookie's value. */
-  begin({ member, secret }: NewSession): string {
+  begin({ member, secret }: NewPageSignIn): string {
     const { adminToken, now } = this.#options;
     const credential =
       member !== null ? sha256(secret).toString("base64url") : secret === adminToken ? byToken : byPlace;
     const nonce = crypto.getRandomValues(Buffer.alloc(16)).toString("base64url");
-    const text = [member ?? owner, credential, (now() + sessionLifetimeMs).toString(36), nonce].join(".");
+    const text = [member ?? owner, credential, (now() + pageSignInLifetimeMs).toString(36), nonce].join(".");
     return `${text}.${this.#signature(text, credential)}`;
   }
 
@@ -98,13 +98,13 @@ export class PageSessions {
     if (claims) return this.#options.ended.add(digestOf(id), claims.until);
   }
 
-  /** There is such a session of a member, and the key that began it is not good any more. */
+  /** There is such a sign-in of a member, and the key that began it is not good any more. */
   lostKey(id: string): boolean {
     const claims = this.#read(id);
     return claims !== undefined && claims.member !== null && !this.#keyOf(claims);
   }
 
-  #sessionOf(id: string, claims: Claims): AdminSession | undefined {
+  #signInOf(id: string, claims: Claims): PageSignIn | undefined {
     const holds = () => this.#read(id) !== undefined && (claims.member === null || this.#keyOf(claims) !== undefined);
     if (!holds()) return undefined;
     const keyName = claims.member === null ? undefined : this.#keyOf(claims)?.name;
@@ -148,11 +148,11 @@ export class PageSessions {
 
 const digestOf = (id: string) => sha256(id).toString("hex");
 
-/** The ended sessions of one process, which signs with a key of its own. */
-export function memoryEndedSessions(): EndedSessions {
+/** The ended sign-ins of one process, which signs with a key of its own. */
+export function memoryEndedPageSignIns(): EndedPageSignIns {
   const ended = new BoundedMap<string, true>(maxEnded);
   return { has: (digest) => ended.get(digest) === true, add: (digest) => void ended.set(digest, true) };
 }
 
-/** Sessions that are remembered as ended: only who is signed in can end one. */
+/** Sign-ins that are remembered as ended: only who is signed in can end one. */
 const maxEnded = 100_000;

@@ -1,36 +1,36 @@
-/** The session of a browser, by its cookie, which is signed and holds neither a key nor the token. */
-import { type AdminSession, type NewSession, type PageSessions, sessionLifetimeMs } from "../../keys/page-sessions";
+/** The sign-in of a browser, by its cookie, which is signed and holds neither a key nor the token. */
+import { type NewPageSignIn, type PageSignIn, type PageSignIns, pageSignInLifetimeMs } from "../../keys/page-sign-ins";
 import { isLoopbackHost } from "../../net/address";
 import { browserUrl } from "../../net/in/browser-url";
 
-export interface Sessions {
-  /** The session of the request, if any. @throws ProxyError as `PageSessions.find` */
-  of(request: Request): Promise<AdminSession | undefined>;
-  /** @returns The `set-cookie` header that starts the session. @throws ProxyError as `PageSessions.begin` */
-  begin(request: Request, session: NewSession): Promise<string>;
-  /** @returns The `set-cookie` header that deletes the cookie. @throws ProxyError as `PageSessions.end` */
+export interface SignInCookies {
+  /** The sign-in of the request, if any. @throws ProxyError as `PageSignIns.find` */
+  of(request: Request): Promise<PageSignIn | undefined>;
+  /** @returns The `set-cookie` header that starts the sign-in. @throws ProxyError as `PageSignIns.begin` */
+  begin(request: Request, signIn: NewPageSignIn): Promise<string>;
+  /** @returns The `set-cookie` header that deletes the cookie. @throws ProxyError as `PageSignIns.end` */
   end(request: Request): Promise<string>;
-  /** The request has a member's session whose key is not good any more. */
+  /** The request has a member's sign-in whose key is not good any more. */
   lostKey(request: Request): boolean;
 }
 
-export function openSessions(sessions: PageSessions): Sessions {
+export function openSignInCookies(signIns: PageSignIns): SignInCookies {
   return {
     async of(request) {
       const id = idIn(request);
-      return id === undefined ? undefined : sessions.find(id);
+      return id === undefined ? undefined : signIns.find(id);
     },
-    async begin(request, session) {
-      return cookie(request, await sessions.begin(session), sessionLifetimeMs / 1_000);
+    async begin(request, signIn) {
+      return cookie(request, await signIns.begin(signIn), pageSignInLifetimeMs / 1_000);
     },
     async end(request) {
       const id = idIn(request);
-      if (id !== undefined) await sessions.end(id);
+      if (id !== undefined) await signIns.end(id);
       return cookie(request, "", 0);
     },
     lostKey(request) {
       const id = idIn(request);
-      return id !== undefined && sessions.lostKey(id);
+      return id !== undefined && signIns.lostKey(id);
     },
   };
 }

@@ -1,9 +1,9 @@
-/** Page sessions follow a plain model, in memory and on three servers: they begin, are found, end, expire, and end with their key. */
+/** Page sign-ins follow a plain model, in memory and on three servers: they begin, are found, end, expire, and end with their key. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readEnvironment } from "../../src/config/environment";
 import { hourMs } from "../../src/format";
-import type { AdminSession, PageSessions } from "../../src/keys/page-sessions";
+import type { PageSignIn, PageSignIns } from "../../src/keys/page-sign-ins";
 import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
 import fc from "../support/random";
@@ -13,7 +13,7 @@ import { until } from "../support/until";
 
 const adminToken = "an admin token";
 
-interface ModelSession {
+interface ModelSignIn {
   member: string | null;
   secret: string;
   beganAt: number;
@@ -21,21 +21,21 @@ interface ModelSession {
 }
 interface Model {
   now: number;
-  sessions: ModelSession[];
+  signIns: ModelSignIn[];
   revoked: Set<string>;
 }
 interface Real {
   clock: { now: number };
-  servers: PageSessions[];
+  servers: PageSignIns[];
   stores: Stores;
   /** Who may sign in: the owner, then a member with each of two keys. */
   people: { member: string | null; secret: string }[];
   ids: string[];
-  /** What pages that are open hold: the number of the session, and the session. */
-  views: { at: number; view: AdminSession }[];
+  /** What pages that are open hold: the number of the sign-in, and the sign-in. */
+  views: { at: number; view: PageSignIn }[];
 }
 type Command = fc.AsyncCommand<Model, Real>;
-const holds = ({ now, revoked }: Model, { beganAt, isEnded, secret }: ModelSession) =>
+const holds = ({ now, revoked }: Model, { beganAt, isEnded, secret }: ModelSignIn) =>
   !isEnded && !revoked.has(secret) && now - beganAt < 12 * hourMs;
 
 /** At once where there is one server. */
@@ -44,7 +44,7 @@ async function agrees(what: string, { servers }: Real, claim: () => Promise<bool
   else expect(await claim(), what).toBe(true);
 }
 
-/** After each step, every server and every open page says of every session what the model says, as soon as it has heard of it. */
+/** After each step, every server and every open page says of every sign-in what the model says, as soon as it has heard of it. */
 const command = (
   name: string,
   run: (model: Model, real: Real) => Promise<void> | void,
@@ -54,23 +54,23 @@ const command = (
   toString: () => name,
   async run(model, real) {
     await run(model, real);
-    for (const [at, session] of model.sessions.entries()) {
-      const expected = holds(model, session);
+    for (const [at, signIn] of model.signIns.entries()) {
+      const expected = holds(model, signIn);
       for (const [place, server] of real.servers.entries())
-        await agrees(`session ${at} at server ${place}`, real, async () => {
+        await agrees(`sign-in ${at} at server ${place}`, real, async () => {
           const found = await server.find(real.ids[at]!);
-          return found === undefined ? !expected : expected && found.holds && found.member === session.member;
+          return found === undefined ? !expected : expected && found.holds && found.member === signIn.member;
         });
     }
     for (const { at, view } of real.views) {
-      const expected = holds(model, model.sessions[at]!);
+      const expected = holds(model, model.signIns[at]!);
       const hasHeard = async () => view.holds === expected;
-      await agrees(`a page of session ${at}`, real, hasHeard);
+      await agrees(`a page of sign-in ${at}`, real, hasHeard);
     }
   },
 });
 const always = () => true;
-const anySession = ({ sessions }: Model) => sessions.length > 0;
+const anySignIn = ({ signIns }: Model) => signIns.length > 0;
 
 /** @param who A place among those who may sign in. */
 const begin = (who: number, server: number) =>
@@ -79,30 +79,30 @@ const begin = (who: number, server: number) =>
     async (model, { servers, ids, people }) => {
       const person = people[who % people.length]!;
       ids.push(await servers[server]!.begin(person));
-      model.sessions.push({ ...person, beganAt: model.now, isEnded: false });
+      model.signIns.push({ ...person, beganAt: model.now, isEnded: false });
     },
     always,
   );
 const open = (which: number, server: number) =>
   command(
-    `open a page of session ${which} at server ${server}`,
+    `open a page of sign-in ${which} at server ${server}`,
     async (model, { servers, ids, views }) => {
       const at = which % ids.length;
       const view = await servers[server]!.find(ids[at]!);
-      expect(view !== undefined, "the page opens").toBe(holds(model, model.sessions[at]!));
+      expect(view !== undefined, "the page opens").toBe(holds(model, model.signIns[at]!));
       if (view) views.push({ at, view });
     },
-    anySession,
+    anySignIn,
   );
 const end = (which: number, server: number) =>
   command(
-    `end session ${which} at server ${server}`,
-    async ({ sessions }, { servers, ids }) => {
+    `end sign-in ${which} at server ${server}`,
+    async ({ signIns }, { servers, ids }) => {
       const at = which % ids.length;
       await servers[server]!.end(ids[at]!);
-      sessions[at]!.isEnded = true;
+      signIns[at]!.isEnded = true;
     },
-    anySession,
+    anySignIn,
   );
 const revoke = (which: number) =>
   command(
@@ -134,16 +134,16 @@ const steps = (servers: number, more: fc.Arbitrary<Command>) => {
     more,
   ]);
 };
-const model = (now: number): Model => ({ now, sessions: [], revoked: new Set() });
+const model = (now: number): Model => ({ now, signIns: [], revoked: new Set() });
 const owner = { member: null, secret: adminToken };
 
 describe("in memory", () => {
-  test("the owner's sessions hold for twelve hours, until they are ended", async () => {
+  test("the owner's sign-ins hold for twelve hours, until they are ended", async () => {
     const home = temporaryFolder();
     const stores = await openStores(readEnvironment({ HOME: home, DRAGOMAN_HOME: home }), { follow: true });
     const setup = () => {
       const clock = { now: Date.now() };
-      const servers = [stores.openPageState(() => clock.now).sessions];
+      const servers = [stores.openPageState(() => clock.now).signIns];
       return { model: model(clock.now), real: { clock, stores, servers, people: [owner], ids: [], views: [] } };
     };
     const hours = fc.constantFrom(1, 6, 11).map(pass);
@@ -166,9 +166,9 @@ describeWithDatabases("in Postgres", (server) => {
     for (const stores of opened) await stores.close();
   });
 
-  test("the sessions of members and the owner hold on all of three servers, until they or their keys are ended", async () => {
+  test("the sign-ins of members and the owner hold on all of three servers, until they or their keys are ended", async () => {
     const [stores] = opened as [Stores];
-    const servers = opened.map((each) => each.openPageState(Date.now).sessions);
+    const servers = opened.map((each) => each.openPageState(Date.now).signIns);
     let names = 0;
     const setup = async () => {
       const name = `anna-${names++}`;
