@@ -131,9 +131,9 @@ export class Account {
   renewTokenOrHost(rejected: CopilotToken): Promise<CopilotToken> {
     return this.#open().tokens.renewOrAskHost(rejected);
   }
-  /** As {@link TokenSource.refreshModelHost} */
-  refreshModelHost(rejected: CopilotToken): Promise<CopilotToken> {
-    return this.#open().tokens.refreshModelHost(rejected);
+  /** As {@link TokenSource.relearnHost} */
+  relearnHost(rejected: CopilotToken): Promise<CopilotToken> {
+    return this.#open().tokens.relearnHost(rejected);
   }
 
   /**

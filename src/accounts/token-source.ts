@@ -128,7 +128,7 @@ export class TokenSource {
   }
 
   /** After a 421: a token for the host that GitHub names now; the account fails if there is none. @throws as {@link get} */
-  async refreshModelHost(rejected: CopilotToken): Promise<CopilotToken> {
+  async relearnHost(rejected: CopilotToken): Promise<CopilotToken> {
     const { caller, status } = this.#options;
     const isCurrent = () => this.#held?.token === rejected;
     if (isCurrent() && rejected.mode === "direct") await this.#askForHost();

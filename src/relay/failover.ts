@@ -184,7 +184,7 @@ const remedies: readonly Remedy<AccountCall>[] = [
   {
     when: "relearn-host",
     async apply(current) {
-      current.token = await current.account.refreshModelHost(current.token);
+      current.token = await current.account.relearnHost(current.token);
       return true;
     },
     again: "never",

@@ -522,7 +522,7 @@ describe("the model host refuses", () => {
     const old = await account.copilotToken();
     demo.accounts[0]!.host = "business"; // its seat was moved
     expect((await listModels(old)).status).toBe(421);
-    const tokens = await Promise.all(Array.from({ length: 20 }, () => account.refreshModelHost(old)));
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => account.relearnHost(old)));
     expect(new Set(tokens).size).toBe(1);
     expect((await listModels(tokens[0]!)).status).toBe(200);
     expect(exchangesOf(demo)).toBe(2);
@@ -546,7 +546,7 @@ describe("the model host refuses", () => {
     const old = await account.copilotToken();
     demo.accounts[2]!.host = "business";
     expect((await listModels(old)).status).toBe(421);
-    const tokens = await Promise.all(Array.from({ length: 20 }, () => account.refreshModelHost(old)));
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => account.relearnHost(old)));
     expect((await listModels(tokens[0]!)).status).toBe(200);
     expect(callsTo(demo, userPath)).toBe(2);
     expect(await account.copilotToken()).toBe(tokens[0]!);
@@ -584,7 +584,7 @@ describe("the model host refuses", () => {
   test.each(["octo-demo", "plus-demo"])("when GitHub names no other host, %s fails and says so", async (login) => {
     const { account } = openDemoAccount(demo, login);
     const old = await account.copilotToken();
-    expect((await failureOf(account.refreshModelHost(old))).message).toContain("does not serve this account");
+    expect((await failureOf(account.relearnHost(old))).message).toContain("does not serve this account");
     expect(account.state.name).toBe("failed");
   });
 

@@ -12,10 +12,10 @@ interface AccountAnswer {
 }
 
 /** How another token is had after a failure. */
-const renewals: Partial<Record<Failure["remedy"], "renewToken" | "renewTokenOrHost" | "refreshModelHost">> = {
+const renewals: Partial<Record<Failure["remedy"], "renewToken" | "renewTokenOrHost" | "relearnHost">> = {
   "renew-token": "renewToken",
   "renew-token-or-host": "renewTokenOrHost",
-  "relearn-host": "refreshModelHost",
+  "relearn-host": "relearnHost",
 };
 
 /**
