@@ -191,8 +191,12 @@ export function readClientQuery<Schema extends z.ZodObject>(url: string, schema:
 export function parseInput<Schema extends z.ZodType>(sent: object, schema: Schema): z.output<Schema> {
   const result = schema.safeParse(sent);
   if (result.success) return result.data;
-  throw invalid(formatPath(result.error.issues[0]?.path ?? []), explain(result.error));
+  throw invalidInput(result.error);
 }
+
+/** The error for an input that its schema refuses. It names the parameter. */
+export const invalidInput = (error: z.ZodError): ProxyError =>
+  invalid(formatPath(error.issues[0]?.path ?? []), explain(error));
 
 /** Digits, or the form `1e9`. Documents describe it as an integer; in a URL it is a text. */
 export const wholeNumber = lazy(() =>

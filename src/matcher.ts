@@ -1,8 +1,6 @@
 /**
- * Rows of a path without parameters are found in a table: most requests are for one of them. For the others there is Elysia,
- * which only matches paths here. Bodies go on as streams with their bytes as they are, errors have the form of the
- * client's API, and who may ask, what is read and what the documents say are columns of our route tables: its parsers, guards,
- * derived values and schemas would be a second place for each of them.
+ * Finds the row of a route table. Rows of a path without parameters are found in a table, and others by an Elysia of their own,
+ * which only matches paths here.
  */
 import type { Elysia } from "elysia";
 import { ProxyError } from "./errors";

@@ -1,32 +1,21 @@
-/** The HTTP server: checks before routing, the routes, request ids, and errors in the dialect of the path. */
-import { hostname } from "node:os";
-import { encodeAdminError, isAdmin, isAdminApi } from "./admin/admin-path";
-import { clientAnswers, closestRow, isForProjects, methodsAt, nearestPath } from "./api/client-answers";
-import { clientGroup } from "./api/routes";
-import { errorSchemas } from "./api/schemas";
+/** The HTTP server: the Elysia app, and the sockets that it listens on. */
+import { Elysia } from "elysia";
+import { clients, otherSpellings } from "./api/clients";
 import type { Server } from "./app";
-import type { Config } from "./config/schema";
-import { codecs } from "./dialects/codecs";
-import type { ClientDialect } from "./dialects/hub/conversation";
-import { asProxyError, codeOf, ProxyError } from "./errors";
+import { codeOf } from "./errors";
 import { lazy } from "./lazy";
-import { methodNotAllowed } from "./matcher";
 import { isLoopbackAddress } from "./net/address";
 import type { SocketHandlers } from "./net/in/client-sockets";
-import {
-  type AnswerRequest,
-  type Caller,
-  type ClientConnection,
-  foreignPage,
-  type GuardLists,
-  inspect,
-  refuseMethods,
-  type Visitor,
-} from "./net/in/guard";
+import type { AnswerRequest, ClientConnection, GuardLists } from "./net/in/guard";
 import { pathOfUrl } from "./net/in/params";
 import { bodyLimit } from "./net/in/request-body";
-import { errorForClient } from "./relay/client-error";
 import { ofProject } from "./relay/hints";
+import { shuttingDown } from "./web/access";
+import { isAdmin, isAdminApi } from "./web/admin-path";
+import { type Visit, visits } from "./web/context";
+import { errorResponse, errors } from "./web/errors";
+import { allowOrigin, guard, guardLists } from "./web/guard";
+import { Served } from "./web/served";
 
 /** Where to listen. */
 export interface Binding {
@@ -113,7 +102,7 @@ export function listen(app: Server, port: number, binding: Binding = { address: 
   };
 }
 
-/** Each socket has its own handlers. Elysia's are the same, but loading them would bring all of Elysia into each start. */
+/** Each socket has its own handlers. Elysia's own upgrade knows one listener, and parses messages before a hook can stop it. */
 const socketEvents: Bun.WebSocketHandler<SocketHandlers> = {
   open: (socket) => socket.data.open(socket),
   message: (socket, message) => socket.data.message(socket, message),
@@ -148,21 +137,13 @@ function reachableHost({ address, name }: Binding): string {
 }
 
 /**
- * Handles the requests of a socket. Exported for callers that have a socket of their own.
- * @param exposed Other machines can reach the socket.
- * @param bound The host that the socket is bound to, as `URL.hostname` writes it.
+ * The Elysia app: every path of the server. Exported for tests that ask its routes.
+ * @param served Knows the routes of this app.
+ * @param lists As for the guard.
  */
-export function handler(app: Server, exposed: boolean, bound?: string) {
-  app.exposed = exposed;
-  const callers = new WeakMap<Request, Visitor>();
-  const currentLists = guardLists(app, bound);
-  const callerOf = (request: Request) => callers.get(request)!;
-  const fail = (thrown: unknown, request: Request) =>
-    errorResponse(app, thrown, request, callers.get(request)?.requestId ?? "");
-  const answerClient = clientAnswers(app, callerOf, {
-    miss: (request) => fail(nothingAt(request), request),
-    fail,
-  });
+export function webOf(app: Server, served: Served, lists: () => GuardLists) {
+  const fail = (thrown: unknown, request: Request) => errorResponse(app, served, thrown, request);
+  const callerOf = (request: Request) => visits.get(request)!.caller!;
   // Loaded with the first request for them: few starts need them, and the first answer should not wait for them.
   const adminApi = lazy(async () =>
     (await import("./admin/api/routes")).adminAnswers(
@@ -173,33 +154,34 @@ export function handler(app: Server, exposed: boolean, bound?: string) {
     ),
   );
   const pages = lazy(async () => (await import("./admin/pages/routes")).pageAnswers(app, callerOf, fail));
+  const admin = async (request: Request) =>
+    (await (isAdminApi(pathOfUrl(request.url)) ? adminApi() : pages()))(request);
+  return new Elysia({ name: "dragoman", strictPath: true, normalize: false, handler: { standardHostname: false } })
+    .use(errors(app, served))
+    .use(guard(app, served, lists, admin))
+    .use(clients)
+    .use(otherSpellings);
+}
 
+/**
+ * Handles the requests of a socket. Exported for callers that have a socket of their own.
+ * @param exposed Other machines can reach the socket.
+ * @param bound The host that the socket is bound to, as `URL.hostname` writes it.
+ */
+export function handler(app: Server, exposed: boolean, bound?: string) {
+  app.exposed = exposed;
+  const lists = guardLists(app, bound);
+  const served: Served = new Served(() => web);
+  const web = webOf(app, served, lists);
   const answer = async (sent: Request, connection: ClientConnection): Promise<Response> => {
     const request = ofProject(sent);
-    const lists = currentLists();
-    let requestId = "";
-    let response: Response;
-    try {
-      const caller = inspect(request, lists, connection);
-      requestId = caller.requestId;
-      // The admin API authorizes the caller before it refuses a method.
-      const path = pathOfUrl(request.url);
-      if (request !== sent && !isForProjects(path)) throw nothingAt(sent);
-      // A form or a body is read within the limit; who asks without one may wait for the database.
-      if (isAdmin(path) && !bodyMethods.has(request.method)) connection.keepOpen();
-      if (!isAdminApi(path)) refuseMethods(request, path, methodsOrUsual);
-      if (app.isOurOwn(request.headers)) throw ourselves();
-      if (app.refusing && !isAdmin(path) && !closestRow(path)?.access.whileStopping) throw shuttingDown();
-      callers.set(request, caller);
-      if (request.method === "OPTIONS") response = preflight(request, caller, lists);
-      else if (isAdminApi(path)) response = await (await adminApi())(request);
-      else if (isAdmin(path)) response = await (await pages())(request);
-      else response = await answerClient(request);
-      allowOrigin(response, request, caller, lists);
-    } catch (thrown) {
-      response = errorResponse(app, thrown, request, requestId);
-    }
-    response.headers.set("x-request-id", requestId || crypto.randomUUID());
+    const visit: Visit = { sent, connection };
+    visits.set(request, visit);
+    const response = await web.fetch(request);
+    // Elysia's hooks see only some of the answers: neither a 404 nor what a hook before routing answers.
+    const { caller } = visit;
+    if (caller) allowOrigin(response, request, caller, served, lists());
+    response.headers.set("x-request-id", caller?.requestId ?? crypto.randomUUID());
     // The next request on this connection could come when it is being closed.
     if (app.draining) response.headers.set("connection", "close");
     connection.answered(response);
@@ -288,105 +270,6 @@ const overSocket: Omit<ClientConnection, "peer" | "isFromTrustedProxy"> = {
 async function describeApi({ version }: Server): Promise<object> {
   const { openApiDocument } = await import("./openapi");
   const { adminGroup } = await import("./admin/api/routes");
-  return openApiDocument(version, {
-    clients: { ...clientGroup, errorAt: (path) => errorSchemas()[dialectAt(path)] },
-    admin: adminGroup,
-  });
+  const { clientGroup } = await import("./api/documents");
+  return openApiDocument(version, { clients: clientGroup(), admin: adminGroup });
 }
-
-/** The response for an error: status, headers, and a body in the shape of the path. */
-function errorResponse(app: Server, thrown: unknown, request: Request, requestId: string): Response {
-  const error = asProxyError(thrown);
-  if (error.kind === "internal") app.logger.error(`${request.method} failed unexpectedly.`, error.details.cause);
-  // What quotes an upstream or the client is told as it is. A sentence of our own should have no secret in it.
-  const spoken =
-    error.message === error.written
-      ? new ProxyError(error.kind, app.logger.scrub(error.message, 2048), error.details)
-      : error;
-  const path = pathOfUrl(request.url);
-  if (isAdminApi(path))
-    return Response.json(encodeAdminError(spoken), { status: error.status, headers: error.details.headers });
-  const dialect = dialectAt(path);
-  const shown = errorForClient(spoken, dialect, request.headers.get("user-agent"));
-  const { status } = shown;
-  const { headers, body } = shown.details;
-  if (body !== undefined)
-    return new Response(body, { status, headers: { ...headers, "content-type": "application/json" } });
-  return Response.json(codecs[dialect].encodeError(shown, requestId), { status, headers });
-}
-
-/** The dialect in which errors of a path are written; chat for paths without a dialect. */
-const dialectAt = (path: string): ClientDialect => closestRow(path)?.dialect ?? "chat";
-
-function ourselves(): ProxyError {
-  return new ProxyError("loop", "This call was sent by dragoman itself: the address of a provider leads back here.", {
-    headers: { "x-should-retry": "false" },
-  });
-}
-
-/** For a request that came after the signal to stop; the client's next try reaches whatever runs then. */
-const shuttingDown = () =>
-  new ProxyError("no_account", "dragoman is shutting down; send the request again in a moment.", {
-    code: "shutting_down",
-    headers: { connection: "close", "retry-after": "1" },
-  });
-
-function nothingAt(request: Request): ProxyError {
-  const methods = methodsAt(pathOfUrl(request.url));
-  if (methods) return methodNotAllowed(request.method, methods);
-  const path = pathOfUrl(request.url);
-  const meant = nearestPath(path);
-  const hint = meant === undefined ? "" : ` Did you mean ${meant.slice(0, 200)}?`;
-  return new ProxyError("not_found", `No such path: ${path.slice(0, 200)}.${hint} GET / lists the paths.`);
-}
-
-const bodyMethods = new Set(["POST", "PUT", "PATCH", "DELETE"]);
-const usualMethods = ["GET", "HEAD", "POST"];
-const methodsOrUsual = (path: string) => methodsAt(path) ?? usualMethods;
-
-/** Answers OPTIONS, and the preflight of a browser; no handler sees it. */
-function preflight(request: Request, caller: Caller, lists: GuardLists): Response {
-  const allowed = caller.origin !== null && lists.origins.has(caller.origin) && isForPages(request);
-  // `allowedOrigins` opens the paths of models only.
-  if (caller.foreign && !allowed) throw foreignPage(isForPages(request) ? caller.origin : null);
-  const methods = methodsOrUsual(pathOfUrl(request.url));
-  return new Response(null, {
-    status: 204,
-    headers: allowed
-      ? {
-          "access-control-allow-methods": methods.join(", "),
-          "access-control-allow-headers": request.headers.get("access-control-request-headers") ?? "",
-          "access-control-max-age": "600",
-        }
-      : { allow: [...methods, "OPTIONS"].join(", ") },
-  });
-}
-
-/** Lets a page of an allowed origin read the answer: model routes only, the exact origin, no credentials. */
-function allowOrigin(response: Response, request: Request, { origin }: Caller, { origins }: GuardLists): void {
-  if (origin === null || !origins.has(origin) || !isForPages(request)) return;
-  response.headers.set("access-control-allow-origin", origin);
-  response.headers.append("vary", "Origin");
-}
-
-const isForPages = (request: Request) => closestRow(pathOfUrl(request.url))?.access.forPages === true;
-
-/** Rebuilt only when the config has changed. */
-function guardLists(app: Server, bound?: string): () => GuardLists {
-  // `0.0.0.0` does not identify this machine: as a Host header it is one allowed name among others.
-  const every = bound !== undefined && everyAddress.has(bound) ? [bound] : [];
-  let config: Config | undefined;
-  let lists: GuardLists = { hosts: new Set(), origins: new Set() };
-  return () => {
-    if (config === app.config.current) return lists;
-    config = app.config.current;
-    lists = {
-      hosts: new Set([ownName, ...every, ...config.allowedHosts]),
-      bound: every.length > 0 ? undefined : bound,
-      origins: new Set(config.allowedOrigins),
-    };
-    return lists;
-  };
-}
-
-const ownName = hostname().toLowerCase();

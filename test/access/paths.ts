@@ -1,7 +1,7 @@
 /** Every path of the server, from the product's own tables, by what decides who may ask. */
 import { adminRoutes } from "../../src/admin/api/routes";
 import { pageRoutes } from "../../src/admin/pages/routes";
-import { routes } from "../../src/api/routes";
+import { clientEndpoints } from "../../src/api/clients";
 import { gatewayPaths } from "../../src/api-paths";
 
 /**
@@ -53,7 +53,7 @@ const exceptions: Record<string, Kind | typeof signIn> = {
 
 const asks = (rows: readonly Ask[]): Ask[] => rows.map(({ method, path }) => ({ method, path: filled(path) }));
 const clients = (kind: Kind | typeof signIn) =>
-  asks(routes.filter(({ path }) => (exceptions[path] ?? "model") === kind));
+  asks(clientEndpoints().filter(({ path }) => (exceptions[path] ?? "model") === kind));
 
 export const paths: Readonly<Record<Kind | typeof signIn, readonly Ask[]>> = {
   [signIn]: clients(signIn),

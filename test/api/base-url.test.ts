@@ -1,6 +1,7 @@
 /** What clients and people get whose base URL is not quite right. */
 import { expect, test } from "bun:test";
-import { nearestPath } from "../../src/api/client-answers";
+import { clients, otherSpellings } from "../../src/api/clients";
+import { Served } from "../../src/web/served";
 import { startProxy } from "../support/proxy";
 
 const bodies = {
@@ -59,12 +60,14 @@ test.each([
   expect([answer.status, error.message]).toEqual([404, `No such path: ${path}.${hint} GET / lists the paths.`]);
 });
 
+const served = new Served(() => ({ routes: [...clients.routes, ...otherSpellings.routes] }));
+
 test.each([
   ["//v1/messages", "/v1/messages"],
   ["///responses", "/responses"],
   ["//", "/"],
 ])("a slash too many at the beginning, which fetch would take away, is told too: %s", (path, meant) => {
-  expect(nearestPath(path)).toBe(meant);
+  expect(served.nearest(path)).toBe(meant);
 });
 
 test("a page of an allowed origin may call the paths without /v1, and a page of another may not", async () => {

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { adminRoutes } from "../../src/admin/api/routes";
 import { pageRoutes } from "../../src/admin/pages/routes";
-import { methodsByPath } from "../../src/api/routes";
+import { clientEndpoints } from "../../src/api/clients";
 import { methodsByPathOf } from "../../src/matcher";
 import { startProxy } from "../support/proxy";
 
@@ -17,7 +17,7 @@ const filled = (path: string) => path.replace(/(?<=\/):(\w+)/g, (_, name) => val
 
 /** Also as some clients spell them. */
 const paths = new Map([
-  ...methodsByPath(),
+  ...methodsByPathOf(clientEndpoints()),
   ...["/v1/v1/messages", "/v1/v1/messages/count_tokens", "/responses/compact", "/alpha/search"].map(
     (path) => [path, ["POST"]] as [string, string[]],
   ),

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { adminRoutes } from "../../src/admin/api/routes";
-import { routes } from "../../src/api/routes";
+import { clientEndpoints } from "../../src/api/clients";
 import { entry } from "../support/history-rows";
 import { startProxy } from "../support/proxy";
 
@@ -20,7 +20,7 @@ interface Document {
   components: { schemas: Record<string, JsonSchema> };
 }
 
-const all = [...routes, ...adminRoutes];
+const all = [...clientEndpoints(), ...adminRoutes];
 const inDocument = (path: string) => path.replace(/\/:(\w+)/g, "/{$1}");
 
 const proxy = await startProxy({

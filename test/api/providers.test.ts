@@ -2,7 +2,7 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { adminRoutes } from "../../src/admin/api/routes";
-import { routes } from "../../src/api/routes";
+import { clientEndpoints } from "../../src/api/clients";
 import { ownSegments } from "../../src/config/provider-schema";
 import { eventStream } from "../support/event-stream";
 import {
@@ -64,7 +64,7 @@ describe("a provider that is not there", () => {
   );
 
   test("a provider that is not there is none of the paths that are our own", () => {
-    const first = [...routes, ...adminRoutes].map(({ path }) => path.split("/")[1]!);
+    const first = [...clientEndpoints(), ...adminRoutes].map(({ path }) => path.split("/")[1]!);
     expect(first.filter((part) => part !== "" && !part.startsWith(":") && !ownSegments.has(part))).toEqual([]);
   });
 

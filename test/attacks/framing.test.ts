@@ -1,7 +1,7 @@
 /** Requests as no client should write them: framing, pipelines, headers, other protocols on the port. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { methodsByPath } from "../../src/api/routes";
+import { clientEndpoints } from "../../src/api/clients";
 import { startProxy } from "../support/proxy";
 import { sendRaw, untilClosed } from "../support/raw-socket";
 
@@ -119,7 +119,7 @@ test("a route becomes a WebSocket only for a caller with the key, and never for 
   expect((await sendRaw(guarded.url, get(`${upgrade}x-api-key: wrong\r\n`, "/v1/responses"))).statuses).toEqual([401]);
   expect((await sendRaw(guarded.url, get(`${upgrade}x-api-key: ${key}\r\n`, "/v1/responses"))).statuses).toEqual([101]);
   expect((await sendRaw(open.url, get(upgrade, "/v1/responses"))).statuses).toEqual([101]);
-  const paths = [...methodsByPath().keys(), "/admin", "/api/admin/live", "/api/admin/requests"];
+  const paths = [...clientEndpoints().map(({ path }) => path), "/admin", "/api/admin/live", "/api/admin/requests"];
   for (const path of paths) {
     const { statuses } = await sendRaw(open.url, get(`${upgrade}Origin: https://evil.example\r\n`, path), {
       quiet: 20,

@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { adminRoutes } from "../../src/admin/api/routes";
-import { routes } from "../../src/api/routes";
+import { clientEndpoints } from "../../src/api/clients";
 import { callOf, usageOf } from "../../src/cli/command";
 import { commands } from "../../src/cli/commands";
 import { variables } from "../../src/config/environment";
@@ -52,7 +52,7 @@ export const passages: Record<string, () => string> = {
       ]),
     ),
   editor: () => `\`\`\`js\n${readFileSync(editorExample, "utf8")}\`\`\``,
-  endpoints: () => endpointTable(routes),
+  endpoints: () => endpointTable(clientEndpoints()),
   "admin-endpoints": () => endpointTable(adminRoutes),
   commands: () =>
     table(

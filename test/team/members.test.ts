@@ -1,6 +1,6 @@
 /** Members of a team: each one's key spends only what this member signed in, whatever fails. */
 import { expect, test } from "bun:test";
-import { clientGroup } from "../../src/api/routes";
+import { clientEndpoints } from "../../src/api/clients";
 import type { SeenRequest } from "../../src/demo/demo";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import fc from "../support/random";
@@ -171,7 +171,7 @@ describeWithDatabases("members of a team", (postgres) => {
   }
 
   test("every client path is part of the property below", () => {
-    const paths = clientGroup.endpoints.map(({ method, path }) => `${method} ${path}`);
+    const paths = clientEndpoints().map(({ method, path }) => `${method} ${path}`);
     expect(Object.keys(routes).sort()).toEqual(paths.sort());
   });
 

@@ -6,7 +6,7 @@ import { findClientKey, type KeyedCaller, requireLasting, requireUnexpired } fro
 import { networkOf } from "../net/address";
 import { includesSecret, keyHeaders, sentSecrets } from "../net/in/credentials";
 import { refuseStrangers, unknownHost } from "../net/in/guard";
-import { refuseKeyInAddress } from "./google-paths";
+import { refuseKeyInAddress } from "./google-clients";
 
 /** Sets the caller's key. @throws ProxyError `authentication`, `permission`. */
 export function requireClientKey(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {

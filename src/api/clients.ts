@@ -1,0 +1,51 @@
+/** Every path for clients. A feature is a plugin: without its line here it is gone. */
+import { Elysia } from "elysia";
+import { access } from "../web/access";
+import { type Described, described, endpointsOf } from "../web/described";
+import { chat } from "./chat";
+import { embeddings } from "./embeddings";
+import { gemini, geminiMethods } from "./gemini";
+import { messages } from "./messages";
+import { modelLists } from "./model-lists";
+import { probes } from "./probes";
+import { providers } from "./providers";
+import { responses } from "./responses";
+import { frontSchema } from "./schemas";
+import { frontPage, toPages, wantsPage } from "./status";
+import { toolSignIn } from "./tool-sign-in";
+import { usages } from "./usages";
+
+const underV1 = new Elysia({ name: "under-v1" }).use(chat).use(responses).use(messages).use(embeddings).use(modelLists);
+
+const front = new Elysia({ name: "front" })
+  .use(access)
+  .get("/", ({ dragoman, request }) => (wantsPage(request) ? toPages() : frontPage(dragoman, pathsOfClients())), {
+    access: "everybody",
+    detail: described({
+      about: "Name, version and endpoints. A browser, which asks for HTML, is sent to `/admin`.",
+      answers: frontSchema,
+    }),
+  });
+
+export const clients = new Elysia({ name: "clients" })
+  .group("/v1", (v1) => v1.use(underV1))
+  .use(providers)
+  .group("/v1beta", (beta) => beta.use(gemini))
+  .use(usages)
+  .use(toolSignIn)
+  .use(front)
+  .use(probes);
+
+/**
+ * The same where a base URL is not as it should be: without the `/v1`, or for messages with two, for whose 404 Claude Code would
+ * blame the model. Google's packages from version 3 on expect its methods below `/v1`.
+ */
+export const otherSpellings = new Elysia({ name: "other-spellings" })
+  .use(underV1)
+  .group("/v1", (v1) => v1.use(geminiMethods))
+  .group("/v1/v1", (twice) => twice.use(messages));
+
+/** The endpoints for clients, without their other spellings. */
+export const clientEndpoints = (): Described[] => endpointsOf(clients);
+
+const pathsOfClients = (): string[] => [...new Set(clientEndpoints().map(({ path }) => path))];

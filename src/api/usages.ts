@@ -1,0 +1,56 @@
+/** The use of the accounts, and the Copilot token. */
+import { Elysia } from "elysia";
+import { z } from "zod";
+import { access } from "../web/access";
+import { described } from "../web/described";
+import { upstreamErrors } from "./descriptions";
+import { tokenQuery, tokenSchema, usageDetailSchema, usageLineQuery, usageListSchema, usageParams } from "./schemas";
+import { sessionLine } from "./session-line";
+import { accountUsage, accountUsageItem, token } from "./usage";
+import { defaultLineFormat, usageLine } from "./usage-line";
+
+export const usages = new Elysia({ name: "usages" })
+  .use(access)
+  .get("/usage", ({ scope }) => accountUsageItem(scope.accounts), {
+    access: "usage",
+    response: usageListSchema(),
+    detail: described({ about: "The remaining quota and the state of each account." }),
+  })
+  .get(
+    "/usage/line",
+    async ({ scope, query: { session, format = defaultLineFormat } }) => {
+      const left = usageLine((await accountUsageItem(scope.accounts)).accounts, format, scope.now());
+      const line = session === undefined ? left : await sessionLine(scope, session, left, scope.now());
+      return new Response(`${line}\n`, {
+        headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" },
+      });
+    },
+    {
+      access: "tools",
+      query: usageLineQuery(),
+      detail: described({
+        about:
+          "The usage of the accounts as one line of text, for status bars; with `session`, what this session and its last prompt cost, and how long the cache keeps it; `format` has the fields {account}, {remaining}, {entitlement}, {used}, {percent}, {unit}, {state} and {reset}.",
+        answers: () => ({ "text/plain": z.string() }),
+      }),
+    },
+  )
+  .get("/usage/:accountIndex", ({ scope, params }) => accountUsage(scope, params.accountIndex), {
+    access: "usage",
+    params: usageParams(),
+    response: usageDetailSchema(),
+    detail: described({
+      about: "One account, counted from 0, with GitHub's own `quota_snapshots`.",
+      errors: ["not_found"],
+    }),
+  })
+  .get("/token", ({ scope, query }) => token(scope, query.account), {
+    access: "token",
+    query: tokenQuery(),
+    detail: described({
+      about:
+        "The current Copilot token and its expiry (seconds since 1970); `?account=<index>` for another account. A GitHub token that is used directly is never shown: 409.",
+      answers: tokenSchema,
+      errors: ["not_found", "conflict", ...upstreamErrors],
+    }),
+  });

@@ -1,0 +1,71 @@
+/** The macro by which a route says who may use it. Its handler then finds in `scope` the part of the server that is the caller's. */
+import { Elysia } from "elysia";
+import type { Server } from "../app";
+import type { Awaitable } from "../awaitable";
+import { ProxyError } from "../errors";
+import type { KeyedCaller } from "../keys/client-keys";
+import { decodedParams } from "../net/in/params";
+import {
+  requireClientKey,
+  requireGoogleKey,
+  requireMetricsAccess,
+  requireSignIn,
+  requireTokenAccess,
+} from "./client-access";
+import { context } from "./context";
+import { type AccessName, accessDetail } from "./described";
+import { clientQuery } from "./query";
+
+interface Access {
+  /** Missing where everybody may use the route. @throws ProxyError when the caller may not. */
+  authorize?(server: Server, request: Request, caller: KeyedCaller): Awaitable<void>;
+  /** Pages of the config's `allowedOrigins` may use it. */
+  forPages?: boolean;
+  /** Tools ask it at the address that they have, which may be a project's. */
+  forProjects?: boolean;
+  /** Answered while running requests end, too. */
+  whileStopping?: boolean;
+}
+
+export const accessRules: Readonly<Record<AccessName, Access>> = {
+  models: { authorize: requireClientKey, forPages: true, forProjects: true },
+  google: { authorize: requireGoogleKey, forPages: true, forProjects: true },
+  usage: { authorize: requireClientKey },
+  tools: { authorize: requireClientKey, forProjects: true },
+  token: { authorize: requireTokenAccess },
+  signIn: { authorize: requireSignIn },
+  metrics: { authorize: requireMetricsAccess, whileStopping: true },
+  probes: { whileStopping: true },
+  everybody: {},
+};
+
+/** Bodies go on as they are, and who reads one does so within its limit. The types of macros lack this option. */
+const unread = { parse: "none" } as object;
+
+export const access = new Elysia({ name: "access" }).use(context).macro({
+  access: (name: AccessName) => {
+    const { authorize, whileStopping = false } = accessRules[name];
+    return {
+      ...unread,
+      detail: accessDetail(name),
+      // Before the input is validated: nobody else learns what is wrong with theirs. Elysia reads in a function's text whether it
+      // is to be waited for, and lets everybody in where it does not see that: this must stay an `async` function.
+      async transform(context) {
+        const { dragoman, request, caller } = context;
+        if (dragoman.refusing && !whileStopping) throw shuttingDown();
+        await authorize?.(dragoman, request, caller);
+        context.scope = dragoman.forMember(caller.key?.member ?? null);
+        // The name that a wildcard stands for is decoded by its handler.
+        if (context.params && !("*" in context.params)) context.params = decodedParams(context.params);
+        if (request.url.includes("?")) context.query = clientQuery(request.url);
+      },
+    };
+  },
+});
+
+/** For a request that came after the signal to stop; the client's next try reaches the server that runs then. */
+export const shuttingDown = () =>
+  new ProxyError("no_account", "dragoman is shutting down; send the request again in a moment.", {
+    code: "shutting_down",
+    headers: { connection: "close", "retry-after": "1" },
+  });

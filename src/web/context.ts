@@ -1,0 +1,29 @@
+/** The members that every handler finds in its context besides Elysia's own. */
+import { Elysia } from "elysia";
+import type { Scope, Server } from "../app";
+import type { KeyedCaller } from "../keys/client-keys";
+import type { ClientConnection, Visitor } from "../net/in/guard";
+
+// Elysia wants an index signature, which an interface lacks.
+type Asked = {
+  /** The running server, whoever asks. Elysia's own `server` is a listener. Set by `guard.ts` before routing. */
+  dragoman: Server;
+  /** Set by `guard.ts` before routing. */
+  caller: KeyedCaller;
+  /** The part of the server that the caller may use. Set by `access.ts`. */
+  scope: Scope;
+};
+
+export const context = new Elysia({ name: "context" }).decorate({} as Asked);
+
+/** A request before it is routed. */
+export interface Visit {
+  /** Elysia knows one listener, and there are two (127.0.0.1 and ::1); a message of a WebSocket has none. */
+  readonly connection: ClientConnection;
+  /** As it came: at the address of a project, it is another one than the request that is routed. */
+  readonly sent: Request;
+  /** Known once the request was inspected. */
+  caller?: Visitor;
+}
+
+export const visits = new WeakMap<Request, Visit>();

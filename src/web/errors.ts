@@ -1,0 +1,59 @@
+/** Errors leave in the shape of the API that the path belongs to. */
+import { Elysia, type ValidationError } from "elysia";
+import type { z } from "zod";
+import type { Server } from "../app";
+import { codecs } from "../dialects/codecs";
+import { invalidInput } from "../endpoint";
+import { asProxyError, ProxyError } from "../errors";
+import { pathOfUrl } from "../net/in/params";
+import { errorForClient } from "../relay/client-error";
+import { encodeAdminError, isAdminApi } from "./admin-path";
+import { visits } from "./context";
+import type { Served } from "./served";
+
+export const errors = (server: Server, served: Served) =>
+  new Elysia({ name: "errors" }).onError({ as: "global" }, ({ code, error, request }) =>
+    errorResponse(server, served, ourError(served, code, error, request), request),
+  );
+
+/** Elysia's own errors in our words: its messages repeat what was sent. */
+function ourError(served: Served, code: unknown, error: unknown, request: Request): ProxyError {
+  if (code === "NOT_FOUND") return served.refusal(request.method, pathOfUrl(request.url));
+  if (code === "VALIDATION") return invalid(error as ValidationError);
+  // Elysia wraps what a parser threw.
+  if (code === "PARSE") return asProxyError((error as Error).cause ?? error);
+  return asProxyError(error);
+}
+
+function invalid({ type, validator, value }: ValidationError): ProxyError {
+  // Its type knows TypeBox only.
+  const { schema = validator } = validator as unknown as { schema?: unknown };
+  const { error } = (schema as z.ZodType).safeParse(value);
+  if (!error) return asProxyError(new Error(`An input was refused (${type}), and its schema takes it.`));
+  const refused = invalidInput(error);
+  // An answer that is not as its schema says is a fault of ours.
+  return type === "response" ? asProxyError(new Error(`An answer is not as described: ${refused.message}`)) : refused;
+}
+
+/** The response for an error: status, headers, and a body in the shape of the path. */
+export function errorResponse(server: Server, served: Served, thrown: unknown, request: Request): Response {
+  const error = asProxyError(thrown);
+  if (error.kind === "internal") server.logger.error(`${request.method} failed unexpectedly.`, error.details.cause);
+  // What quotes an upstream or the client is told as it is. A sentence of our own should have no secret in it.
+  const spoken =
+    error.message === error.written
+      ? new ProxyError(error.kind, server.logger.scrub(error.message, 2048), error.details)
+      : error;
+  const path = pathOfUrl(request.url);
+  if (isAdminApi(path))
+    return Response.json(encodeAdminError(spoken), { status: error.status, headers: error.details.headers });
+  // Paths without a dialect have the errors of chat.
+  const dialect = served.closest(path)?.dialect ?? "chat";
+  const shown = errorForClient(spoken, dialect, request.headers.get("user-agent"));
+  const { status } = shown;
+  const { headers, body } = shown.details;
+  if (body !== undefined)
+    return new Response(body, { status, headers: { ...headers, "content-type": "application/json" } });
+  const requestId = visits.get(request)?.caller?.requestId ?? "";
+  return Response.json(codecs[dialect].encodeError(shown, requestId), { status, headers });
+}

@@ -1,0 +1,104 @@
+/** The endpoints at a path in each of its spellings, for `Allow`, for errors, and for what a path without an endpoint may stand for. */
+import type { AnyElysia } from "elysia";
+import { geminiPath, modelsPath } from "../api-paths";
+import { nearestName } from "../edit-distance";
+import { ProxyError } from "../errors";
+import { lazy } from "../lazy";
+import { methodNotAllowed, methodsOf } from "../matcher";
+import { accessRules } from "./access";
+import { type Described, endpointsOf } from "./described";
+
+/** Only requests that are refused need most of it. */
+export class Served {
+  readonly #app: () => Pick<AnyElysia, "routes">;
+
+  /** @param app Whose routes these are; asked when the first request is there. */
+  constructor(app: () => Pick<AnyElysia, "routes">) {
+    this.#app = app;
+  }
+
+  readonly #forms = lazy(() =>
+    [...Map.groupBy(endpointsOf(this.#app()), ({ path }) => path)].map(([path, endpoints]) => ({
+      path,
+      endpoints,
+      pattern: new RegExp(`^${path.replace("/:model", "/.+").replace(/\/:\w+/g, "/[^/]+")}$`),
+      segments: path.split("/").slice(1),
+    })),
+  );
+
+  /** The endpoints of a path as a client sends it; undefined if there is no such path. */
+  #at(path: string): readonly Described[] | undefined {
+    const found = this.#forms().filter((form) => form.path === path || form.pattern.test(path));
+    const exact = found.find((form) => form.path === path);
+    // A path that ends in a method of Google's comes before one that takes it for a part of the model's name.
+    return (exact ?? found.find((form) => form.path.includes("/:model:")) ?? found[0])?.endpoints;
+  }
+
+  /** The methods of a path as a client sends it; undefined if there is no such path. */
+  methodsAt(path: string): string[] | undefined {
+    const endpoints = this.#at(path);
+    return endpoints && methodsOf(endpoints);
+  }
+
+  /** Whether a path is served at the address of a project: tools ask for it, and it is nothing of the server's own. */
+  isForProjects(path: string): boolean {
+    return this.#at(path)?.some(({ access }) => accessRules[access].forProjects) === true;
+  }
+
+  /** Whether pages of the config's `allowedOrigins` may use a path. */
+  isForPages(path: string): boolean {
+    const closest = this.closest(path);
+    return closest !== undefined && accessRules[closest.access].forPages === true;
+  }
+
+  /**
+   * The endpoint of a path, or of the path that it begins like: an error under `/v1/messages/` is one of the Messages API.
+   * Undefined where no path begins like it.
+   */
+  closest(path: string): Described | undefined {
+    if (googleForm.test(path))
+      return this.#forms().find((form) => form.path.startsWith(`${geminiPath}/`))!.endpoints[0];
+    const endpoints = this.#at(path);
+    if (endpoints) return endpoints[0];
+    const asked = path.split("/").slice(1);
+    let closest: { endpoint: Described; score: number } | undefined;
+    for (const { segments, endpoints } of this.#forms()) {
+      const differs = segments.findIndex((segment, at) => !segment.startsWith(":") && segment !== asked[at]);
+      const same = segments.slice(0, differs < 0 ? segments.length : differs).slice(0, asked.length);
+      const literals = same.filter((segment) => !segment.startsWith(":")).length;
+      const score = literals === 0 ? 0 : same.length + literals / 100;
+      if (score > (closest?.score ?? 0)) closest = { endpoint: endpoints[0]!, score };
+    }
+    return closest?.endpoint;
+  }
+
+  /** A served path that a wrong one may stand for: with a slash too many, below another base, or misspelt; undefined if there is none. */
+  nearest(path: string): string | undefined {
+    const single = path.replace(/\/{2,}/g, "/");
+    if (single !== path && this.methodsAt(single) !== undefined) return single;
+    const bare = single.replace(/\/$/, "").replace(/^(?:\/(?:v1|api|openai|anthropic))+(?=\/)/, "");
+    const below = ["/v1", geminiPath.replace("/models", "")]
+      .map((version) => version + bare)
+      .find((each) => each !== path && this.methodsAt(each) !== undefined);
+    return below ?? (/^\/[^/]/.test(bare) ? nearestName(`/v1${bare}`, this.#literalPaths()) : undefined);
+  }
+
+  /** Those of models that have no parameter. */
+  readonly #literalPaths = lazy(() =>
+    this.#forms()
+      .map(({ path }) => path)
+      .filter((path) => /^\/v1\/(?!v1\/)[^:]+$/.test(path)),
+  );
+
+  /** The error for a request that no route answers: 405 with the methods that are served, or 404 with the path that may be meant. */
+  refusal(method: string, path: string): ProxyError {
+    const methods = this.methodsAt(path);
+    if (methods) return methodNotAllowed(method, methods);
+    const meant = this.nearest(path);
+    const hint = meant === undefined ? "" : ` Did you mean ${meant.slice(0, 200)}?`;
+    return new ProxyError("not_found", `No such path: ${path.slice(0, 200)}.${hint} GET / lists the paths.`);
+  }
+}
+
+/** Only Google's clients end the name of a model like this. */
+const googleForm = new RegExp(`^${modelsPath}/.+(?::|%3a)[a-z]+$`, "i");

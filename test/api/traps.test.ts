@@ -1,0 +1,56 @@
+/** What Elysia 1.4.30 does not say, and what would let somebody in, or end the process. `src/web/README.md` lists it. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { Elysia } from "elysia";
+import { webOf } from "../../src/server";
+import { access } from "../../src/web/access";
+import { accessOf } from "../../src/web/described";
+import { Served } from "../../src/web/served";
+import { startProxy } from "../support/proxy";
+
+const proxy = await startProxy();
+afterAll(() => proxy[Symbol.asyncDispose]());
+const served: Served = new Served(() => app);
+const app = webOf(proxy.app, served, () => ({ hosts: new Set(), origins: new Set() }));
+
+type Hook = { fn: (...given: never[]) => unknown };
+
+describe("every route", () => {
+  const routes = app.routes.map((route) => [`${route.method} ${route.path}`, route] as const);
+
+  test("there are all of them", () => {
+    expect(routes.length).toBeGreaterThan(40);
+  });
+
+  test.each(routes)("%s says who may use it, by the macro", (_, { hooks }) => {
+    expect(accessOf(hooks)).toBeString();
+  });
+
+  test.each(routes)("%s has only checks that Elysia waits for", (_, { hooks }) => {
+    const checks = (hooks.transform ?? []) as Hook[];
+    expect(checks).not.toEqual([]);
+    for (const { fn } of checks) expect(fn.constructor.name).toBe("AsyncFunction");
+  });
+
+  test.each(routes)("%s is compiled, with the code that Elysia makes for it", (_, route) => {
+    expect(route.compile()).toBeFunction();
+  });
+
+  test.each(routes)("%s leaves a body to its handler", (_, { hooks }) => {
+    expect(((hooks.parse ?? []) as Hook[]).map(({ fn }) => fn as unknown)).toEqual(["none"]);
+  });
+});
+
+test("what the traps are: a route above its `.use(access)` is not guarded, which its missing mark shows", async () => {
+  const refusing = { refusing: true } as never;
+  const wrong = new Elysia()
+    .decorate("dragoman", refusing)
+    .get("/wrong", () => "SERVED", { access: "models" } as object);
+  const right = new Elysia()
+    .decorate("dragoman", refusing)
+    .use(access)
+    .get("/right", () => "SERVED", { access: "models" });
+  expect(accessOf(wrong.routes[0]!.hooks)).toBeUndefined();
+  expect(await (await wrong.handle(new Request("http://localhost/wrong"))).text()).toBe("SERVED");
+  expect(accessOf(right.routes[0]!.hooks)).toBe("models");
+  expect(await (await right.handle(new Request("http://localhost/right"))).text()).not.toContain("SERVED");
+});
