@@ -45,6 +45,18 @@ const putIn: Record<SettingsFormat, (text: string) => string> = {
   env: (now) => `THEIRS=1\n${now}`,
 };
 
+/** `connect` from another data folder of the same person, for a server at another address. @returns What it said. */
+function beside({ env }: Person) {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-other-"));
+  note(folder, url.replace("127.0.0.1", "localhost"));
+  const connect = async (...args: string[]) => {
+    const { code, stderr } = await inProcess(["connect", ...args], { ...env, DRAGOMAN_HOME: folder });
+    expect([code, stderr]).toEqual([0, expect.any(String)]);
+    return stderr;
+  };
+  return Object.assign(connect, { [Symbol.dispose]: () => rmSync(folder, { recursive: true }) });
+}
+
 const broken: Record<SettingsFormat, string> = { json: '{ "a": ', "json-list": "[{", toml: "a = 1\n[x\n", env: "" };
 
 /** Each begins with the person's file and its bytes, and ends with what is there after the way back. */
@@ -99,23 +111,39 @@ const modes: Record<string, (own: Person, id: ClientId, path: string, before: st
     return put(before);
   },
   "written from another data folder too": async (own, id, path, before) => {
-    const other = mkdtempSync(join(tmpdir(), "dragoman-other-"));
-    try {
-      note(other, url.replace("127.0.0.1", "localhost"));
-      const env = { ...own.env, DRAGOMAN_HOME: other };
-      await done(own, id, "--write");
-      expect((await inProcess(["connect", id, "--write"], env)).code).toBe(0);
-      const written = text(path);
-      // The later one is undone first.
-      const early = await own.connect(id, "--undo");
-      expect([early.code, early.stderr]).toEqual([1, expect.stringContaining("another data folder")]);
-      expect(text(path)).toBe(written);
-      expect((await inProcess(["connect", id, "--undo"], env)).code).toBe(0);
-      await done(own, id, "--undo");
-      return before;
-    } finally {
-      rmSync(other, { recursive: true });
-    }
+    using other = beside(own);
+    await done(own, id, "--write");
+    await other(id, "--write");
+    const written = text(path);
+    // The later one is undone first.
+    const early = await own.connect(id, "--undo");
+    expect([early.code, early.stderr]).toEqual([1, expect.stringContaining("another data folder")]);
+    expect(text(path)).toBe(written);
+    await other(id, "--undo");
+    await done(own, id, "--undo");
+    return before;
+  },
+  "written from another data folder too, and the first undone by force": async (own, id, _, before) => {
+    using other = beside(own);
+    await done(own, id, "--write");
+    await other(id, "--write");
+    await done(own, id, "--undo", "--force");
+    expect(await other(id, "--undo")).toContain("is already without");
+    return before;
+  },
+  "written from another data folder too, the first undone by force, and the other written again": async (
+    own,
+    id,
+    _,
+    before,
+  ) => {
+    using other = beside(own);
+    await done(own, id, "--write");
+    await other(id, "--write");
+    await done(own, id, "--undo", "--force");
+    await other(id, "--write");
+    await other(id, "--undo");
+    return before;
   },
   "read-only": async (own, id, path, before) => {
     chmodSync(path, 0o444);
@@ -150,7 +178,8 @@ describe.each(withFile)("%s", (id) => {
       const after = await modes[mode]!(own, id, path, settings[id]!);
       expect(text(path)).toBe(after);
       expect(statSync(path).mode & 0o777).toBe(0o640);
-      expect(own.backups(id)).toEqual([]);
+      // A forced undo keeps a copy of what it changed.
+      expect(own.backups(id).filter((name) => name.endsWith(".json"))).toEqual([]);
     },
     60_000,
   );

@@ -462,6 +462,14 @@ describe("the way back", () => {
     expect(text(path)).toBe(settings.codex!);
   });
 
+  test("undoing says where a tool leads then, if its earlier settings led somewhere", async () => {
+    using own = person();
+    own.settle("claude-code", `{ "env": { "ANTHROPIC_BASE_URL": "https://gateway.example" } }`);
+    await own.connect("claude-code", "--write");
+    const { stderr } = await own.connect("claude-code", "--undo");
+    expect(stderr).toContain("~/.claude/settings.json leads to https://gateway.example, as it did before.");
+  });
+
   test("the way back from a connected tool is one way for two processes that write at once", async () => {
     using own = person();
     const path = own.settle("codex", settings.codex!);

@@ -1,5 +1,12 @@
 /** `dragoman connect`: prints a client's settings for the running server, writes them to its file, or undoes that. */
-import { type Client, type ClientSetup, type Connection, type Switch, variablesBeside } from "../../clients/client";
+import {
+  type Client,
+  type ClientSetup,
+  type Connection,
+  type Destination,
+  type Switch,
+  variablesBeside,
+} from "../../clients/client";
 import { type ClientId, clientIds, clientOf, filesOf, freshFiles } from "../../clients/index";
 import { backupsIn } from "../../clients/settings-file/backup";
 import { unifiedDiff } from "../../clients/settings-file/diff";
@@ -279,10 +286,26 @@ async function undo({ client: id, environment, force, yes }: ConnectOptions): Pr
   }
   const question = `Restore ${written.map((backup) => shortened(backup.file)).join(" and ")} as before dragoman wrote there?`;
   if (!(await mayRemove(question, yes, "Nothing was changed."))) return 1;
+  const before = destinationsOf(id);
   await undoFiles(files, force);
+  sayWhereItLeads(id, before);
   forgetKept(environment, id);
   await sayOwnKey(id, environment);
   return 0;
+}
+
+const destinationsOf = (id: ClientId) => clientOf(id).file!.destinations(presentSettings(id, person()), process.env);
+
+/** After an undo: where the tool leads with the settings that dragoman had replaced, which may be those of another data folder. */
+function sayWhereItLeads(id: ClientId, before: readonly Destination[]): void {
+  const { file = "" } = clientStatus(id, { ...person(), url: "" });
+  const found = destinationsOf(id).filter(
+    ({ address, keyAt }) =>
+      typeof address === "string" &&
+      before.some((each) => Bun.deepEquals(each.keyAt, keyAt) && each.address !== address),
+  );
+  const addresses = [...new Set(found.map(({ address }) => String(address)))];
+  if (addresses.length > 0) say(`${shortened(file)} leads to ${addresses.join(" and ")}, as it did before.`);
 }
 
 /** A key stays valid: the person may have copied it elsewhere. */

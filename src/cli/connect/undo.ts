@@ -19,5 +19,6 @@ const sentences: Record<Undone["state"], (path: string) => string> = {
   restored: (path) => `${path} is restored to what it was before dragoman wrote to it.`,
   "taken out": (path) => `dragoman's settings are removed from ${path}; other changes made there since then are kept.`,
   removed: (path) => `${path} is removed: dragoman had created it.`,
+  "already without": (path) => `${path} is already without dragoman's settings, so it stays as it is.`,
   "as it was": (path) => `${path} is already what it was before dragoman wrote to it.`,
 };

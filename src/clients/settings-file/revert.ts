@@ -21,14 +21,18 @@ interface Ours {
   choices?: readonly Path[];
 }
 
-/** The text without dragoman's settings; or those of them that were changed, such as `env.ANTHROPIC_MODEL`. */
+/**
+ * The text without dragoman's settings, which is the present one if none of them is left; or those of them that were
+ * changed, such as `env.ANTHROPIC_MODEL`.
+ */
 export type Reverted = { text: string } | { changed: string[] };
 
 /** What becomes of settings of dragoman that were changed since: they prevent it, are reverted too, or stay as somebody's own. */
 export type OfChanged = "refuse" | "revert" | "keep";
 
 /**
- * Gives each of dragoman's settings its original value, or removes it. Everything else stays as it is.
+ * Gives each of dragoman's settings its original value, or removes it. Everything else stays as it is. A setting that is gone
+ * by now stays away: its original value may be one of dragoman with another data folder, which was undone meanwhile.
  * @returns Undefined if a text cannot be parsed, or cannot be edited without changing other settings.
  */
 export function revertValues(
@@ -43,8 +47,11 @@ export function revertValues(
     const differ = (one: unknown, other: unknown, path: Path) =>
       !Bun.deepEquals(settingAt(one, path), settingAt(other, path));
     const isChosen = (path: Path) => choices.some((choice) => Bun.deepEquals(choice, path));
-    const due = paths.filter((path) => (differ(ours, first, path) || isChosen(path)) && differ(found, first, path));
-    const isChanged = (path: Path) => settingAt(found, path) !== undefined && differ(found, ours, path);
+    const isGone = (path: Path) => settingAt(found, path) === undefined && settingAt(ours, path) !== undefined;
+    const isLeft = (path: Path) => !isGone(path) && differ(ours, first, path);
+    if (!paths.some((path) => isLeft(path) && !isChosen(path))) return { text: now };
+    const due = paths.filter((path) => (isLeft(path) || isChosen(path)) && differ(found, first, path));
+    const isChanged = (path: Path) => differ(found, ours, path);
     const changed = due.filter((path) => isChanged(path) && !isChosen(path));
     if (changed.length > 0 && ofChanged === "refuse") return { changed: changed.map(serialized) };
     const reverted = ofChanged === "keep" ? due.filter((path) => !changed.includes(path)) : due;

@@ -1,7 +1,7 @@
 /** Restores a client's file as it was before dragoman wrote to it. */
 import { ProxyError } from "../../errors";
-import { SettingsFault } from "../edit";
-import { readSettings } from "../formats";
+import { type Edit, SettingsFault } from "../edit";
+import { readSettings, withEdits } from "../formats";
 import { type Backup, backupFor, findBackup, inBackups, targetOf } from "./backup";
 import { makeAll, type Step } from "./exchange";
 import { type Found, isSame, readFile, settingsText } from "./read";
@@ -9,7 +9,7 @@ import type { Reverted } from "./revert";
 import { type SettingsFile, withoutOurEdits } from "./write";
 
 export interface Undone {
-  state: "restored" | "removed" | "taken out" | "as it was";
+  state: "restored" | "removed" | "taken out" | "as it was" | "already without";
   file: string;
   /** The path of the copy of a changed file. */
   kept?: string;
@@ -58,6 +58,7 @@ function plan(folder: string, place: SettingsFile, force: boolean): { undone: Un
     step: { file, target, now, change, folders, backup: { path, before: found.backup, after: undefined }, copy },
   });
   if (isSame(now?.bytes, content ?? undefined)) return done("as it was");
+  if (!now && !force && hadOnlyOurs(place, backup)) return done("already without");
   if (!now && !force) throw goneSince(place.undoneBy, backup);
   const putBack = (copy?: string) =>
     content === null
@@ -71,8 +72,21 @@ function plan(folder: string, place: SettingsFile, force: boolean): { undone: Un
   const forced = theirs === undefined ? withoutOurEdits(place, backup, now.bytes, "revert") : undefined;
   const left = theirs ?? (forced && "text" in forced ? forced.text : undefined);
   const isBlank = content === null && left?.trim() === "";
+  if (theirs !== undefined && isSame(Buffer.from(theirs), now.bytes)) return done("already without");
   if (left === undefined || isBlank || (content && isSame(Buffer.from(left), content))) return putBack(copy);
   return done("taken out", { to: { bytes: Buffer.from(left), mode: now.mode } }, copy);
+}
+
+/** Whether the original file had no settings but those that dragoman writes: dragoman with another data folder made it then. */
+function hadOnlyOurs({ format }: SettingsFile, { file, content, paths }: Backup): boolean {
+  try {
+    const original = readSettings(format, settingsText(file, content ?? undefined));
+    const edits = paths.map((path): Edit => ({ path, value: undefined }));
+    return Object.keys(withEdits(original, edits)).length === 0;
+  } catch (thrown) {
+    if (thrown instanceof SettingsFault) return false;
+    throw thrown;
+  }
 }
 
 /** Whether the file is as dragoman wrote it, apart from the client's own state. */
@@ -99,9 +113,7 @@ const whatWas = ({ at, content }: Backup) =>
 function goneSince(undoneBy: string, backup: Backup): ProxyError {
   return new ProxyError(
     "conflict",
-    backup.content === null
-      ? `${backup.file} no longer exists, so nothing was done. ${forceOf(undoneBy)} deletes its backup.`
-      : `${backup.file} no longer exists, so nothing was done. To get it back, run ${forceOf(undoneBy)}: it ${whatWas(backup)}.`,
+    `${backup.file} no longer exists, so nothing was done. To get it back, run ${forceOf(undoneBy)}: it ${whatWas(backup)}.`,
   );
 }
 

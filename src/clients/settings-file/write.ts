@@ -100,12 +100,12 @@ interface Start {
 /** Settings that dragoman wrote earlier are removed first, so that none of them stay behind. */
 function whereToStart(place: SettingsFile, earlier: Backup | undefined, now: Found | undefined): Start {
   const bytes = now?.bytes;
-  if (!earlier || isSame(bytes, earlier.content ?? undefined))
+  if (!earlier || !bytes || isSame(bytes, earlier.content ?? undefined))
     return { base: bytes, original: bytes ?? null, mixed: false };
   const { content, mixed } = earlier;
   if (isSame(bytes, earlier.written))
     return { base: mixed ? bytes : (content ?? undefined), original: content, mixed, earlier };
-  const theirs = mixed || !bytes ? undefined : withoutOurEdits(place, earlier, bytes, "keep");
+  const theirs = mixed ? undefined : withoutOurEdits(place, earlier, bytes, "keep");
   if (!theirs || "changed" in theirs) return { base: bytes, original: content, mixed: true, earlier };
   const { text } = theirs;
   if (text.trim() === "" && content === null) return { base: undefined, original: null, mixed, earlier };
