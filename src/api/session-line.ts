@@ -4,12 +4,15 @@ import type { Row } from "../history/history";
 import { addedCost, costInBrief } from "../money";
 import { sessionHash } from "../relay/session-id";
 import { lifetimes } from "../upstream/cache-watch";
+import { accountUsageItem } from "./usage";
+import { usageLine } from "./usage-line";
 
 /**
  * @param session The id that the client sends.
+ * @param format Text with `{fields}` for the account that the session's last request used; see `usageLine`.
  * @returns An empty line for a session of which nothing is known yet.
  */
-export async function sessionLine(app: Scope, session: string, left: string, now: number): Promise<string> {
+export async function sessionLine(app: Scope, session: string, format = "{left}", now = app.now()): Promise<string> {
   const filters = { session: sessionHash(session) };
   const [totals, prompts, rows] = await Promise.all([
     app.history.totals(filters),
@@ -18,12 +21,14 @@ export async function sessionLine(app: Scope, session: string, left: string, now
   ]);
   const [last] = rows.items;
   if (!last) return "";
+  const used = app.accounts.filter(({ key }) => key === last.account_key);
   const prompt = costInBrief(addedCost(prompts.items[0]?.parts ?? []));
   const parts = [
     prompt === undefined ? "" : `${prompt} prompt`,
     `${costInBrief(totals) ?? "?"} session`,
-    left,
+    // Bars cut a line at its end, and this passes.
     cacheLeft(app, last, now),
+    usageLine((await accountUsageItem(used)).accounts, format, now),
   ];
   return parts.filter(Boolean).join(" · ");
 }

@@ -4,13 +4,25 @@ import { percent, significant, zonedTime } from "../format";
 import { printable } from "../logger";
 import type { UsageItem } from "./usage";
 
-export const defaultLineFormat = "{account} {remaining}/{entitlement} {unit}";
+const defaultLineFormat = "{account}: {left}";
 
 const units: Record<UsageItem["unit"], string> = { premium: "premium", credits: "credits", chat: "chat", unknown: "" };
+
+/** What the unit counts. */
+const counted: Record<UsageItem["unit"], string> = {
+  premium: "premium requests",
+  credits: "credits",
+  chat: "chat messages",
+  unknown: "",
+};
 
 /** The fields of a format. `?` stands for what is not known. */
 const fields: Record<string, (usage: UsageItem, now: number) => string> = {
   account: ({ id }) => id,
+  left: (usage) =>
+    usage.unlimited
+      ? "unlimited"
+      : [amount(usage, usage.remaining), counted[usage.unit], "left"].filter(Boolean).join(" "),
   remaining: (usage) => (usage.unlimited ? "∞" : amount(usage, usage.remaining)),
   entitlement: (usage) => (usage.unlimited ? "∞" : amount(usage, usage.entitlement)),
   used: (usage) => amount(usage, usedOf(usage)),
@@ -29,7 +41,7 @@ const fields: Record<string, (usage: UsageItem, now: number) => string> = {
 export const lineFields: readonly string[] = Object.keys(fields);
 
 /** @param format Text with `{fields}`; an unknown field stays as it is. */
-export function usageLine(usages: readonly UsageItem[], format: string, now: number): string {
+export function usageLine(usages: readonly UsageItem[], format = defaultLineFormat, now = Date.now()): string {
   const lines = usages.map((usage) =>
     format.replace(/\{(\w+)\}/g, (text, name: string) =>
       Object.hasOwn(fields, name) ? fields[name]!(usage, now) : text,

@@ -7,7 +7,7 @@ import { upstreamErrors } from "./descriptions";
 import { tokenQuery, tokenSchema, usageDetailSchema, usageLineQuery, usageListSchema, usageParams } from "./schemas";
 import { sessionLine } from "./session-line";
 import { accountUsage, accountUsageItem, token } from "./usage";
-import { defaultLineFormat, usageLine } from "./usage-line";
+import { usageLine } from "./usage-line";
 
 export const usages = new Elysia({ name: "usages" })
   .use(access)
@@ -18,9 +18,11 @@ export const usages = new Elysia({ name: "usages" })
   })
   .get(
     "/usage/line",
-    async ({ scope, query: { session, format = defaultLineFormat } }) => {
-      const left = usageLine((await accountUsageItem(scope.accounts)).accounts, format, scope.now());
-      const line = session === undefined ? left : await sessionLine(scope, session, left, scope.now());
+    async ({ scope, query: { session, format } }) => {
+      const line =
+        session === undefined
+          ? usageLine((await accountUsageItem(scope.accounts)).accounts, format, scope.now())
+          : await sessionLine(scope, session, format);
       return new Response(`${line}\n`, {
         headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" },
       });
@@ -30,7 +32,7 @@ export const usages = new Elysia({ name: "usages" })
       query: usageLineQuery(),
       detail: described({
         about:
-          "The usage of the accounts as one line of text, for status bars; with `session`, what this session and its last prompt cost, and how long the cache keeps it; `format` has the fields {account}, {remaining}, {entitlement}, {used}, {percent}, {unit}, {state} and {reset}.",
+          "The usage of the accounts as one line of text, for status bars; with `session`, what this session and its last prompt cost, how long the cache keeps it, and what is left of the account in use; `format` has the fields {account}, {left}, {remaining}, {entitlement}, {used}, {percent}, {unit}, {state} and {reset}.",
         answers: () => ({ "text/plain": z.string() }),
       }),
     },

@@ -7,9 +7,10 @@ import { startProxy } from "../support/proxy";
 
 const session = "3dd6ba18-91d4-42f2-b341-79a64c0c2cf1";
 
-const [account] = demoAccounts();
+const [account, other] = demoAccounts();
 const proxy = await startProxy({
-  demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "C" },
+  demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }, other!], generation: "C" },
+  accounts: [account!.login, other!.login],
   config: { auth: { apiKeys: ["secret-key"] } },
 });
 for (const prompt of ["p-1", "p-1", "p-2"]) {
@@ -43,12 +44,17 @@ const given = (session_id: string) =>
   JSON.stringify({ hook_event_name: "Status", session_id, cost: { total_cost_usd: 9 } });
 const env = () => ({ ANTHROPIC_BASE_URL: proxy.url, ANTHROPIC_AUTH_TOKEN: "secret-key" });
 
-test("it says what the last prompt and the session cost, and what is left", async () => {
+test("it says what the last prompt and the session cost, and what is left of the account in use", async () => {
   const costs = proxy.rows().map(({ nano_credits }) => nano_credits!);
   const [code, line] = await statusline(given(session), env());
   expect(code).toBe(0);
   const all = costs.reduce((sum, cost) => sum + cost, 0);
-  expect(line).toStartWith(`${formatCredits(costs[0]!)} cr prompt · ${formatCredits(all)} cr session · octo-demo `);
+  expect(line).toStartWith(`${formatCredits(costs[0]!)} cr prompt · ${formatCredits(all)} cr session · `);
+  expect(line).toMatch(/ · 1,1\d\d credits left\n$/);
+  const asked = await fetch(`${proxy.url}/usage/line?session=${session}&format={account}`, {
+    headers: { "x-api-key": "secret-key" },
+  });
+  expect(await asked.text()).toEndWith(" · octo-demo\n");
 });
 
 test("it says nothing of a session that it does not know, nor when the server is away, nor without its JSON", async () => {
