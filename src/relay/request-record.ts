@@ -156,6 +156,7 @@ export class RequestRecord {
       case "finish":
         this.#isOver = true;
         this.#state.stopReason = plainName(event.raw ?? event.reason);
+        for (const reason of event.lostReasoning ?? []) this.addFixup(`reasoning-lost:${reason}`);
         break;
       case "error":
         this.#isOver = true;

@@ -2,6 +2,7 @@
 import type { Sink } from "../../net/stream/stream";
 import type { JsonObject } from "./conversation";
 import { omitUndefined, textIn } from "./json";
+import { lostReasoningIn } from "./lost-reasoning";
 import type { Block, BlockEnd, ReplyEvent, ReplyFailure, StopReason, Usage } from "./reply";
 
 export class ReplyEmitter {
@@ -9,6 +10,7 @@ export class ReplyEmitter {
   #openKey: string | undefined;
   #ended = false;
   #hasNoBlocks = false;
+  #lostReasoning: string[] | undefined;
 
   constructor(private readonly next: Sink<ReplyEvent>) {}
 
@@ -62,13 +64,19 @@ export class ReplyEmitter {
     this.next.push({ type: "usage", usage });
   }
 
+  /** What the reply's end says of reasoning that the service left out. @param changes Of the last list that it sent. */
+  readInputChanges(changes: unknown): void {
+    if (Array.isArray(changes)) this.#lostReasoning = lostReasoningIn(changes);
+  }
+
   /** Ends the reply normally. */
   finish(reason: StopReason, raw?: string, stopSequence?: string, explanation?: string): void {
     if (this.#ended) return;
     this.start("", "");
     this.close();
     this.#ended = true;
-    this.next.push(omitUndefined({ type: "finish" as const, reason, raw, stopSequence, explanation }));
+    const lostReasoning = this.#lostReasoning?.length ? this.#lostReasoning : undefined;
+    this.next.push(omitUndefined({ type: "finish" as const, reason, raw, stopSequence, explanation, lostReasoning }));
   }
 
   /** Ends the reply with an error; the open block is closed first. */

@@ -29,6 +29,8 @@ export type ReplyEvent =
       raw?: string;
       stopSequence?: string /** Why the service refused, in words that are no part of the reply. */;
       explanation?: string;
+      /** Why the service did not show its model all reasoning that it was sent: its own words for it. */
+      lostReasoning?: string[];
     }
   | ReplyError;
 

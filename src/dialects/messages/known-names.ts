@@ -9,7 +9,7 @@ const usage = `input_tokens output_tokens cache_creation_input_tokens cache_read
   cache_creation{ephemeral_1h_input_tokens ephemeral_5m_input_tokens} output_tokens_details{thinking_tokens}
   server_tool_use{web_search_requests web_fetch_requests tool_search_requests} iterations`;
 
-const around = `context_management{applied_edits} container ${charge} copilot_quota_snapshots`;
+const around = `context_management{applied_edits} input_transformations{type path reason} container ${charge} copilot_quota_snapshots`;
 
 const citation = `type cited_text title url encrypted_index document_index document_title file_id source search_result_index
   start_char_index end_char_index start_page_number end_page_number start_block_index end_block_index`;

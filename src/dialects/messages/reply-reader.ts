@@ -36,6 +36,7 @@ function decodeMessage(message: JsonObject, content: unknown[], writer: ReplyEmi
     writer.close(end);
   });
   writer.usage(decodeUsage(message.usage, message));
+  writer.readInputChanges(message.input_transformations);
   finish(message, writer);
 }
 
@@ -125,6 +126,8 @@ export class StreamReader extends EventReader {
       case "message_delta":
         this.endAll();
         if (isObject(event.delta)) this.ending = event.delta;
+        // Only where another model has gone on; its list replaces the first one.
+        this.writer.readInputChanges(event.input_transformations);
         return this.addUsage(event.usage, event);
       case "message_stop":
         this.endAll();
@@ -145,6 +148,7 @@ export class StreamReader extends EventReader {
 
   private start(message: unknown) {
     if (this.usage || !isObject(message)) return;
+    this.writer.readInputChanges(message.input_transformations);
     // Its output tokens count only the first tokens.
     const usage = isObject(message.usage) ? { ...message.usage, output_tokens: undefined } : {};
     const { nanoCredits, ...numbers } = decodeUsage(usage, {});

@@ -18,7 +18,7 @@ const response = `id! object=response created_at completed_at status=in_progress
   model! output!{${item}} output_text error{code message type param} incomplete_details{reason} instructions max_output_tokens
   max_tool_calls parallel_tool_calls previous_response_id prompt_cache_key prompt_cache_retention prompt_cache_options
   reasoning safety_identifier service_tier store temperature text tool_choice tools tool_usage top_logprobs top_p truncation
-  user metadata background billing context_management conversation frequency_penalty presence_penalty moderation prompt
+  input_transformations{type id action reason} user metadata background billing context_management conversation frequency_penalty presence_penalty moderation prompt
   usage{${usage}} ${charge} copilot_quota_snapshots`;
 
 const whole = `response!{${response}} ${charge} copilot_quota_snapshots`;

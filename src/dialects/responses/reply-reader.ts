@@ -189,6 +189,7 @@ export class ItemReader extends EventReader {
   /** Ends the reply; items that were not streamed are read from its output. */
   terminate(status: unknown, response: JsonObject, event: JsonObject) {
     if (textIn(response.id) !== "") this.start(response);
+    this.writer.readInputChanges(response.input_transformations);
     if (status !== "completed" && status !== "incomplete") {
       this.emitUsage(response, event);
       return this.fail(errorIn(response) ?? gaveUp);

@@ -25,9 +25,23 @@ export function describeFixup(name: string, models: RequestModels): string | und
     return `The beta ${beta} was left out, with its fields, because the upstream rejects it.`;
   if (kind === "refused" && about) return `The field ${about} was removed because the upstream rejects it.`;
   if (kind === "beta" && about) return `The beta ${about} was enabled because the request needs it.`;
+  if (kind === "reasoning-lost" && about) return reasoningLost(about);
   if (name === "model-name") return modelName(models);
   return Object.hasOwn(descriptions, name) ? descriptions[name] : undefined;
 }
+
+/** @param reason The service's own word, of which OpenAI and Anthropic have several for the same. */
+function reasoningLost(reason: string): string {
+  const [, why = `for the reason it calls ${reason}`] = lossReasons.find(([words]) => words.test(reason)) ?? [];
+  return `The upstream did not show the model the reasoning of earlier turns: ${why}.`;
+}
+
+const lossReasons: readonly [RegExp, string][] = [
+  [/prefix/, "something before it in the conversation has changed since"],
+  [/organi[sz]ation|account/, "another account received it"],
+  [/end_user/, "another end user received it"],
+  [/model/, "another model made it"],
+];
 
 const descriptions: Record<string, string> = {
   // The request
