@@ -144,7 +144,7 @@ class RunningApp extends Foundation implements App {
   );
   readonly #accountsOf = accountsByMember(this.#allAccounts);
   readonly refreshAccounts = this.#saved.active.refresh;
-  readonly #clientKeys = currentClientKeys(this.config, this.environment);
+  readonly #clientKeys = currentClientKeys(this.config, this.environment, this.demo);
 
   readonly copilot = openCopilot(this.config, this.version);
   readonly history = this.stores.openHistory({

@@ -44,17 +44,28 @@ export function clientKeysOf(stored: readonly StoredKey[], legacy: string | unde
   return (isFromEnvironment(stored, legacy) ? [legacy!] : stored).map(clientKeyOf);
 }
 
+/** A key of the demo's past: it is shown, its hash is that of no key, and nobody has to send it. */
+export const madeUpKey = (name: string) => ({ name, sha256: sha256(`made up for the demo: ${name}`).toHex() });
+
+/** @param demo Only there may keys be made up. */
+export const isMadeUp = (stored: StoredKey, demo: boolean): boolean =>
+  demo && typeof stored !== "string" && stored.sha256 === madeUpKey(stored.name).sha256;
+
 /** Whether the only key is that of the environment. */
 export const isFromEnvironment = (stored: readonly unknown[], legacy: string | undefined): boolean =>
   stored.length === 0 && legacy !== undefined;
 
-/** The keys of the config and the environment. They are read again only if the config has another list. */
+/** The keys of the config and the environment that callers send. They are read again only if the config has another list. */
 export function currentClientKeys(
   config: Pick<ConfigStore, "current">,
   { clientKey }: Pick<Environment, "clientKey">,
+  demo: boolean,
 ): () => readonly ClientKey[] {
   const read = (stored: Config["auth"]["apiKeys"]) => {
-    const all = clientKeysOf(stored, clientKey);
+    const all = clientKeysOf(
+      stored.filter((each) => !isMadeUp(each, demo)),
+      clientKey,
+    );
     for (const key of all)
       key.isRevoked = () => current() !== all && !current().some(({ digest }) => digest.equals(key.digest));
     return { stored, all };

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { givePast, pastOf } from "../../src/cli/start/demo-past";
 import { dayMs, minuteMs } from "../../src/format";
+import type { KeyList } from "../../src/keys/key-list";
 import { startProxy } from "../support/proxy";
 
 const now = new Date(2026, 10, 18, 16, 40).getTime();
@@ -64,6 +65,12 @@ test("the demo gets its past once, a budget of which four fifths are used, and a
     ["octo-demo", "ready"],
     ["plus-demo", "cooling"],
   ]);
+  // The keys of the past are shown, with their last use, and nobody has to send one.
+  const keys = async () => (await (await fetch(`${proxy.url}/api/admin/keys`)).json()) as KeyList;
+  const { items, required } = await keys();
+  expect([items.map(({ name }) => name).sort(), required]).toEqual([["ci", "desktop", "laptop"], false]);
+  expect(items.every(({ last_used_at_ms }) => last_used_at_ms !== null)).toBe(true);
+  expect(await (await fetch(`${proxy.url}/admin/keys`)).text()).toContain("made up for the demo");
   const answer = await proxy.post("/v1/chat/completions", {
     model: "gpt-5-mini",
     messages: [{ role: "user", content: "Hi" }],
@@ -73,4 +80,13 @@ test("the demo gets its past once, a budget of which four fifths are used, and a
   await givePast(proxy.app);
   proxy.history.flush();
   expect(proxy.history.count()).toBe(count + 1);
+
+  const removed = await proxy.post("/api/admin/keys/ci/revoke", {});
+  expect([removed.status, (await keys()).items.length]).toEqual([200, 2]);
+  // From a first real key on, a key is needed, and those that are made up are none.
+  const { key } = (await (await proxy.post("/api/admin/keys", { name: "mine" })).json()) as { key: string };
+  const models = (sent?: string) =>
+    fetch(`${proxy.url}/v1/models`, { headers: sent === undefined ? {} : { "x-api-key": sent } });
+  const statuses = [undefined, "made up for the demo: laptop", key].map(async (sent) => (await models(sent)).status);
+  expect(await Promise.all(statuses)).toEqual([401, 401, 200]);
 });

@@ -1,17 +1,23 @@
 /** Creates and revokes client keys. A key itself is shown once, when it is created. */
 import type { z } from "zod";
 import type { App, Scope } from "../../app";
-import { type ClientKey, keyGone } from "../../keys/client-keys";
+import { type ClientKey, clientKeysOf, isMadeUp, keyGone } from "../../keys/client-keys";
 import { type createdKeySchema, type KeyList, keyList, servedWithoutKeys } from "../../keys/key-list";
 import type { Membership } from "../../keys/membership";
 import { createKey, type NewKey, revokeKey } from "../../keys/stored-keys";
 
 async function listOwnersKeys(app: App): Promise<KeyList> {
-  const { clientKeys, requiresKey: required, config, history, now } = app;
-  const fromEnvironment = config.current.auth.apiKeys.length === 0 && clientKeys.length > 0;
+  const { clientKeys, requiresKey: required, config, demo, history, now } = app;
+  const stored = config.current.auth.apiKeys;
+  const fromEnvironment = stored.length === 0 && clientKeys.length > 0;
+  const madeUp = clientKeysOf(
+    stored.filter((each) => isMadeUp(each, demo)),
+    undefined,
+  );
+  const keys = [...clientKeys, ...madeUp];
   const servedWithout = servedWithoutKeys(app);
-  const lastUsed = await lastUses(history, clientKeys);
-  return keyList(clientKeys, { now: now(), required, servedWithout, fromEnvironment, lastUsed });
+  const lastUsed = await lastUses(history, keys);
+  return keyList(keys, { now: now(), required, servedWithout, fromEnvironment, lastUsed });
 }
 
 /** A member's own keys, by the names that they have in the history. */

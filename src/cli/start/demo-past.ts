@@ -5,6 +5,7 @@
 import type { App } from "../../app";
 import { dayMs, hourMs, minuteMs } from "../../format";
 import { type Entry, nothingKnown } from "../../history/entry";
+import { madeUpKey } from "../../keys/client-keys";
 import { costOf } from "../../upstream/models/price";
 
 interface PastModel {
@@ -319,7 +320,7 @@ function troubleAt(chance: number): Trouble | undefined {
 }
 
 /**
- * Gives the demo its past, a budget of which four fifths are used, and an account that cools down. A demo that has a history
+ * Gives the demo its past with the keys that it names, a budget of which four fifths are used, and an account that cools down. A demo that has a history
  * already keeps what it has.
  * @param bill Lets the simulated GitHub report the past.
  */
@@ -345,6 +346,9 @@ async function writePast(app: App): Promise<void> {
   const rows = pastOf(now);
   for (const row of rows) app.history.add(row);
   await app.history.flush();
+  const keys = new Set(rows.flatMap(({ key_name }) => key_name ?? []));
+  if (app.config.current.auth.apiKeys.length === 0)
+    await app.config.change({ auth: { apiKeys: [...keys].map(madeUpKey) } });
   await useBudget(app, rows);
   const limited = app.accounts.find(({ key }) => key.endsWith("/plus-demo"));
   limited?.setState({

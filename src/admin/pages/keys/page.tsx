@@ -127,6 +127,9 @@ function KeysMarkup({
           {required ? "its next request is refused." : "clients need no key now."}
         </div>
       )}
+      {!required && items.length > 0 && (
+        <p class="note">These keys are made up for the demo, as its history is. Clients need no key here.</p>
+      )}
       {table}
       {fromEnvironment && (
         <p class="note">
