@@ -8,8 +8,13 @@ import {
   dialects,
   type JsonObject,
 } from "../../src/dialects/hub/conversation";
+import { objectsAmong } from "../../src/dialects/hub/lists";
+import { isObject } from "../../src/json";
+import { readSse, type SseFrame } from "../../src/net/stream/sse";
+import { run } from "../../src/net/stream/stream";
 import { ableModel } from "../support/facts";
 import fc from "../support/random";
+import { bytesAt, jsonAt, overWire, written } from "../support/streams";
 
 /** What a history says. A call says `m` and its number, a result `r` and its number. */
 type Said =
@@ -159,6 +164,7 @@ function take<Item>(open: Item[], isOwn: (call: Item) => boolean): Item {
 const readers: Record<Dialect, (body: JsonObject) => Map<string, string | undefined>> = {
   chat({ messages }) {
     const pairs = new Map<string, string | undefined>();
+    const ids = new Set<unknown>();
     let open: JsonObject[] = [];
     for (const message of messages as JsonObject[]) {
       if (message.role === "tool") {
@@ -168,6 +174,10 @@ const readers: Record<Dialect, (body: JsonObject) => Map<string, string | undefi
       }
       if (open.length > 0) throw new Error("The vendor refuses a call without a result.");
       open = [...((message.tool_calls as JsonObject[] | undefined) ?? [])];
+      for (const { id } of open) {
+        if (ids.has(id)) throw new Error("The vendor refuses two calls of one id.");
+        ids.add(id);
+      }
     }
     if (open.length > 0) throw new Error("The vendor refuses a call without a result.");
     return pairs;
@@ -324,5 +334,86 @@ describe("each dialect, and each translation, gives a result to", () => {
     );
     expect(pairs).toBeGreaterThan(20);
     expect(lost).toBeGreaterThan(20);
+  });
+});
+
+/** The calls of a reply as a client reads them, from a full reply or from the frames of a stream. */
+const callReaders: Record<ClientDialect, (reply: JsonObject) => { id: unknown; input: unknown }[]> = {
+  chat: ({ choices }) =>
+    objectsAmong(choices)
+      .flatMap(({ message }) => objectsAmong((message as JsonObject).tool_calls))
+      .map(({ id, function: called }) => ({ id, input: JSON.parse((called as { arguments: string }).arguments) })),
+  responses: ({ output }) =>
+    objectsAmong(output)
+      .filter(({ type }) => type === "function_call")
+      .map(({ call_id, arguments: input }) => ({ id: call_id, input: JSON.parse(String(input)) })),
+  messages: ({ content }) =>
+    objectsAmong(content)
+      .filter(({ type }) => type === "tool_use")
+      .map(({ id, input }) => ({ id, input })),
+  gemini: ({ candidates }) =>
+    objectsAmong(candidates)
+      .flatMap(({ content }) => objectsAmong((content as JsonObject).parts))
+      .flatMap(({ functionCall }) => (isObject(functionCall) ? [functionCall] : []))
+      .map(({ id, args }) => ({ id, input: args })),
+};
+
+describe("two calls of one id in a reply", () => {
+  const context = { model: "m", usage: true, replies: 1 };
+  const asked = codecs.chat.decodeRequest({ model: "m", messages: [{ role: "user", content: "Read." }] });
+  const twins = (text: string) => text.replaceAll("call_d", "call_c");
+  /** The second call of a chat stream has an index of its own. */
+  const withIndex = (frames: SseFrame[]) => {
+    const second = frames.findIndex(({ data }) => data?.includes('"id":"call_d"'));
+    return frames.map((frame, at) =>
+      at < second ? frame : { ...frame, data: frame.data?.replace(/"index":0,"type"/, '"index":1,"type"') },
+    );
+  };
+  const framesOf = (dialect: Dialect) => {
+    const frames = run(readSse, [bytesAt("parallel-tools", `${dialect}.stream.txt`)]);
+    return (dialect === "chat" ? withIndex(frames) : frames).map(
+      ({ event, data }): SseFrame => ({ event, data: data && twins(data) }),
+    );
+  };
+  const replyOf = (dialect: Dialect) =>
+    JSON.parse(twins(JSON.stringify(jsonAt("parallel-tools", `${dialect}.reply.json`))));
+  const collected = (dialect: Dialect, frames: SseFrame[]) => {
+    const collector = codecs[dialect].collectStream(() => {}, undefined, context);
+    for (const frame of frames) collector.push({ ...frame, json: undefined });
+    collector.end();
+    return collector.body();
+  };
+  const told = (client: ClientDialect, reply: JsonObject) => {
+    const calls = callReaders[client](reply);
+    return { inputs: calls.map(({ input }) => input), ids: new Set(calls.map(({ id }) => id)).size };
+  };
+  const both = { inputs: [{ path: "c" }, { path: "d" }], ids: 2 };
+
+  test.each(dialects.flatMap((upstream) => clientDialects.map((client) => [upstream, client] as const)))(
+    "are two in what %s answers for a client of %s, whole and streamed",
+    (upstream, client) => {
+      const whole = codecs[upstream].decodeReply(replyOf(upstream));
+      expect(told(client, codecs[client].encodeReply(whole, asked))).toEqual(both);
+      const streamed = run(codecs[upstream].decodeStream(), framesOf(upstream));
+      expect(told(client, codecs[client].encodeReply(streamed, asked))).toEqual(both);
+      if (client === "gemini") return;
+      const frames = written(codecs[client].encodeStream(asked), streamed);
+      expect(told(client, collected(client, overWire(frames)))).toEqual(both);
+    },
+  );
+
+  test("are two for a chat client that is answered in its own dialect", () => {
+    expect(
+      told(
+        "chat",
+        codecs.chat.fixReply(replyOf("chat"), context, () => {}),
+      ),
+    ).toEqual(both);
+    expect(told("chat", collected("chat", framesOf("chat")))).toEqual(both);
+    const passed = written(
+      codecs.chat.fixStream(context, () => {}),
+      framesOf("chat"),
+    );
+    expect(told("chat", collected("chat", overWire(passed)))).toEqual(both);
   });
 });

@@ -1243,6 +1243,27 @@ describe("a request passed through", () => {
       [],
     ],
     [
+      "repeated-call-ids",
+      {
+        messages: [
+          { role: "assistant", tool_calls: [{ id: "a".padEnd(40, "x") }] },
+          { role: "tool", tool_call_id: "a".padEnd(40, "x"), content: "1" },
+          { role: "assistant", tool_calls: [{ id: "a".padEnd(40, "x") }] },
+          { role: "tool", tool_call_id: "a".padEnd(40, "x"), content: "2" },
+        ],
+      },
+      claude,
+      {
+        messages: [
+          { role: "assistant", tool_calls: [{ id: "a".padEnd(40, "x") }] },
+          { role: "tool", tool_call_id: "a".padEnd(40, "x"), content: "1" },
+          { role: "assistant", tool_calls: [{ id: `${"a".padEnd(38, "x")}_2` }] },
+          { role: "tool", tool_call_id: `${"a".padEnd(38, "x")}_2`, content: "2" },
+        ],
+      },
+      [],
+    ],
+    [
       "tool-images",
       {
         messages: [

@@ -152,7 +152,7 @@ const places: Record<string, RegExp> = {
   "namespace-description": /^request\.(input\.\d+\.)?tools\.\d+\.description$/,
   "call-ids": /^request\.(input\.\d+\.call_id|messages\.\d+\.(tool_call_id|tool_calls\.\d+\.id))$/,
   "failed-result": /^request\.messages/,
-  "repeated-call-ids": /^request\.(input\.\d+\.call_id|messages.*\.(tool_use_)?id)$/,
+  "repeated-call-ids": /^request\.(input\.\d+\.call_id|messages.*\.(tool_use_|tool_call_)?id)$/,
   "repeated-item-ids": /^request\.input/,
   "tool-result-order": /^request\.messages/,
   "missing-tool-result": /^request\.messages/,

@@ -83,7 +83,7 @@ export const marksSentBack: readonly OwnMark[] = [
     members: "`id`, `call_id`, `tool_use_id`, `tool_call_id`",
     is: (_, value) => /^(?:srvtoolu_\w+|toolu_[0-9a-f]{32}|call_[\w-]*_\d+)$/.test(value),
     reader: "hub/adapt.ts",
-    sentBack: "as they are, shortened where an API takes fewer characters",
+    sentBack: "as they are; shortened where an API takes fewer characters, numbered where several calls have the same",
     foreign: "the same",
     goesUp: true,
   },

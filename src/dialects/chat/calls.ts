@@ -1,7 +1,10 @@
 /** Tool calls, which are streamed in pieces whose indexes are not reliable. */
 
 import { isObject, numberIn } from "../../json";
+import { OwnIds } from "../hub/call-pairs";
 import type { JsonObject } from "../hub/conversation";
+import { textIn } from "../hub/json";
+import { mapped } from "../hub/lists";
 import { shortId } from "../hub/short-id";
 import type { ReportFixup } from "../hub/upstream-stream";
 import { isJson, ObjectEnd } from "./object-end";
@@ -9,8 +12,9 @@ import { isJson, ObjectEnd } from "./object-end";
 /** Maximum number of calls in a reply, and maximum index: protects the memory against a faulty upstream. */
 const callLimit = 1024;
 
-/** OpenAI accepts ids of up to 40 characters in chat, fewer than in the responses dialect. */
-export const wireId = (id: string): string => shortId(id, 40);
+/** The longest id that OpenAI accepts in chat, shorter than in the responses dialect. */
+export const longestWireId = 40;
+export const wireId = (id: string): string => shortId(id, longestWireId);
 
 /** The fields of a piece of a call; `index` is the upstream's, if it sends one. */
 export function callPieceIn(piece: JsonObject): { id: string; name: string; input: string; index: unknown } {
@@ -48,16 +52,32 @@ interface Call {
   /** The upstream's index and id. */
   index: number;
   id: string;
+  /** The id that the client gets. */
+  ownId: string;
   name: string;
   input: string;
   inputEnd: ObjectEnd;
 }
 
-/** Numbers the calls of a reply 0, 1, 2 … where the upstream gives all of them 0, and adds missing ids. */
+/** An id that no other call of the reply has. @param id The upstream's; empty if it gives none. @param number The call's place. */
+const ownCallId = (ids: OwnIds, id: string, replyId: unknown, number: number): string =>
+  ids.give(id === "" ? inventedCallId(replyId, number) : id);
+
+/** The calls of a full reply with ids of their own: the same array if they have them. */
+export function withOwnIds(calls: unknown[], replyId: unknown): unknown[] {
+  const ids = new OwnIds(longestWireId);
+  return mapped(calls, (call, number) => {
+    const id = isObject(call) ? ownCallId(ids, textIn(call.id), replyId, number) : undefined;
+    return !isObject(call) || call.id === id ? call : { ...call, id };
+  });
+}
+
+/** Numbers the calls of a reply 0, 1, 2 … where the upstream gives all of them 0, and gives them ids of their own. */
 export class CallNumbers {
   readonly #calls: Call[] = [];
   /** The latest call of each upstream index. */
   readonly #latest = new Map<number, Call>();
+  readonly #ids = new OwnIds(longestWireId);
 
   constructor(private readonly report: ReportFixup) {}
 
@@ -80,16 +100,17 @@ export class CallNumbers {
     const latest = this.#latest.get(index);
     // Input for a call that never began.
     if (id === "" && name === "" && !latest) return input === "" ? piece : undefined;
-    const known = [newest, latest].find((call) => call && continues(call, index, id, name));
-    // A name without an id begins another call once the input of this one is complete.
-    const isNew =
-      !known || (known !== newest && name !== "" && id !== known.id && known.inputEnd.isReached(known.input));
+    const known = [latest, newest].find((call) => call && continues(call, index, id, name));
+    // A name without an id begins another call once the input of this one is complete, and so does the id at another index.
+    const isOther = known && (id === known.id ? index !== known.index : known !== newest);
+    const isNew = !known || (isOther && name !== "" && known.inputEnd.isReached(known.input));
     const call = isNew ? this.begin(index) : known;
     if (!call) return undefined;
     let fixed = piece;
-    if (isNew && id === "") {
+    if (isNew) call.ownId = ownCallId(this.#ids, id, replyId, call.number);
+    if (id === "" ? isNew : id !== call.ownId) {
       this.report("tool-id");
-      fixed = { ...fixed, id: inventedCallId(replyId, call.number) };
+      fixed = { ...fixed, id: call.ownId };
     }
     call.id ||= id;
     call.name ||= name;
@@ -102,7 +123,15 @@ export class CallNumbers {
 
   private begin(index: number): Call | undefined {
     if (this.#calls.length === callLimit) return undefined;
-    const call: Call = { number: this.#calls.length, index, id: "", name: "", input: "", inputEnd: new ObjectEnd() };
+    const call: Call = {
+      number: this.#calls.length,
+      index,
+      id: "",
+      ownId: "",
+      name: "",
+      input: "",
+      inputEnd: new ObjectEnd(),
+    };
     this.#calls.push(call);
     this.#latest.set(index, call);
     return call;

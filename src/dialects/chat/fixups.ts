@@ -7,7 +7,7 @@ import { textIn } from "../hub/json";
 import { isSameList } from "../hub/lists";
 import type { ReplyFailure } from "../hub/reply";
 import { frameOf, PassedStream, type ReportFixup, type WireEvent, withModel } from "../hub/upstream-stream";
-import { inventedCallId } from "./calls";
+import { withOwnIds } from "./calls";
 import { withoutFindings } from "./citations";
 import { errorFrame } from "./errors";
 
@@ -85,11 +85,9 @@ function fixMessage(message: JsonObject, replyId: unknown, report: ReportFixup):
     fixed = { ...fixed, content: null };
   }
   const { tool_calls: calls } = message;
-  if (Array.isArray(calls) && calls.some((call) => isObject(call) && !call.id)) {
+  const tool_calls = Array.isArray(calls) ? withOwnIds(calls, replyId) : calls;
+  if (tool_calls !== calls) {
     report("tool-id");
-    const tool_calls = calls.map((call, number) =>
-      isObject(call) && !call.id ? { ...call, id: inventedCallId(replyId, number) } : call,
-    );
     fixed = { ...fixed, tool_calls };
   }
   if (message.padding === undefined) return fixed;

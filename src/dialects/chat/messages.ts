@@ -1,10 +1,11 @@
 /** Adapts messages to the upstream; each function returns the same array if nothing changed. */
 import { isObject } from "../../json";
-import { type CallPiece, lostResultHeading, pairCalls } from "../hub/call-pairs";
+import { type CallPiece, lostResultHeading, ownCallIds, pairCalls } from "../hub/call-pairs";
 import type { JsonObject } from "../hub/conversation";
-import { mapObjects } from "../hub/lists";
+import { mapObjects, mapped } from "../hub/lists";
 import { isPacked } from "../hub/signature";
 import { withFileName } from "../openai";
+import { longestWireId } from "./calls";
 
 /** Removes thinking whose signature dragoman packed for another dialect, and messages that are empty without it. */
 export function withoutForeignThinking(messages: unknown[]): unknown[] {
@@ -35,10 +36,37 @@ export function withToolResults(messages: unknown[]): unknown[] {
   });
 }
 
+/**
+ * Calls of one id get ids of their own, and so do their results. Behind this API as well Claude's ids must be unique in the
+ * whole conversation, and of two results of one id no model knows which call each is of.
+ */
+export function repeatedCallIds(messages: unknown[]): unknown[] {
+  const ids = messages.flatMap(callIds);
+  if (new Set(ids).size === ids.length) return messages;
+  const pieces = messages.map(piecesOf);
+  pairCalls(pieces.flat());
+  const own = ownCallIds(pieces.flat(), longestWireId);
+  const idAt = (message: number, piece: number) => {
+    const found = pieces[message]![piece];
+    return found && own.get(found);
+  };
+  return mapped(messages, (message, at) => {
+    if (isResult(message)) return withId(message, "tool_call_id", idAt(at, 0));
+    if (!isSpeech(message) || !Array.isArray(message.tool_calls)) return message;
+    const calls = mapped(message.tool_calls, (call, place) =>
+      isObject(call) ? withId(call, "id", idAt(at, place)) : call,
+    );
+    return calls === message.tool_calls ? message : { ...message, tool_calls: calls };
+  });
+}
+
+const withId = (object: JsonObject, member: string, id: string | undefined): JsonObject =>
+  id === undefined ? object : { ...object, [member]: id };
+
 /** The calls of a message, or the result that it is. */
 function piecesOf(message: unknown): (CallPiece<unknown> | undefined)[] {
   if (isResult(message)) return [{ kind: "result", id: message.tool_call_id, item: message }];
-  if (!isObject(message) || message.role !== "assistant") return [undefined];
+  if (!isSpeech(message)) return [undefined];
   return callIds(message).map((id) => ({ kind: "call", id, item: message }));
 }
 
@@ -64,10 +92,12 @@ function isAnswered(messages: unknown[]): boolean {
 
 const isResult = (message: unknown): message is JsonObject => isObject(message) && message.role === "tool";
 
+const isSpeech = (message: unknown): message is JsonObject => isObject(message) && message.role === "assistant";
+
 const noAnswer = (id: unknown) => ({ role: "tool", tool_call_id: id, content: "This call was never answered." });
 
 function callIds(message: unknown): unknown[] {
-  if (!isObject(message) || message.role !== "assistant" || !Array.isArray(message.tool_calls)) return [];
+  if (!isSpeech(message) || !Array.isArray(message.tool_calls)) return [];
   return message.tool_calls.map((call) => (isObject(call) ? call.id : undefined));
 }
 

@@ -15,6 +15,7 @@ import { refuseSeveral, withProperties } from "../openai";
 import { wireId } from "./calls";
 import {
   moveToUser,
+  repeatedCallIds,
   withAddedCacheMarks,
   withCacheMarks,
   withContent,
@@ -54,6 +55,7 @@ export const rules: Record<string, RuleRow> = {
   "file-name": ["file", onList("messages", (messages) => mapObjects(messages, withFileNames))],
   "foreign-thinking": ["reasoning_opaque", onList("messages", withoutForeignThinking)],
   "call-ids": ["tool", "tool_calls", onList("messages", (messages) => mapObjects(messages, withWireIds))],
+  "repeated-call-ids": ["tool_calls", onList("messages", repeatedCallIds)],
   "tool-results": ["tool", "tool_calls", onList("messages", withToolResults)],
   "tool-images": ["tool", onList("messages", (messages, model) => (isClaude(model) ? messages : moveToUser(messages)))],
   "cache-marks": ["cache_control", forClaude(onList("messages", withCacheMarks))],

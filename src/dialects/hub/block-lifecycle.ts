@@ -1,5 +1,6 @@
 /** Enforces the order of reply events in one place: readers report what they read, the emitter opens and closes blocks. */
 import type { Sink } from "../../net/stream/stream";
+import { OwnIds } from "./call-pairs";
 import type { JsonObject } from "./conversation";
 import { omitUndefined, textIn } from "./json";
 import { lostReasoningIn } from "./lost-reasoning";
@@ -11,6 +12,8 @@ export class ReplyEmitter {
   #ended = false;
   #hasNoBlocks = false;
   #lostReasoning: string[] | undefined;
+  /** The ids of calls: clients tell calls and their results apart by them. */
+  readonly #callIds = new OwnIds();
 
   constructor(private readonly next: Sink<ReplyEvent>) {}
 
@@ -37,7 +40,13 @@ export class ReplyEmitter {
     this.start("", "");
     this.close();
     this.#openKey = key;
-    this.next.push({ type: "block-start", block });
+    this.next.push({ type: "block-start", block: this.#withOwnId(block) });
+  }
+
+  #withOwnId(block: Block): Block {
+    if (block.kind !== "tool-call" || block.id === "") return block;
+    const id = this.#callIds.give(block.id);
+    return id === block.id ? block : { ...block, id };
   }
 
   /** Appends text to the open block; empty text writes no event. */

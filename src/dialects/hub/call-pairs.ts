@@ -57,26 +57,61 @@ function settle<Item>({ calls, results }: Group<Item>): void {
 /** The longest id, of a call or an item, that OpenAI and Anthropic accept. */
 export const longestId = 64;
 
+/** Signs of a number and of what stands before it. */
+const numberLength = 8;
+
+/** Gives out ids, each once: an id that was given out before gets a number. The work for one does not grow with their count. */
+export class OwnIds {
+  readonly #taken = new Set<string>();
+  /** How many ids were given out by the beginning of the wanted ones: of those that begin alike the numbers go on. */
+  readonly #counts = new Map<string, number>();
+
+  /** @param longest Characters that an id may have. */
+  constructor(private readonly longest = longestId) {}
+
+  has(id: string): boolean {
+    return this.#taken.has(id);
+  }
+
+  give(id: string): string {
+    const free = this.#taken.has(id) ? this.#numbered(id) : id;
+    this.#taken.add(free);
+    return free;
+  }
+
+  #numbered(id: string): string {
+    const stem = id.slice(0, this.longest - numberLength);
+    for (let count = (this.#counts.get(stem) ?? 1) + 1; ; count++) {
+      this.#counts.set(stem, count);
+      const end = `_${count}`;
+      const candidate = id.slice(0, this.longest - end.length) + end;
+      if (!this.#taken.has(candidate)) return candidate;
+    }
+  }
+}
+
 /**
  * New ids for the pieces of a history with partners, so that no two calls have the same: each call of an id after the first one
  * gets an id of its own, and so does its result. A result without a call gets one as well, where several calls have its id or
  * one was given it here.
+ * @param longest Characters that the upstream takes in an id.
  */
-export function ownCallIds<Item>(history: readonly (CallPiece<Item> | undefined)[]): Map<CallPiece<Item>, string> {
-  const taken = new Set<unknown>();
-  const counts = new Map<string, number>();
+export function ownCallIds<Item>(
+  history: readonly (CallPiece<Item> | undefined)[],
+  longest = longestId,
+): Map<CallPiece<Item>, string> {
+  const ids = new OwnIds(longest);
   /** Ids that several calls have, and those that were made for them. */
-  const repeated = new Set<unknown>();
+  const repeated = new Set<string>();
   const own = new Map<CallPiece<Item>, string>();
   const give = (piece: CallPiece<Item>, id: string) => {
-    const free = freeId(id, taken, counts);
-    taken.add(free);
+    const free = ids.give(id);
     if (free !== id) own.set(piece, free);
     return free;
   };
   for (const piece of history) {
     if (piece?.kind !== "call" || typeof piece.id !== "string") continue;
-    if (taken.has(piece.id)) repeated.add(piece.id);
+    if (ids.has(piece.id)) repeated.add(piece.id);
     const free = give(piece, piece.id);
     if (free === piece.id) continue;
     repeated.add(free);
@@ -86,21 +121,6 @@ export function ownCallIds<Item>(history: readonly (CallPiece<Item> | undefined)
     if (piece?.kind === "result" && !piece.partner && typeof piece.id === "string" && repeated.has(piece.id))
       give(piece, piece.id);
   return own;
-}
-
-/** Of ids that begin alike the numbers go on, so that each is found at once. */
-const stemLength = longestId - 8;
-
-/** @param counts How many ids were given out by the beginning of the wanted ones. */
-function freeId(id: string, taken: ReadonlySet<unknown>, counts: Map<string, number>): string {
-  if (!taken.has(id)) return id;
-  const stem = id.slice(0, stemLength);
-  for (let count = (counts.get(stem) ?? 1) + 1; ; count++) {
-    counts.set(stem, count);
-    const end = `_${count}`;
-    const candidate = id.slice(0, longestId - end.length) + end;
-    if (!taken.has(candidate)) return candidate;
-  }
 }
 
 /** Before what a tool said whose call is not in the conversation, for example in a shortened history: it is sent as text. */

@@ -186,7 +186,7 @@ const descriptions: Record<string, string> = {
   "finish-reason": "The missing finish reason was added, or one that is empty became null.",
   padding: "Padding was removed.",
   "content-key": "content was set to null in a message without it.",
-  "tool-id": "An ID was added to a tool call without one.",
+  "tool-id": "A tool call without an ID, or with the one of another call, was given an ID of its own.",
   "done-event": "The missing last event of the stream was added.",
   "tool-index": "The missing index was added to a tool call in the stream.",
   "empty-data": "An empty event was removed because some clients fail on it.",
