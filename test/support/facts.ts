@@ -18,3 +18,22 @@ export const ableModel = (id: string, vendor: string): ModelFacts => ({
     efforts: ["low", "medium", "high"],
   },
 });
+
+/** One that can do nothing but answer. */
+export const unableModel = (id: string, vendor: string): ModelFacts => ({
+  id,
+  vendor,
+  dialects: [...dialects],
+  limits: { output: 1000, fullOutput: 1000 },
+  supports: {
+    tools: false,
+    parallelTools: false,
+    vision: false,
+    structuredOutputs: false,
+    adaptiveThinking: false,
+    noForcedCalls: true,
+    efforts: [],
+    completionTokens: true,
+    fixedSampling: true,
+  },
+});

@@ -134,7 +134,10 @@ const schemas: Record<string, (n: number) => JsonObject> = {
   }),
   "branches with the same property": (n) => ({ oneOf: many(n, () => ({ properties: { p: { type: "string" } } })) }),
   "branches that are nested": (n) =>
-    many(Math.min(n, 400), () => 0).reduce<JsonObject>((schema) => ({ anyOf: [schema, { required: ["a"] }] }), {}),
+    many(Math.min(n, 400), () => 0).reduce<JsonObject>(
+      (schema) => ({ anyOf: [schema, { required: many(n / 400, (at) => `a${at}`) }] }),
+      {},
+    ),
   "demands that differ": (n) => ({ anyOf: many(n, (at) => ({ required: [`a${at}`, `a${at + 1}`] })) }),
   "alternatives of a property": (n) => ({
     anyOf: [{ properties: { p: { anyOf: many(n, (at) => ({ const: at })) } } }, {}],
@@ -174,21 +177,30 @@ function nested(n: number, around: (inner: JsonObject) => JsonObject): JsonObjec
   return { type: "object", properties: { a: whole } };
 }
 
-/** Bytes of one part, roughly. */
+/** Bytes of one part, as a first guess. */
 const partBytes = 30;
+
+/** @param body Makes a request of so many parts. @returns Makes one of about so many bytes. */
+function sized(body: (parts: number) => JsonObject): (bytes: number) => JsonObject {
+  return (bytes) => {
+    const guess = bytes / partBytes;
+    const guessed = JSON.stringify(body(Math.ceil(guess))).length;
+    return body(Math.max(1, Math.floor((guess * bytes) / guessed)));
+  };
+}
 
 const withSchemas = (dialect: ClientDialect): Shape<JsonObject>[] =>
   Object.entries(schemas).map(([name, schema]) => ({
     name: `${dialect} request: a tool with ${name}`,
     dialect,
-    make: (bytes) => ({ ...ask[dialect], ...tool[dialect](schema(Math.floor(bytes / partBytes))) }),
+    make: sized((n) => ({ ...ask[dialect], ...tool[dialect](schema(n)) })),
   }));
 
 const withMembers = (dialect: ClientDialect): Shape<JsonObject>[] => [
   {
     name: `${dialect} request: members that nobody knows`,
     dialect,
-    make: (bytes) => ({ ...ask[dialect], ...named(Math.floor(bytes / partBytes), () => ({ type: "x" })) }),
+    make: sized((n) => ({ ...ask[dialect], ...named(n, () => ({ type: "x" })) })),
   },
 ];
 
@@ -238,7 +250,7 @@ const ofItsOwn = (dialect: ClientDialect): Shape<JsonObject>[] =>
   Object.entries(ofDialect[dialect] ?? {}).map(([name, body]) => ({
     name: `${dialect} request: ${name}`,
     dialect,
-    make: (bytes) => body(Math.floor(bytes / partBytes)),
+    make: sized(body),
   }));
 
 export const hostileRequests: readonly Shape<JsonObject>[] = clientDialects.flatMap((dialect) => [
