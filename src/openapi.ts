@@ -1,8 +1,8 @@
 /** The OpenAPI 3.1 document of all endpoints, generated from their definitions. Loaded at its first request. */
 import { z } from "zod";
-import type { EndpointDocument } from "./endpoint";
 import { type ErrorKind, kinds } from "./errors";
 import { isObject } from "./json";
+import type { EndpointDocument } from "./web/described";
 
 /** Endpoints that one guard protects. */
 export interface EndpointGroup {

@@ -146,11 +146,9 @@ export function webOf(app: Server, served: Served, lists: () => GuardLists) {
   const callerOf = (request: Request) => visits.get(request)!.caller!;
   // Loaded with the first request for them: few starts need them, and the first answer should not wait for them.
   const adminApi = lazy(async () =>
-    (await import("./admin/api/routes")).adminAnswers(
+    (await import("./admin/api/plugin")).adminApi(
       app,
-      callerOf,
       lazy(() => describeApi(app)),
-      fail,
     ),
   );
   const pages = lazy(async () => (await import("./admin/pages/routes")).pageAnswers(app, callerOf, fail));
@@ -269,7 +267,7 @@ const overSocket: Omit<ClientConnection, "peer" | "isFromTrustedProxy"> = {
 /** The OpenAPI document of all endpoints. Its generator is loaded, and holds the thread for a part of a second. */
 async function describeApi({ version }: Server): Promise<object> {
   const { openApiDocument } = await import("./openapi");
-  const { adminGroup } = await import("./admin/api/routes");
+  const { adminGroup } = await import("./admin/api/plugin");
   const { clientGroup } = await import("./api/documents");
-  return openApiDocument(version, { clients: clientGroup(), admin: adminGroup });
+  return openApiDocument(version, { clients: clientGroup(), admin: adminGroup() });
 }

@@ -1,6 +1,6 @@
 /** Every path for clients. A feature is a plugin: without its line here it is gone. */
 import { Elysia } from "elysia";
-import { access } from "../web/access";
+import { type AccessName, access } from "../web/access";
 import { type Described, described, endpointsOf } from "../web/described";
 import { chat } from "./chat";
 import { embeddings } from "./embeddings";
@@ -46,6 +46,6 @@ export const otherSpellings = new Elysia({ name: "other-spellings" })
   .group("/v1/v1", (twice) => twice.use(messages));
 
 /** The endpoints for clients, without their other spellings. */
-export const clientEndpoints = (): Described[] => endpointsOf(clients);
+export const clientEndpoints = (): Described<AccessName>[] => endpointsOf(clients);
 
 const pathsOfClients = (): string[] => [...new Set(clientEndpoints().map(({ path }) => path))];

@@ -5,8 +5,8 @@
 import { Elysia } from "elysia";
 import { z } from "zod";
 import type { Scope } from "../app";
-import { readClientQuery } from "../endpoint";
 import { ProxyError } from "../errors";
+import { readClientQuery } from "../input";
 import type { KeyedCaller } from "../keys/client-keys";
 import { methodNotAllowed } from "../matcher";
 import { relay } from "../relay/relay";

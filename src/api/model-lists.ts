@@ -1,6 +1,6 @@
 /** The list of models, of which OpenAI's, Anthropic's and Google's clients all ask at the same path. */
 import { Elysia } from "elysia";
-import { readClientQuery } from "../endpoint";
+import { readClientQuery } from "../input";
 import { listedModelSchema } from "../upstream/models/model-view";
 import { access } from "../web/access";
 import { described } from "../web/described";

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { accountStates } from "../accounts/account-state";
 import type { ClientDialect } from "../dialects/hub/conversation";
-import { wholeNumber } from "../endpoint";
+import { wholeNumber } from "../input";
 import { lazy } from "../lazy";
 import { listedModelSchema } from "../upstream/models/model-view";
 

@@ -65,7 +65,7 @@ export class TeamSignIns implements SignInStore {
   static async open(parts: StoreParts): Promise<TeamSignIns> {
     const opened = new TeamSignIns(parts);
     const columns = `sha256, host, app, member, sealed_body, state,
-      (extract(epoch FROM expires_at) * 1000)::float8 AS expires_at_ms,
+      floor(extract(epoch FROM expires_at) * 1000)::float8 AS expires_at_ms,
       (extract(epoch FROM kept_until - now()) * 1000)::float8 AS kept_for`;
     await followRows<SignInRow>(parts, "sign_ins", columns, (rows, areAll) => opened.#take(rows, areAll));
     return opened;

@@ -13,10 +13,10 @@ import {
   requireTokenAccess,
 } from "./client-access";
 import { context } from "./context";
-import { type AccessName, accessDetail } from "./described";
+import { accessDetail } from "./described";
 import { clientQuery } from "./query";
 
-interface Access {
+export interface Access {
   /** Missing where everybody may use the route. @throws ProxyError when the caller may not. */
   authorize?(server: Server, request: Request, caller: KeyedCaller): Awaitable<void>;
   /** Pages of the config's `allowedOrigins` may use it. */
@@ -27,7 +27,7 @@ interface Access {
   whileStopping?: boolean;
 }
 
-export const accessRules: Readonly<Record<AccessName, Access>> = {
+export const accessRules = {
   models: { authorize: requireClientKey, forPages: true, forProjects: true },
   google: { authorize: requireGoogleKey, forPages: true, forProjects: true },
   usage: { authorize: requireClientKey },
@@ -37,14 +37,16 @@ export const accessRules: Readonly<Record<AccessName, Access>> = {
   metrics: { authorize: requireMetricsAccess, whileStopping: true },
   probes: { whileStopping: true },
   everybody: {},
-};
+} satisfies Record<string, Access>;
+
+export type AccessName = keyof typeof accessRules;
 
 /** Bodies go on as they are, and who reads one does so within its limit. The types of macros lack this option. */
 const unread = { parse: "none" } as object;
 
 export const access = new Elysia({ name: "access" }).use(context).macro({
   access: (name: AccessName) => {
-    const { authorize, whileStopping = false } = accessRules[name];
+    const { authorize, whileStopping = false }: Access = accessRules[name];
     return {
       ...unread,
       detail: accessDetail(name),

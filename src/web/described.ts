@@ -2,7 +2,32 @@
 import type { AnyElysia, DocumentDecoration } from "elysia";
 import type { z } from "zod";
 import type { ClientDialect } from "../dialects/hub/conversation";
-import type { EndpointDocument } from "../endpoint";
+import type { ErrorKind } from "../errors";
+
+/** An endpoint, as documents describe it. */
+export interface EndpointDocument {
+  method: "GET" | "POST";
+  /** Parameters as `/:name`. */
+  path: string;
+  /** One sentence, also for the generated documents. */
+  about: string;
+  /** Schemas of path parameters that are not plain texts. */
+  params?: z.ZodObject;
+  /** Query parameters; others are ignored. */
+  query?: z.ZodObject;
+  /** A JSON object, validated before the handler. */
+  body?: z.ZodObject;
+  /** A JSON object that the handler reads and validates itself, or a shape for each content type. */
+  reads?: z.ZodType | Readonly<Record<string, z.ZodType>>;
+  /** JSON of this shape, or a shape for each content type; missing if the endpoint only declines. */
+  response?: z.ZodType | Readonly<Record<string, z.ZodType>>;
+  /** JSON of the answers with another status that are no errors. */
+  otherAnswers?: Readonly<Record<number, { about: string; response: z.ZodType }>>;
+  /** Errors of the handler itself. Those of the guard and of the validation are added. */
+  errors?: readonly ErrorKind[];
+  /** The vendor's reference of a dialect. */
+  reference?: string;
+}
 
 type Made<Schema> = Schema | (() => Schema);
 
@@ -35,31 +60,19 @@ export const describedForms = (forms: Descriptions): DocumentDecoration => detai
 
 const detailOf = (forms: Descriptions) => ({ [member]: forms }) as DocumentDecoration;
 
-/** The rules of `access.ts`. */
-export type AccessName =
-  | "models"
-  | "google"
-  | "usage"
-  | "tools"
-  | "token"
-  | "signIn"
-  | "metrics"
-  | "probes"
-  | "everybody";
-
-/** An endpoint, and by which rule of `access.ts` it is used. */
-export interface Described extends EndpointDocument {
-  access: AccessName;
+/** An endpoint, and the rule by which it is used. @template Access The rules of its app. */
+export interface Described<Access extends string> extends EndpointDocument {
+  access: Access;
   dialect: ClientDialect;
 }
 
-/** The `detail` by which a rule of `access.ts` marks its routes. */
-export const accessDetail = (name: AccessName): DocumentDecoration => ({ [accessMember]: name }) as DocumentDecoration;
+/** The `detail` by which a macro marks the routes that it guards. */
+export const accessDetail = (rule: string): DocumentDecoration => ({ [accessMember]: rule }) as DocumentDecoration;
 
 const accessMember = "x-access";
 
 /** The endpoints of an app, as its routes describe them. */
-export const endpointsOf = ({ routes }: Pick<AnyElysia, "routes">): Described[] =>
+export const endpointsOf = <Access extends string>({ routes }: Pick<AnyElysia, "routes">): Described<Access>[] =>
   routes.flatMap(({ method, path, hooks }) => {
     const forms = (hooks.detail as Record<string, unknown> | undefined)?.[member] as Descriptions | undefined;
     return Object.entries(forms ?? {}).map(([end, form]) => {
@@ -67,7 +80,7 @@ export const endpointsOf = ({ routes }: Pick<AnyElysia, "routes">): Described[] 
       return {
         method: method as EndpointDocument["method"],
         path: path.replace(/\*$/, end),
-        access: accessOf(hooks)!,
+        access: accessOf(hooks) as Access,
         dialect,
         about,
         params: hooks.params,
@@ -83,8 +96,8 @@ export const endpointsOf = ({ routes }: Pick<AnyElysia, "routes">): Described[] 
   });
 
 /** The rule by which a route is used; undefined for a route that no rule guards. */
-export const accessOf = ({ detail }: { detail?: object }): AccessName | undefined =>
-  (detail as { [accessMember]?: AccessName } | undefined)?.[accessMember];
+export const accessOf = ({ detail }: { detail?: object }): string | undefined =>
+  (detail as { [accessMember]?: string } | undefined)?.[accessMember];
 
 const made = <Schema extends object>(given: Made<Schema> | undefined): Schema | undefined =>
   typeof given === "function" ? given() : given;

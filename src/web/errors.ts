@@ -3,33 +3,42 @@ import { Elysia, type ValidationError } from "elysia";
 import type { z } from "zod";
 import type { Server } from "../app";
 import { codecs } from "../dialects/codecs";
-import { invalidInput } from "../endpoint";
 import { asProxyError, ProxyError } from "../errors";
+import { invalid, invalidInput } from "../input";
 import { pathOfUrl } from "../net/in/params";
 import { errorForClient } from "../relay/client-error";
 import { encodeAdminError, isAdminApi } from "./admin-path";
 import { visits } from "./context";
 import type { Served } from "./served";
 
-export const errors = (server: Server, served: Served) =>
-  new Elysia({ name: "errors" }).onError({ as: "global" }, ({ code, error, request }) =>
-    errorResponse(server, served, ourError(served, code, error, request), request),
-  );
+/** @param refusal The error for a request that no route answers. */
+export const errors = (
+  server: Server,
+  served: Served,
+  refusal: (method: string, path: string) => ProxyError = (method, path) => served.refusal(method, path),
+) =>
+  new Elysia({ name: "errors" }).onError({ as: "global" }, ({ code, error, request }) => {
+    // Elysia's own errors in our words: its messages repeat what was sent.
+    const ours = code === "NOT_FOUND" ? refusal(request.method, pathOfUrl(request.url)) : ourError(code, error);
+    return errorResponse(server, served, ours, request);
+  });
 
-/** Elysia's own errors in our words: its messages repeat what was sent. */
-function ourError(served: Served, code: unknown, error: unknown, request: Request): ProxyError {
-  if (code === "NOT_FOUND") return served.refusal(request.method, pathOfUrl(request.url));
-  if (code === "VALIDATION") return invalid(error as ValidationError);
+function ourError(code: unknown, error: unknown): ProxyError {
+  if (code === "VALIDATION") return invalidBy(error as ValidationError);
   // Elysia wraps what a parser threw.
   if (code === "PARSE") return asProxyError((error as Error).cause ?? error);
   return asProxyError(error);
 }
 
-function invalid({ type, validator, value }: ValidationError): ProxyError {
+function invalidBy({ type, validator, value }: ValidationError): ProxyError {
   // Its type knows TypeBox only.
   const { schema = validator } = validator as unknown as { schema?: unknown };
   const { error } = (schema as z.ZodType).safeParse(value);
   if (!error) return asProxyError(new Error(`An input was refused (${type}), and its schema takes it.`));
+  const name = error.issues[0]?.path[0];
+  // The only list in a query is that of equal parameters.
+  if (type === "query" && typeof name === "string" && Array.isArray((value as Record<string, unknown>)[name]))
+    return invalid(name, `${name}: is given twice.`);
   const refused = invalidInput(error);
   // An answer that is not as its schema says is a fault of ours.
   return type === "response" ? asProxyError(new Error(`An answer is not as described: ${refused.message}`)) : refused;

@@ -5,7 +5,7 @@ import { nearestName } from "../edit-distance";
 import { ProxyError } from "../errors";
 import { lazy } from "../lazy";
 import { methodNotAllowed, methodsOf } from "../matcher";
-import { accessRules } from "./access";
+import { type Access, type AccessName, accessRules } from "./access";
 import { type Described, endpointsOf } from "./described";
 
 /** Only requests that are refused need most of it. */
@@ -18,7 +18,7 @@ export class Served {
   }
 
   readonly #forms = lazy(() =>
-    [...Map.groupBy(endpointsOf(this.#app()), ({ path }) => path)].map(([path, endpoints]) => ({
+    [...Map.groupBy(endpointsOf<AccessName>(this.#app()), ({ path }) => path)].map(([path, endpoints]) => ({
       path,
       endpoints,
       pattern: new RegExp(`^${path.replace("/:model", "/.+").replace(/\/:\w+/g, "/[^/]+")}$`),
@@ -27,7 +27,7 @@ export class Served {
   );
 
   /** The endpoints of a path as a client sends it; undefined if there is no such path. */
-  #at(path: string): readonly Described[] | undefined {
+  #at(path: string): readonly Described<AccessName>[] | undefined {
     const found = this.#forms().filter((form) => form.path === path || form.pattern.test(path));
     const exact = found.find((form) => form.path === path);
     // A path that ends in a method of Google's comes before one that takes it for a part of the model's name.
@@ -42,26 +42,26 @@ export class Served {
 
   /** Whether a path is served at the address of a project: tools ask for it, and it is nothing of the server's own. */
   isForProjects(path: string): boolean {
-    return this.#at(path)?.some(({ access }) => accessRules[access].forProjects) === true;
+    return this.#at(path)?.some(({ access }) => ruleOf(access).forProjects) === true;
   }
 
   /** Whether pages of the config's `allowedOrigins` may use a path. */
   isForPages(path: string): boolean {
     const closest = this.closest(path);
-    return closest !== undefined && accessRules[closest.access].forPages === true;
+    return closest !== undefined && ruleOf(closest.access).forPages === true;
   }
 
   /**
    * The endpoint of a path, or of the path that it begins like: an error under `/v1/messages/` is one of the Messages API.
    * Undefined where no path begins like it.
    */
-  closest(path: string): Described | undefined {
+  closest(path: string): Described<AccessName> | undefined {
     if (googleForm.test(path))
       return this.#forms().find((form) => form.path.startsWith(`${geminiPath}/`))!.endpoints[0];
     const endpoints = this.#at(path);
     if (endpoints) return endpoints[0];
     const asked = path.split("/").slice(1);
-    let closest: { endpoint: Described; score: number } | undefined;
+    let closest: { endpoint: Described<AccessName>; score: number } | undefined;
     for (const { segments, endpoints } of this.#forms()) {
       const differs = segments.findIndex((segment, at) => !segment.startsWith(":") && segment !== asked[at]);
       const same = segments.slice(0, differs < 0 ? segments.length : differs).slice(0, asked.length);
@@ -102,3 +102,5 @@ export class Served {
 
 /** Only Google's clients end the name of a model like this. */
 const googleForm = new RegExp(`^${modelsPath}/.+(?::|%3a)[a-z]+$`, "i");
+
+const ruleOf = (name: AccessName): Access => accessRules[name];

@@ -1,5 +1,5 @@
 /** Every path of the server, from the product's own tables, by what decides who may ask. */
-import { adminRoutes } from "../../src/admin/api/routes";
+import { adminEndpoints } from "../../src/admin/api/plugin";
 import { pageRoutes } from "../../src/admin/pages/routes";
 import { clientEndpoints } from "../../src/api/clients";
 import { gatewayPaths } from "../../src/api-paths";
@@ -61,7 +61,7 @@ export const paths: Readonly<Record<Kind | typeof signIn, readonly Ask[]>> = {
   token: clients("token"),
   open: clients("open"),
   metrics: clients("metrics"),
-  admin: asks(adminRoutes),
+  admin: asks(adminEndpoints()),
   page: [...asks(pageRoutes), { method: "POST", path: "/admin/sign-out" }],
 };
 

@@ -1,6 +1,6 @@
 /** What each kind of credential may make: nothing that is good for longer than itself. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { adminRoutes } from "../../src/admin/api/routes";
+import { adminEndpoints } from "../../src/admin/api/plugin";
 import { sha256 } from "../../src/net/in/credentials";
 import { browserOf, postForm, signedInTool, toolAt } from "../support/device-login";
 import type { TestMember } from "../support/members";
@@ -136,8 +136,8 @@ describeWithDatabases("what a credential may make", (postgres) => {
   });
 
   test("the routes of members that a tool's token may not use are those that make something which lasts", () => {
-    const posts = adminRoutes.filter(({ method, role }) => method === "POST" && role === "member");
-    expect(Object.fromEntries(posts.map((row) => [row.path, "lasts" in row && row.lasts === true]))).toEqual({
+    const posts = adminEndpoints().filter(({ method, role }) => method === "POST" && role === "member");
+    expect(Object.fromEntries(posts.map((row) => [row.path, row.access === "lasting"]))).toEqual({
       "/api/admin/accounts/sign-ins": true,
       "/api/admin/accounts/sign-ins/:id/cancel": false,
       "/api/admin/accounts/pause": false,

@@ -1,10 +1,10 @@
 /** The admin API: what it answers, and what it makes of odd questions. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { adminEndpoints } from "../../src/admin/api/plugin";
 import { queries, writeFilters } from "../../src/admin/api/query";
-import { adminRoutes } from "../../src/admin/api/routes";
-import { readQuery } from "../../src/endpoint";
 import { nameColumns } from "../../src/history/entry";
 import type { Entry, Filters } from "../../src/history/history";
+import { readQuery } from "../../src/input";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
@@ -36,7 +36,7 @@ afterAll(() => proxy[Symbol.asyncDispose]());
 const json = async (path: string): Promise<any> => (await fetch(proxy.url + path)).json();
 
 /** Every path of the admin API, its parameters filled in. */
-const everyPath = adminRoutes.map(({ method, path }) => ({ method, path: path.replace(/:\w+/g, "x") }));
+const everyPath = adminEndpoints().map(({ method, path }) => ({ method, path: path.replace(/:\w+/g, "x") }));
 
 describe("odd questions", () => {
   const bad: [string, string[]][] = [

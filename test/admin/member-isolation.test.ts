@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Role } from "../../src/admin/access/authorize";
-import { adminRoutes } from "../../src/admin/api/routes";
+import { adminEndpoints } from "../../src/admin/api/plugin";
 import { pageRoutes } from "../../src/admin/pages/routes";
 import { formatCredits } from "../../src/format";
 import { dimensions } from "../../src/history/dimensions";
@@ -38,7 +38,14 @@ interface Route {
 const routes: Route[] = [
   ...pageRoutes.map(({ method, path, role }) => ({ method, path, role, isPage: true })),
   { method: "POST", path: "/admin/sign-out", role: "member" as const, isPage: true },
-  ...adminRoutes.map(({ method, path, role, body, query }) => ({ method, path, role, isPage: false, body, query })),
+  ...adminEndpoints().map(({ method, path, role, body, query }) => ({
+    method,
+    path,
+    role,
+    isPage: false,
+    body,
+    query,
+  })),
 ].map((route) => ({ ...route, name: `${route.method} ${route.path}` }));
 
 test("these pages and endpoints are the owner's alone, and no others", () => {

@@ -1,6 +1,6 @@
 /** A known path with a method that it does not have is 405 and names those that it has, whatever the path looks like. */
 import { afterAll, expect, test } from "bun:test";
-import { adminRoutes } from "../../src/admin/api/routes";
+import { adminEndpoints } from "../../src/admin/api/plugin";
 import { pageRoutes } from "../../src/admin/pages/routes";
 import { clientEndpoints } from "../../src/api/clients";
 import { methodsByPathOf } from "../../src/matcher";
@@ -24,7 +24,7 @@ const paths = new Map([
   ["/responses", ["POST", "GET", "HEAD"]],
   ["/v1/models/:model:generateContent", ["POST"]],
   ["/v1/models/:model:countTokens", ["POST"]],
-  ...methodsByPathOf(adminRoutes),
+  ...methodsByPathOf(adminEndpoints()),
 ]);
 
 const all = ["GET", "POST", "PUT", "PATCH", "DELETE"];

@@ -1,7 +1,7 @@
 /** The OpenAPI document: every endpoint is in it, and its schemas accept what the server takes and answers. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { z } from "zod";
-import { adminRoutes } from "../../src/admin/api/routes";
+import { adminEndpoints } from "../../src/admin/api/plugin";
 import { clientEndpoints } from "../../src/api/clients";
 import { entry } from "../support/history-rows";
 import { startProxy } from "../support/proxy";
@@ -20,7 +20,7 @@ interface Document {
   components: { schemas: Record<string, JsonSchema> };
 }
 
-const all = [...clientEndpoints(), ...adminRoutes];
+const all = [...clientEndpoints(), ...adminEndpoints()];
 const inDocument = (path: string) => path.replace(/\/:(\w+)/g, "/{$1}");
 
 const proxy = await startProxy({
@@ -229,7 +229,7 @@ describe("the server answers as described", () => {
   });
 
   test("a body of the wrong content type is refused as described", async () => {
-    for (const { path, reads, body } of adminRoutes.filter(({ method }) => method === "POST")) {
+    for (const { path, reads, body } of adminEndpoints().filter(({ method }) => method === "POST")) {
       expect(body ?? reads).toBeDefined();
       const response = await fetch(proxy.url + path.replace(/:\w+/, "x"), { method: "POST", body: "{}" });
       expect(response.status).toBe(415);
@@ -239,7 +239,7 @@ describe("the server answers as described", () => {
 
   test("a request without the admin token is refused as described", async () => {
     await using other = await startProxy({ adminAuth: "always", env: { ADMIN_TOKEN: "a-token-of-the-admin-1" } });
-    for (const { method, path } of adminRoutes) {
+    for (const { method, path } of adminEndpoints()) {
       const response = await fetch(other.url + path.replace(/:\w+/, "x"), { method });
       expect(response.status).toBe(401);
       await conforms(method, path, response);

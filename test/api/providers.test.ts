@@ -1,7 +1,7 @@
 /** Other upstreams under paths of their own: bytes through, credentials kept apart, failures their own. */
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
-import { adminRoutes } from "../../src/admin/api/routes";
+import { adminEndpoints } from "../../src/admin/api/plugin";
 import { clientEndpoints } from "../../src/api/clients";
 import { ownSegments } from "../../src/config/provider-schema";
 import { eventStream } from "../support/event-stream";
@@ -64,7 +64,7 @@ describe("a provider that is not there", () => {
   );
 
   test("a provider that is not there is none of the paths that are our own", () => {
-    const first = [...clientEndpoints(), ...adminRoutes].map(({ path }) => path.split("/")[1]!);
+    const first = [...clientEndpoints(), ...adminEndpoints()].map(({ path }) => path.split("/")[1]!);
     expect(first.filter((part) => part !== "" && !part.startsWith(":") && !ownSegments.has(part))).toEqual([]);
   });
 

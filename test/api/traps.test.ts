@@ -1,6 +1,7 @@
 /** What Elysia 1.4.30 does not say, and what would let somebody in, or end the process. `src/web/README.md` lists it. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { Elysia } from "elysia";
+import { features } from "../../src/admin/api/plugin";
 import { webOf } from "../../src/server";
 import { access } from "../../src/web/access";
 import { accessOf } from "../../src/web/described";
@@ -12,13 +13,17 @@ afterAll(() => proxy[Symbol.asyncDispose]());
 const served: Served = new Served(() => app);
 const app = webOf(proxy.app, served, () => ({ hosts: new Set(), origins: new Set() }));
 
-type Hook = { fn: (...given: never[]) => unknown };
+interface Hook {
+  fn: (...given: never[]) => unknown;
+  /** `resolve`: it adds to the context, and refuses nobody. */
+  subType?: string;
+}
 
 describe("every route", () => {
-  const routes = app.routes.map((route) => [`${route.method} ${route.path}`, route] as const);
+  const routes = [...app.routes, ...features.routes].map((route) => [`${route.method} ${route.path}`, route] as const);
 
   test("there are all of them", () => {
-    expect(routes.length).toBeGreaterThan(40);
+    expect(routes.length).toBeGreaterThan(80);
   });
 
   test.each(routes)("%s says who may use it, by the macro", (_, { hooks }) => {
@@ -28,7 +33,12 @@ describe("every route", () => {
   test.each(routes)("%s has only checks that Elysia waits for", (_, { hooks }) => {
     const checks = (hooks.transform ?? []) as Hook[];
     expect(checks).not.toEqual([]);
-    for (const { fn } of checks) expect(fn.constructor.name).toBe("AsyncFunction");
+    const later = ((hooks.beforeHandle ?? []) as Hook[]).filter(({ subType }) => subType !== "resolve");
+    for (const { fn } of [...checks, ...later]) expect(fn.constructor.name).toBe("AsyncFunction");
+  });
+
+  test.each(routes)("%s has no check of its own that would run before that of the macro", (_, { hooks }) => {
+    expect(hooks.transform).toHaveLength(1);
   });
 
   test.each(routes)("%s is compiled, with the code that Elysia makes for it", (_, route) => {

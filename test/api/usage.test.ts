@@ -1,6 +1,6 @@
 /** `GET /usage`, `GET /usage/:accountIndex` and `GET /token`: what a script or a dashboard reads of the accounts. */
 import { describe, expect, test } from "bun:test";
-import { adminRoutes } from "../../src/admin/api/routes";
+import { adminEndpoints } from "../../src/admin/api/plugin";
 import { clientEndpoints } from "../../src/api/clients";
 import type { UsageItem } from "../../src/api/usage";
 import { quotas } from "../../src/demo/accounts";
@@ -223,7 +223,7 @@ describe("one account", () => {
 
 describe("a GitHub token that is used directly", () => {
   /** Every path that answers a GET, with what stands for its parameters. */
-  const everyPath = [...clientEndpoints(), ...adminRoutes]
+  const everyPath = [...clientEndpoints(), ...adminEndpoints()]
     .filter(({ method, path }) => method === "GET" && path !== "/api/admin/live")
     .map(({ path }) => path.replace(":accountIndex", "0").replace(":id", "gpt-5-mini").replace(/:\w+/, "x"));
   const pages = [

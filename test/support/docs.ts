@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { adminRoutes } from "../../src/admin/api/routes";
+import { adminEndpoints } from "../../src/admin/api/plugin";
 import { clientEndpoints } from "../../src/api/clients";
 import { callOf, usageOf } from "../../src/cli/command";
 import { commands } from "../../src/cli/commands";
@@ -53,7 +53,7 @@ export const passages: Record<string, () => string> = {
     ),
   editor: () => `\`\`\`js\n${readFileSync(editorExample, "utf8")}\`\`\``,
   endpoints: () => endpointTable(clientEndpoints()),
-  "admin-endpoints": () => endpointTable(adminRoutes),
+  "admin-endpoints": () => endpointTable(adminEndpoints()),
   commands: () =>
     table(
       ["command", "what it does"],

@@ -1,8 +1,8 @@
 /** The owner's view of the members: lists, invites, limits and removes them. */
 import { z } from "zod";
 import type { App } from "../../app";
-import { wholeNumber } from "../../endpoint";
 import { ProxyError } from "../../errors";
+import { wholeNumber } from "../../input";
 import { keyList, keyListSchema } from "../../keys/key-list";
 import { type ChangedLimits, limitsIn, type newMemberSchema, shownFields } from "../../keys/member-fields";
 import {

@@ -1,10 +1,10 @@
 /** The query parameters of the admin API, as schemas. */
 
 import { z } from "zod";
-import { wholeNumber } from "../../endpoint";
 import { type NameColumn, nameColumns } from "../../history/entry";
 import type { Filters } from "../../history/filters";
 import { type Dimension, dimensions } from "../../history/statistics";
+import { wholeNumber } from "../../input";
 import { entryOf } from "../../json";
 
 const kept = wholeNumber().refine(Number.isSafeInteger, "must be a whole number below 2^53");

@@ -307,3 +307,8 @@ export const adminErrorSchema = z
     }),
   })
   .meta({ id: "AdminError" });
+
+/** Only its content type counts. */
+export const emptyBody = z
+  .looseObject({})
+  .describe("Empty. A web page of another origin cannot send this content type.");

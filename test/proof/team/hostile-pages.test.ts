@@ -1,6 +1,6 @@
 /** The pages of a team against other sites, siblings of its domain and other members: whose form, whose cookie, whose sign-in. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { adminRoutes } from "../../../src/admin/api/routes";
+import { adminEndpoints } from "../../../src/admin/api/plugin";
 import { pageRoutes } from "../../../src/admin/pages/routes";
 import { formTokenIn } from "../../support/form-fields";
 import type { TestMember } from "../../support/members";
@@ -96,7 +96,7 @@ describeWithDatabases("the pages of a team", (postgres) => {
         expect([path, what, status]).toEqual([path, what, 403]);
       }
     // A member's cookie is no key of the API, and neither is the owner's.
-    for (const { method, path } of adminRoutes)
+    for (const { method, path } of adminEndpoints())
       for (const cookie of [cookies.owner, cookies.anna]) {
         const sent = { method, headers: { ...own, cookie, "content-type": "application/json" } };
         const { status } = await send(there, fill(path), { ...sent, ...(method === "POST" && { body: "{}" }) });

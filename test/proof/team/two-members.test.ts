@@ -1,7 +1,7 @@
 /** What one member asks at the pages makes no other member's request fail or wait: scenario with servers. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { adminRoutes } from "../../../src/admin/api/routes";
+import { adminEndpoints } from "../../../src/admin/api/plugin";
 import { columnNames } from "../../../src/history/entry";
 import { insertRows } from "../../../src/team/requests";
 import { entry } from "../../support/history-rows";
@@ -95,7 +95,7 @@ describeWithDatabases("two members at once", (postgres) => {
     expect(server.stores.postgres.isAway).toBe(false);
   }, 180_000);
 
-  const paths = adminRoutes
+  const paths = adminEndpoints()
     .filter(({ method, role, path }) => method === "GET" && role === "member" && !path.includes(":"))
     .map(({ path }) => path)
     .filter((path) => path !== "/api/admin/live");

@@ -1,7 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The client keys: who may call, with a form that creates a key and a button that revokes one. */
-import { parseInput } from "../../../endpoint";
+
 import { plural } from "../../../format";
+import { parseInput } from "../../../input";
 import { type KeyItem, type KeyList, meaningOfLastKey } from "../../../keys/key-list";
 import { newKeySchema } from "../../../keys/stored-keys";
 import { createClientKey, listKeys, revokeClientKey } from "../../api/keys";

@@ -1,6 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The fields for a member's limits, and how they are read. */
-import { parseInput } from "../../../endpoint";
+import { parseInput } from "../../../input";
 import {
   type ChangedLimits,
   type MemberLimits,

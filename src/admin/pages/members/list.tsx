@@ -1,8 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The members of the team, as the owner sees them, with a form that invites another. */
 import type { z } from "zod";
-import { parseInput, readQuery } from "../../../endpoint";
 import { utcDay } from "../../../format";
+import { parseInput, readQuery } from "../../../input";
 import { newMemberSchema } from "../../../keys/member-fields";
 import { type MemberItem, type MemberList, memberTrouble } from "../../../keys/member-list";
 import { inviteMember, listMembers, membersQuery, teamOf } from "../../api/members";

@@ -1,8 +1,9 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The prompts: what each came to, and why. */
-import { readQuery } from "../../../endpoint";
+
 import { formatCount, plural } from "../../../format";
 import type { Filters } from "../../../history/history";
+import { readQuery } from "../../../input";
 import { listPrompts, type Prompt } from "../../api/prompts";
 import { queries } from "../../api/query";
 import { Duration, Moment, Value } from "../../ui/format";

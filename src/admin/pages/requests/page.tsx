@@ -1,9 +1,9 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The list of requests: filters, running requests, history and totals, refreshed live on demand. */
 import type { Scope } from "../../../app";
-import { readQuery } from "../../../endpoint";
 import { ProxyError } from "../../../errors";
 import type { Filters } from "../../../history/history";
+import { readQuery } from "../../../input";
 import { FailedPart } from "../../access/sign-in-page";
 import { answerExport, answerLive } from "../../api/handlers";
 import { queries } from "../../api/query";

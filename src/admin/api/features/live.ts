@@ -1,0 +1,32 @@
+/** The requests that run now. */
+import { Elysia } from "elysia";
+import { z } from "zod";
+import { described } from "../../../web/described";
+import { keyPermit } from "../../access/authorize";
+import { answerLive, cancelRequest } from "../handlers";
+import { roles } from "../roles";
+import { emptyBody, liveEventSchema } from "../schemas";
+
+export const live = new Elysia({ name: "admin-live" })
+  .use(roles)
+  .get(
+    "/live",
+    ({ app, request, member }) => answerLive(app, request, member === null ? undefined : keyPermit(app, request)),
+    {
+      member: true,
+      detail: described({
+        about:
+          "Running and finished requests as server-sent events: snapshot, running, finished; in a team of all servers, for a member the member's own. The stream ends with the key.",
+        answers: { "text/event-stream": liveEventSchema },
+      }),
+    },
+  )
+  .post("/live/:requestId/cancel", ({ app, params }) => cancelRequest(app, params.requestId), {
+    member: true,
+    response: z.object({ cancelled: z.literal(true) }),
+    detail: described({
+      about: "Ends a running request with an error for its client, on whichever server of a team it runs.",
+      reads: emptyBody,
+      errors: ["not_found"],
+    }),
+  });

@@ -1,0 +1,107 @@
+/** The admin API: an app of its own, loaded with the first request for it. */
+import { Elysia } from "elysia";
+import type { Server } from "../../app";
+import { ProxyError } from "../../errors";
+import { keyGone } from "../../keys/client-keys";
+import { methodNotAllowed } from "../../matcher";
+import type { EndpointGroup } from "../../openapi";
+import { visits } from "../../web/context";
+import { type Described, endpointsOf } from "../../web/described";
+import { errors } from "../../web/errors";
+import { Served } from "../../web/served";
+import { adminGuard, type Role } from "../access/authorize";
+import { accounts } from "./features/accounts";
+import { budgets } from "./features/budgets";
+import { config } from "./features/config";
+import { documents } from "./features/documents";
+import { keys } from "./features/keys";
+import { live } from "./features/live";
+import { members } from "./features/members";
+import { reports } from "./features/reports";
+import { requests } from "./features/requests";
+import { upstream } from "./features/upstream";
+import { type Admitted, roles } from "./roles";
+import { adminErrorSchema } from "./schemas";
+
+/** A feature is a plugin: without its line here it is gone. */
+export const features = new Elysia({ name: "admin-features", prefix: "/api/admin" })
+  .use(accounts)
+  .use(requests)
+  .use(reports)
+  .use(live)
+  .use(upstream)
+  .use(config)
+  .use(keys)
+  .use(members)
+  .use(budgets)
+  .use(documents);
+
+/** For callers that know the paths and types of the API. */
+export type AdminApi = typeof features;
+
+/**
+ * Answers requests for the admin API.
+ * @param describeApi Makes the OpenAPI document of the whole server.
+ */
+export function adminApi(server: Server, describeApi: () => Promise<object>): (request: Request) => Promise<Response> {
+  const admit = adminGuard(server);
+  const app = new Elysia({
+    name: "admin-api",
+    strictPath: true,
+    normalize: false,
+    handler: { standardHostname: false },
+  })
+    .use(errors(server, served, refusal))
+    .use(roles)
+    // Whoever asks is admitted before routing: a 404 or 405 would tell a stranger what exists.
+    .onRequest((context) => {
+      const { request } = context;
+      const caller = visits.get(request)!.caller!;
+      const member = admit(request, caller);
+      const admitted: Admitted = {
+        dragoman: server,
+        caller,
+        member,
+        scope: server.forMember(member),
+        requireStillAllowed() {
+          if (admit(request, caller) !== member) throw keyGone();
+        },
+        describeApi,
+      };
+      Object.assign(context, admitted);
+      caller.connection.keepOpen();
+    })
+    .use(features);
+  return async (request) => {
+    const response = await app.fetch(request);
+    response.headers.set("cache-control", "no-store");
+    return response;
+  };
+}
+
+const served = new Served(() => features);
+
+function refusal(method: string, path: string): ProxyError {
+  const methods = served.methodsAt(path);
+  return methods
+    ? methodNotAllowed(method, methods)
+    : new ProxyError("not_found", "There is nothing here in the admin API.");
+}
+
+interface AdminEndpoint extends Described<"member" | "lasting" | "owner"> {
+  role: Role;
+}
+
+/** The endpoints of the admin API. */
+export const adminEndpoints = (): AdminEndpoint[] =>
+  endpointsOf<AdminEndpoint["access"]>(features).map((endpoint) => ({
+    ...endpoint,
+    role: endpoint.access === "owner" ? "owner" : "member",
+  }));
+
+export const adminGroup = (): EndpointGroup => ({
+  endpoints: adminEndpoints(),
+  security: ["adminToken", "bearer"],
+  errors: ["authentication", "permission", "rate_limit"],
+  errorAt: () => adminErrorSchema,
+});
