@@ -7,11 +7,11 @@ import type { Environment } from "./config/environment";
 import { inHome } from "./config/home-names";
 import { openConfig } from "./config/store";
 import { openHistory } from "./history/history";
-import { memoryEndedPageSignIns, PageSignIns } from "./keys/page-sign-ins";
 import { lazy } from "./lazy";
 import { createLogger } from "./logger";
+import { openMemoryPageState } from "./memory-page-state";
 import { openSentNotices } from "./notices/sent-notices";
-import type { PageState, Stores, StoresOptions } from "./stores";
+import type { Stores, StoresOptions } from "./stores";
 
 export function openLocalStores(
   { home, configFile, accountsFolder, historyFile, adminToken }: Environment,
@@ -38,15 +38,5 @@ export function openLocalStores(
     isolation: undefined,
     // Each store writes what is queued when it is closed.
     close: async () => {},
-  };
-}
-
-/** What the pages of one process keep: it is gone at the next start. */
-export function openMemoryPageState(now: () => number, adminToken?: string): PageState {
-  const secret = crypto.getRandomValues(new Uint8Array(32));
-  return {
-    signIns: new PageSignIns({ secret, server: "alone", now, adminToken, ended: memoryEndedPageSignIns() }),
-    changeKey: secret,
-    formSecret: { secret, lifetimeMs: Number.POSITIVE_INFINITY },
   };
 }

@@ -12,7 +12,6 @@ import { isObject } from "../../json";
 import { type Difference, differencesIn, plainName, type Shape } from "../../json-shape";
 import type { SseFrame } from "../../net/stream/sse";
 import type { Sink } from "../../net/stream/stream";
-import type { BilledPrices } from "../models/billed-prices";
 import { isKnownHeader } from "./known-names";
 
 export const driftKinds = ["event", "member", "value", "header", "error code", "model field"] as const;
@@ -51,7 +50,7 @@ export class Drift {
   constructor(
     private readonly now: () => number,
     private readonly monotonic: () => number = () => performance.now(),
-    private readonly learn: BilledPrices["learn"] = () => {},
+    private readonly learn: (model: string, answer: JsonObject) => void = () => {},
   ) {}
 
   /** Something that is not known. */
