@@ -37,7 +37,7 @@ import type { Losses } from "./upstream/changes/losses";
 import type { Auto } from "./upstream/copilot/auto";
 import type { Copilot } from "./upstream/copilot/copilot";
 import type { CopilotCounter } from "./upstream/copilot/copilot-counter";
-import type { RefusedSchemas } from "./upstream/copilot/refused-schemas";
+import type { Lessons } from "./upstream/copilot/lessons";
 import type { UnsupportedParams } from "./upstream/copilot/unsupported-params";
 import type { BilledPrices } from "./upstream/models/billed-prices";
 import type { Routing } from "./upstream/routing";
@@ -91,7 +91,7 @@ export interface Scope extends Services, Routing {
   /** Who searches the web, if not a model. */
   searchEngine(): SearchEngine | undefined;
   unsupportedParams: UnsupportedParams;
-  refusedSchemas: RefusedSchemas;
+  lessons: Lessons;
   /** The error for every request while this server has been cut off from its team for too long. Read it at use. */
   readonly isolation: ProxyError | undefined;
 }

@@ -41,7 +41,7 @@ import { Losses } from "./upstream/changes/losses";
 import { Auto } from "./upstream/copilot/auto";
 import { openCopilot } from "./upstream/copilot/copilot";
 import { CopilotCounter } from "./upstream/copilot/copilot-counter";
-import { RefusedSchemas } from "./upstream/copilot/refused-schemas";
+import { Lessons } from "./upstream/copilot/lessons";
 import { UnsupportedParams } from "./upstream/copilot/unsupported-params";
 import { BilledPrices } from "./upstream/models/billed-prices";
 import { warningsOf } from "./upstream/models/warnings";
@@ -213,7 +213,7 @@ class RunningApp extends Foundation implements App {
   readonly heldBodies = openHeldBodies();
   readonly sockets = openClientSockets();
   readonly tracing = {};
-  readonly refusedSchemas = new RefusedSchemas(this.now);
+  readonly lessons = new Lessons(this.now);
   readonly unsupportedParams = new UnsupportedParams(this.now);
   readonly #scopes = new BoundedMap<string, Scope>(maxScopes);
 
@@ -288,7 +288,7 @@ class RunningApp extends Foundation implements App {
       searchEngine: this.searchEngine,
       // What somebody had an upstream refuse is not removed from the requests of others.
       unsupportedParams: new UnsupportedParams(this.now),
-      refusedSchemas: new RefusedSchemas(this.now),
+      lessons: new Lessons(this.now),
       get isolation() {
         return isolation();
       },

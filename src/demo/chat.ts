@@ -60,7 +60,7 @@ export function readSchema({ type, schema, json_schema }: Json): unknown {
 const refused = (message: string) => refusal(400, "invalid_request_body", message);
 
 function* rules(view: View): Generator<Objection> {
-  const { body, model } = view;
+  const { account, body, model } = view;
   const messages = records(body.messages);
   const claude = model.family === "claude";
   yield messages.length === 0 && refused("messages must be a non-empty array");
@@ -109,7 +109,7 @@ function* rules(view: View): Generator<Objection> {
   // Replayed reasoning must be the model's own, unmodified.
   for (const { reasoning_opaque, reasoning_text } of messages)
     yield reasoning_opaque !== undefined &&
-      proof(string(reasoning_opaque), string(reasoning_text)) !== "valid" &&
+      proof(string(reasoning_opaque), string(reasoning_text), account.login) !== "valid" &&
       refused("Invalid `signature` in `thinking` block");
   yield modelRules.promptFits(view);
 }

@@ -78,24 +78,26 @@ interface Block {
   deltas: Iterable<Json>;
 }
 
-function blocks({ reply, model, body, isNewest }: ReplyContext): Block[] {
+function blocks({ reply, model, body, isNewest, account }: ReplyContext): Block[] {
   const { display = isNewest && model.traits.has("adaptive-only") ? "omitted" : "summarized" } = record(body.thinking);
   const omitted = display === "omitted";
+  const login = model.traits.has("bound") ? account.login : undefined;
   return [
-    ...(reply.thinking.length > 0 ? [thinkingBlock(reply, omitted)] : []),
+    ...(reply.thinking.length > 0 ? [thinkingBlock(reply, omitted, login)] : []),
     ...(reply.text.length > 0 ? [textBlock(reply.text)] : []),
     ...reply.calls.map((call) => toolBlock(call, model)),
   ];
 }
 
-function thinkingBlock(reply: ModelReply, omitted: boolean): Block {
+/** @param login The account that the thinking is bound to. */
+function thinkingBlock(reply: ModelReply, omitted: boolean, login: string | undefined): Block {
   const thought = reply.thinking.join("");
   if (reply.redacted) {
-    const whole = { type: "redacted_thinking", data: sign(thought, "", "redacted_thinking") };
+    const whole = { type: "redacted_thinking", data: sign(thought, "", "redacted_thinking", login) };
     return { whole, begun: whole, deltas: [] };
   }
   const shown = omitted ? [] : reply.thinking;
-  const signature = sign(thought, shown.join(""));
+  const signature = sign(thought, shown.join(""), "thinking", login);
   return {
     whole: { type: "thinking", thinking: shown.join(""), signature },
     begun: { type: "thinking", thinking: "", signature: "" },

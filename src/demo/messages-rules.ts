@@ -36,7 +36,7 @@ const unexpected = (path: string, value: unknown, isKnown: (name: string) => boo
 };
 
 export function* messagesRules(view: View): Generator<Objection> {
-  const { body, headers, model, ask, isNewest } = view;
+  const { account, body, headers, model, ask, isNewest } = view;
   const { max_tokens, temperature, top_p } = body;
   const sent = betasOf(headers);
   const turns = records(body.messages);
@@ -65,7 +65,7 @@ export function* messagesRules(view: View): Generator<Objection> {
   for (const [at, turn] of turns.entries()) {
     const isPlaced = turns[at - 1]?.role === "user" && turns[at + 1]?.role !== "user";
     yield turn.role === "system" && !isPlaced && bad(`messages.${at}: system messages must follow a user message`);
-    yield* turnRules(turn, `messages.${at}`, turnEffort);
+    yield* turnRules(turn, `messages.${at}`, turnEffort, account.login);
   }
   yield* pairRules(
     turns,
@@ -161,7 +161,12 @@ function* outputConfig({ body, model: { traits, efforts } }: View): Generator<Ob
   yield !efforts.includes(string(effort)) && bad(`output_config.effort: Input should be ${listed(efforts)}`);
 }
 
-function* turnRules({ role, content, ...others }: Json, path: string, turnEffort: boolean): Generator<Objection> {
+function* turnRules(
+  { role, content, ...others }: Json,
+  path: string,
+  turnEffort: boolean,
+  login: string,
+): Generator<Objection> {
   const isSystem = role === "system";
   yield !isSystem &&
     role !== "user" &&
@@ -171,8 +176,12 @@ function* turnRules({ role, content, ...others }: Json, path: string, turnEffort
   yield list(content).length + string(content).length === 0 &&
     others.output_config === undefined &&
     bad(`${path}: ${role} messages must have non-empty content`);
-  for (const [at, block] of blocksOf(content).entries()) yield* blockRules(block, `${path}.content.${at}`);
+  for (const [at, block] of blocksOf(content).entries()) yield* blockRules(block, `${path}.content.${at}`, login);
 }
+
+/** The words of Anthropic's documentation of 2026-09, for an account as for a conversation. */
+const bound =
+  'The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.mismatch_behavior` to "drop_block".';
 
 const blockTypes = [
   "text",
@@ -187,7 +196,7 @@ const blockTypes = [
   "tool_search_tool_result",
 ];
 
-function* blockRules(block: Json, path: string): Generator<Objection> {
+function* blockRules(block: Json, path: string, login: string): Generator<Objection> {
   const { type, text, cache_control, signature, thinking, data, citations, content } = block;
   yield !blockTypes.includes(string(type)) && unknownTag(path, string(type), blockTypes);
   // A single space is accepted if it only carries a cache mark.
@@ -196,7 +205,8 @@ function* blockRules(block: Json, path: string): Generator<Objection> {
     !(text === " " && cache_control != null) &&
     bad("messages: text content blocks must be non-empty");
   if (type === "thinking") {
-    const proved = proof(string(signature), string(thinking));
+    const proved = proof(string(signature), string(thinking), login);
+    yield proved === "bound" && bad(`${path}: Invalid \`signature\` in \`thinking\` block. ${bound}`);
     yield proved === "invalid" && bad(`${path}: Invalid \`signature\` in \`thinking\` block`);
     yield proved === "changed" && string(thinking) === "" && bad("each thinking block must contain thinking");
     yield proved === "changed" &&
@@ -205,7 +215,7 @@ function* blockRules(block: Json, path: string): Generator<Objection> {
       );
   }
   yield type === "redacted_thinking" &&
-    proof(string(data), "", "redacted_thinking") !== "valid" &&
+    proof(string(data), "", login, "redacted_thinking") !== "valid" &&
     bad(`${path}: Invalid \`data\` in \`redacted_thinking\` block`);
   yield type === "tool_result" &&
     block.is_error === true &&

@@ -3,17 +3,17 @@
  * rounded; what is not public is invented. The columns are those of `models.ts`.
  */
 export const november = `
-claude-fable-5 | Claude Fable 5 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-fable-5 | powerful max adaptive-only always-thinks retains search edits effort=low,medium,high,xhigh,max structured vision=5 | 1000/5000/100/1250
-claude-fable-5.1 | Claude Fable 5.1 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-fable-5-1 | powerful max adaptive-only always-thinks retains search edits effort=low,medium,high,xhigh,max structured vision=5 | 1000/5000/25/1250
-claude-fable-5.2 | Claude Fable 5.2 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-fable-5-2 | powerful max adaptive-only always-thinks retains search edits effort=low,medium,high,xhigh,max structured vision=5 | 800/4000/20/1000
-claude-opus-4.8 | Claude Opus 4.8 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-opus-4-8 | powerful paid adaptive-only search edits effort=low,medium,high,xhigh,max structured vision=5 | 500/2500/50/625
-claude-opus-5 | Claude Opus 5 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-opus-5 | powerful paid adaptive-only search edits effort=low,medium,high,xhigh,max structured vision=5 | 500/2500/50/625
-claude-opus-5.5 | Claude Opus 5.5 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-opus-5-5 | powerful paid adaptive-only always-thinks search edits texts effort=low,medium,high,xhigh,max structured vision=5 | 400/2000/20/500
+claude-fable-5 | Claude Fable 5 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-fable-5 | powerful max adaptive-only always-thinks retains search edits system-turns effort=low,medium,high,xhigh,max structured vision=5 | 1000/5000/100/1250
+claude-fable-5.1 | Claude Fable 5.1 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-fable-5-1 | powerful max adaptive-only always-thinks retains search edits free-choice system-turns effort=low,medium,high,xhigh,max structured vision=5 | 1000/5000/25/1250
+claude-fable-5.2 | Claude Fable 5.2 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-fable-5-2 | powerful max adaptive-only always-thinks retains search edits free-choice system-turns effort=low,medium,high,xhigh,max structured vision=5 | 800/4000/20/1000
+claude-opus-4.8 | Claude Opus 4.8 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-opus-4-8 | powerful paid adaptive-only search edits system-turns effort=low,medium,high,xhigh,max structured vision=5 | 500/2500/50/625
+claude-opus-5 | Claude Opus 5 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-opus-5 | powerful paid adaptive-only search edits system-turns effort=low,medium,high,xhigh,max structured vision=5 | 500/2500/50/625
+claude-opus-5.5 | Claude Opus 5.5 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-opus-5-5 | powerful paid adaptive-only always-thinks search edits texts free-choice bound system-turns effort=low,medium,high,xhigh,max structured vision=5 | 400/2000/20/500
 claude-sonnet-4.6 | Claude Sonnet 4.6 | Anthropic | 0 | 1000000/936000/64000 | MC | claude-sonnet-4-6 | versatile paid adaptive search edits budget=1024-32000 effort=low,medium,high,max whole=16000 structured vision=5 | 300/1500/30/375
 claude-sonnet-5 | Claude Sonnet 5 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-sonnet-5 | versatile paid adaptive-only search edits effort=low,medium,high,xhigh,max structured vision=5 | 200/1000/20/250
-claude-sonnet-5.5 | Claude Sonnet 5.5 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-sonnet-5-5 | versatile paid adaptive-only search edits promo=50 effort=low,medium,high,xhigh,max structured vision=5 | 200/1000/10/250
+claude-sonnet-5.5 | Claude Sonnet 5.5 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-sonnet-5-5 | versatile paid adaptive-only search edits promo=50 free-choice bound system-turns effort=low,medium,high,xhigh,max structured vision=5 | 200/1000/10/250
 claude-haiku-4.5 | Claude Haiku 4.5 | Anthropic | 0 | 200000/136000/64000 | MC | claude-haiku-4-5 | versatile no-search edits budget=1024-32000 whole=16000 structured vision=5 | 100/500/10/125
-claude-haiku-5.5 | Claude Haiku 5.5 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-haiku-5-5 | lightweight adaptive-only no-search edits long=100000 long-by=5/5 effort=low,medium,high,xhigh,max structured vision=5 | 10/50/1/12.5
+claude-haiku-5.5 | Claude Haiku 5.5 | Anthropic | 0 | 1000000/872000/128000 | MC | claude-haiku-5-5 | lightweight adaptive-only no-search edits long=100000 long-by=5/5 free-choice bound system-turns effort=low,medium,high,xhigh,max structured vision=5 | 10/50/1/12.5
 gemini-3.8-flash | Gemini 3.8 Flash | Google | 0 | 1000000/936000/64000 | C | gemini-3.8-flash | lightweight no-search budget=256-32000 effort=low,medium,high vision=10 | 75/375/7.5
 gemini-4-argon | Gemini 4 Argon | Google | 0 | 1000000/936000/64000 | C | gemini-4-argon | powerful edu no-search budget=256-32000 effort=low,medium,high vision=10 | 200/1000/10
 gemini-4-carbon | Gemini 4 Carbon | Google | 0 | 1000000/936000/64000 | C | gemini-4-carbon | powerful edu no-search budget=256-32000 effort=low,medium,high vision=10 | 200/1000/10

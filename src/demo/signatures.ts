@@ -25,16 +25,28 @@ const mac = (text: string) => createHmac("sha256", secret).update(text).digest("
 
 type Kind = "thinking" | "redacted_thinking";
 
-/** The signature of a thought. It is valid for every account. @param shown What the client gets of the thought. */
-export function sign(thought: string, shown = thought, kind: Kind = "thinking"): string {
+/**
+ * The signature of a thought.
+ * @param shown What the client gets of the thought.
+ * @param login The account that it is bound to; missing where it is valid for every account. No two such signatures are the same.
+ */
+export function sign(thought: string, shown = thought, kind: Kind = "thinking", login?: string): string {
   const digest = mac(`${kind} ${shown}`);
-  return Buffer.from(`demo.${digest}.${mac(digest)}.${"0".repeat(120)}`).toString("base64");
+  const nonce = randomId("", 12);
+  const binding = login === undefined ? "0".repeat(120) : `${nonce}.${mac(`${nonce} ${login}`)}`;
+  return Buffer.from(`demo.${digest}.${mac(digest)}.${binding}`).toString("base64");
 }
 
-/** Whether the signature is this upstream's, and whether it belongs to what was shown of a thought. */
-export function proof(signature: string, shown: string, kind: Kind = "thinking"): "valid" | "changed" | "invalid" {
-  const [name, digest = "", seal] = Buffer.from(signature, "base64").toString("utf8").split(".");
+/** Whether the signature is this upstream's and this account's, and whether it belongs to what was shown of a thought. */
+export function proof(
+  signature: string,
+  shown: string,
+  login: string,
+  kind: Kind = "thinking",
+): "valid" | "changed" | "invalid" | "bound" {
+  const [name, digest = "", seal, nonce, owner] = Buffer.from(signature, "base64").toString("utf8").split(".");
   if (name !== "demo" || seal !== mac(digest)) return "invalid";
+  if (owner !== undefined && owner !== mac(`${nonce} ${login}`)) return "bound";
   if (digest === mac(`${kind} ${shown}`)) return "valid";
   return kind === "thinking" && digest === mac("redacted_thinking ") ? "invalid" : "changed";
 }

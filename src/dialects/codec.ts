@@ -91,8 +91,11 @@ export interface Codec extends ClientCodec {
     model: ModelFacts,
     options?: TranslationOptions,
   ): HeaderFixup;
-  /** The request without data that is bound to another account; for a retry if the upstream refused it. */
-  repairRequest(body: JsonObject): JsonObject;
+  /**
+   * The request without what may be bound to another account, or to another conversation; the same body if it has none.
+   * @param isForeign Asked of each mark of such data: a signature, an encrypted content, the id of an item.
+   */
+  repairRequest(body: JsonObject, isForeign: (mark: string) => boolean): JsonObject;
   /** The top-level fields to set where a forced call was refused; undefined if the request forces none. */
   freeChoice?(body: JsonObject): JsonObject | undefined;
   /** The same where system messages within the conversation were refused; undefined if it has none. */

@@ -1,6 +1,7 @@
 /** What can be changed in a request's body after an upstream refused it, whichever upstream that was. */
 
 import type { Scope } from "../app";
+import type { Changes } from "../dialects/hub/changes";
 import type { JsonObject } from "../dialects/hub/conversation";
 import { omit, omitUndefined } from "../dialects/hub/json";
 import { type MendedRequest, mendKnown, mendRefused, type SchemaTarget } from "../dialects/hub/refused-schemas";
@@ -10,6 +11,7 @@ import { type Body, bodyText, editBody, inOnePiece } from "../net/in/request-bod
 import { editedTo, editMembers } from "../net/json/json-edit";
 import type { SentBytes } from "../net/out/fetch";
 import type { Failure } from "../upstream/copilot/failure";
+import type { Lesson, Lessons, Taught } from "../upstream/copilot/lessons";
 import { betaIn, withoutParams } from "../upstream/copilot/unsupported-params";
 import type { RequestRecord } from "./request-record";
 import type { Target } from "./target";
@@ -19,10 +21,14 @@ import type { BodyRules, Outgoing } from "./upstream-call";
 export interface SentRequest {
   readonly sent: Outgoing;
   readonly record: RequestRecord;
+  /** The model's id, under which is remembered what it refused. */
+  readonly model: string;
+  /** The key of the account that is asked, or the provider's name. */
+  readonly asked: string;
   /** Patterns of the parameters that were removed. They are learned when the request then succeeds. */
   readonly removed: string[];
-  /** Schemas that were mended. They are learned as well. */
-  readonly mended: MendedRequest["lessons"];
+  /** What else the refusals taught. It is learned then as well. */
+  readonly taught: Lesson[];
   /** How often schemas were mended. */
   schemaMends: number;
 }
@@ -35,16 +41,130 @@ export interface Remedy<Sent> {
   again: "never" | "for-another-param" | "while-it-changes";
 }
 
-export const bodyRemedies: readonly Remedy<SentRequest>[] = [
-  {
-    when: "repair",
-    apply: (current) =>
+type ValueKind = "effort" | "tools" | "choice" | "system";
+
+/** A remedy for something that a model does not take, whoever asks: it is applied at once to the requests that follow. */
+interface ValueRow<Kind extends ValueKind> {
+  when: Failure["remedy"];
+  kind: Kind;
+  /** What a refusal says. */
+  taught(failure: Failure): Taught[Kind];
+  /** Which requests it holds for, where that is not all of the model's. */
+  about?(body: JsonObject): string;
+  /** The request as the model takes it; undefined where nothing can be changed, or need be. */
+  mend(body: JsonObject, taught: Taught[Kind], codec: BodyRules["codec"]): JsonObject | undefined;
+  changes: Partial<Changes>;
+}
+
+function valueRemedy<Kind extends ValueKind>({ when, kind, taught, about, mend, changes }: ValueRow<Kind>) {
+  const remedy: Remedy<SentRequest> = {
+    when,
+    apply: (current, failure) =>
       change(current, ({ codec }, json, text) => {
-        current.record.addFixup("foreign-items");
-        return editedTo(text, json, codec.repairRequest(json));
+        const value = taught(failure);
+        const mended = mend(json, value, codec);
+        if (!mended) return undefined;
+        current.record.addChanges(changes);
+        current.taught.push({ kind, scope: valuesOf(current), about: about?.(json), value } as Lesson);
+        return editedTo(text, json, mended);
       }),
     again: "never",
-  },
+  };
+  /** The same body where nothing is known that would change it. */
+  const mendKnown = (lessons: Lessons, current: SentRequest, body: JsonObject, codec: BodyRules["codec"]) => {
+    const value = lessons.of(kind, valuesOf(current), about?.(body));
+    const mended = value && mend(body, value, codec);
+    if (mended) current.record.addChanges(changes);
+    return mended ?? body;
+  };
+  return { remedy, mendKnown };
+}
+
+const valueRemedies = [
+  valueRemedy({
+    when: "fit-effort",
+    kind: "effort",
+    taught: ({ values }) => values?.efforts ?? [],
+    mend: withNearestEffort,
+    changes: { fixups: ["effort"] },
+  }),
+  valueRemedy({
+    when: "drop-tools",
+    kind: "tools",
+    taught: ({ values }) => values?.tools ?? [],
+    mend: withoutTools,
+    changes: { fixups: ["server-tools"], dropped: ["tools"] },
+  }),
+  valueRemedy({
+    when: "free-choice",
+    kind: "choice",
+    taught: () => true,
+    // Some models take such a choice where they do not think.
+    about: ({ thinking }) => (isObject(thinking) ? String(thinking.type) : ""),
+    mend: (body, _, { freeChoice }) => withChanges(body, freeChoice?.(body)),
+    changes: { fixups: ["forced-choice"] },
+  }),
+  valueRemedy({
+    when: "fold-system",
+    kind: "system",
+    taught: () => true,
+    mend: (body, _, { foldSystem }) => withChanges(body, foldSystem?.(body)),
+    changes: { fixups: ["system-role"] },
+  }),
+];
+
+const withChanges = (body: JsonObject, changes: JsonObject | undefined): JsonObject | undefined =>
+  changes && omitUndefined({ ...body, ...changes });
+
+/** Reasoning of another account or conversation, and ids of its items, are left out: all of them, as the next refusal would name the next one. */
+const repair: Remedy<SentRequest> = {
+  when: "repair",
+  apply: (current) =>
+    change(current, ({ codec }, json, text) => {
+      const marks = new Set<string>();
+      const repaired = codec.repairRequest(json, (mark) => {
+        marks.add(mark);
+        return true;
+      });
+      if (repaired === json) return undefined;
+      current.record.addFixup(foreignItems);
+      const scope = itemsOf(current);
+      for (const about of marks) current.taught.push({ kind: "item", scope, about, value: true });
+      return editedTo(text, json, repaired);
+    }),
+  again: "never",
+};
+
+const foreignItems = "foreign-items";
+
+const valuesOf = ({ model }: Pick<SentRequest, "model">): string => `values of ${model}`;
+const schemasOf = (model: string): string => `schemas of ${model}`;
+const itemsOf = ({ model, asked }: Pick<SentRequest, "model" | "asked">): string => `items of ${model} with ${asked}`;
+
+/** Changes what earlier refusals taught, before the request is sent; the record names it as it did then. Undefined if nothing is known. */
+export function mendKnownRefusals(
+  { lessons }: Pick<Scope, "lessons">,
+  current: SentRequest,
+): Promise<unknown> | undefined {
+  const knowsValues = lessons.knows(valuesOf(current));
+  const items = itemsOf(current);
+  const knowsItems = lessons.knows(items);
+  if (!knowsValues && !knowsItems) return undefined;
+  return change(current, ({ codec }, json, text) => {
+    let mended = json;
+    if (knowsValues) for (const { mendKnown } of valueRemedies) mended = mendKnown(lessons, current, mended, codec);
+    if (knowsItems) {
+      const isForeign = (mark: string) => lessons.of("item", items, mark) ?? false;
+      const repaired = codec.repairRequest(mended, isForeign);
+      if (repaired !== mended) current.record.addFixup(foreignItems);
+      mended = repaired;
+    }
+    return mended === json ? undefined : editedTo(text, json, mended);
+  });
+}
+
+export const bodyRemedies: readonly Remedy<SentRequest>[] = [
+  repair,
   {
     when: "fit-tools",
     apply: (current, { schema = {} }) =>
@@ -53,51 +173,12 @@ export const bodyRemedies: readonly Remedy<SentRequest>[] = [
         const made = mendRefused(json, schemaTarget(rules), schema, current.schemaMends >= maxSchemaMends);
         if (!made) return undefined;
         current.record.addChanges(made);
-        current.mended.push(...made.lessons);
+        current.taught.push(...schemaLessons(current.model, made.lessons));
         return withFields(text, made.set);
       }),
     again: "while-it-changes",
   },
-  {
-    when: "fit-effort",
-    apply: (current, { values }) =>
-      change(current, (_, json, text) => {
-        const fitted = withNearestEffort(json, values?.efforts ?? []);
-        if (fitted) current.record.addFixup("effort");
-        return fitted && editedTo(text, json, fitted);
-      }),
-    again: "never",
-  },
-  {
-    when: "drop-tools",
-    apply: (current, { values }) =>
-      change(current, (_, json, text) => {
-        const fitted = withoutTools(json, values?.tools ?? []);
-        if (fitted) current.record.addChanges({ fixups: ["server-tools"], dropped: ["tools"] });
-        return fitted && editedTo(text, json, fitted);
-      }),
-    again: "never",
-  },
-  {
-    when: "free-choice",
-    apply: (current) =>
-      change(current, ({ codec }, json, text) => {
-        const freed = codec.freeChoice?.(json);
-        if (freed) current.record.addFixup("forced-choice");
-        return freed && editMembers(text, freed, []);
-      }),
-    again: "never",
-  },
-  {
-    when: "fold-system",
-    apply: (current) =>
-      change(current, ({ codec }, json, text) => {
-        const folded = codec.foldSystem?.(json);
-        if (folded) current.record.addFixup("system-role");
-        return folded && editedTo(text, json, omitUndefined({ ...json, ...folded }));
-      }),
-    again: "never",
-  },
+  ...valueRemedies.map(({ remedy }) => remedy),
   {
     when: "drop-param",
     async apply(current, { param }) {
@@ -178,6 +259,9 @@ function withFields(text: string, fields: JsonObject): string {
   return editMembers(text, omitUndefined(fields), removed);
 }
 
+const schemaLessons = (model: string, lessons: MendedRequest["lessons"]): Lesson[] =>
+  lessons.map(([schema, value]) => ({ kind: "schema", scope: schemasOf(model), about: JSON.stringify(schema), value }));
+
 const schemaTarget = ({ codec, dialect, model }: BodyRules): SchemaTarget => ({
   dialect,
   vendor: model.vendor,
@@ -186,17 +270,18 @@ const schemaTarget = ({ codec, dialect, model }: BodyRules): SchemaTarget => ({
 
 /** The body with the schemas that helped where the model had refused these; the record names what was changed. */
 export const withMendedSchemas = (
-  { refusedSchemas }: Pick<Scope, "refusedSchemas">,
+  { lessons }: Pick<Scope, "lessons">,
+  { model: { id } }: Pick<Target, "model">,
   rules: BodyRules,
   body: Body,
   record: RequestRecord,
 ): Body => {
-  const { id } = rules.model;
-  if (!refusedSchemas.knows(id)) return body;
+  const scope = schemasOf(id);
+  if (!lessons.knows(scope)) return body;
   return editBody(body, (text, whole) => {
     const json = parseWithSource(text);
     if (!isObject(json)) return text;
-    const mendOf = (schema: JsonObject) => refusedSchemas.mendOf(id, whole(schema) as JsonObject);
+    const mendOf = (schema: JsonObject) => lessons.of("schema", scope, JSON.stringify(whole(schema)));
     const made = mendKnown(json, schemaTarget(rules), mendOf, whole);
     if (!made) return text;
     record.addChanges(made);
@@ -206,15 +291,14 @@ export const withMendedSchemas = (
 
 /** What helped is remembered. */
 export function learnFrom(
-  { unsupportedParams, refusedSchemas }: LearningScope,
-  model: string,
-  sent: SentRequest,
+  { unsupportedParams, lessons }: LearningScope,
+  { model, removed, taught }: SentRequest,
 ): void {
-  for (const pattern of sent.removed) unsupportedParams.learn(model, pattern);
-  for (const [schema, mend] of sent.mended) refusedSchemas.learn(model, schema, mend);
+  for (const pattern of removed) unsupportedParams.learn(model, pattern);
+  for (const lesson of taught) lessons.learn(lesson);
 }
 
-type LearningScope = Pick<Scope, "unsupportedParams" | "refusedSchemas">;
+type LearningScope = Pick<Scope, "unsupportedParams" | "lessons">;
 
 const plainBody = (body: SentBytes): string | Uint8Array | Promise<Uint8Array> =>
   body instanceof Blob ? body.bytes() : body;

@@ -11,7 +11,7 @@ import { type CallResponse, readStart } from "../net/out/body";
 import { withTimeLimit } from "../net/time-limit";
 import type { CopilotCall } from "../upstream/copilot/copilot";
 import { type Failure, readBrokenReply, readFailure } from "../upstream/copilot/failure";
-import { bodyRemedies, learnFrom, type Remedy, remediesOf, type SentRequest } from "./body-remedies";
+import { bodyRemedies, learnFrom, mendKnownRefusals, type Remedy, remediesOf, type SentRequest } from "./body-remedies";
 import { withDenial } from "./denials";
 import type { RequestRecord } from "./request-record";
 import { afterBroken, BrokenReply } from "./respond";
@@ -122,19 +122,23 @@ class AccountCall implements SentRequest {
   readonly running: RunningRequest;
   readonly record: RequestRecord;
   readonly removed: string[] = [];
-  readonly mended: SentRequest["mended"] = [];
+  readonly taught: SentRequest["taught"] = [];
   schemaMends = 0;
+  readonly model: string;
+  readonly asked: string;
 
   /** @param token The account's. */
   constructor(
     { logger }: Scope,
-    { outgoing, running }: Dispatch<unknown>,
+    { outgoing, running, target }: Dispatch<unknown>,
     readonly account: Account,
     public token: CopilotToken,
   ) {
     const { record, requestId } = running;
     this.running = running;
     this.record = record;
+    this.model = target.model.id;
+    this.asked = account.key;
     this.sent = {
       ...outgoing,
       requestId,
@@ -200,7 +204,6 @@ async function sendWith<Answer>(
   { hasFailed, timeoutMs }: { hasFailed: boolean; timeoutMs: number | undefined },
 ): Promise<{ answer: Answer } | Failure> {
   const { target, outgoing, running } = dispatch;
-  const model = target.model.id;
   requireOwnAccount(account, running);
   const token = account.presentCopilotToken() ?? (await tokenOf(account, running, timeoutMs));
   if ("remedy" in token) return token;
@@ -210,13 +213,15 @@ async function sendWith<Answer>(
   const overBudget = reserved instanceof Promise ? await reserved : reserved;
   if (overBudget) return { remedy: "next-account", error: overBudget };
   const current = new AccountCall(parts, dispatch, account, token);
+  const mending = mendKnownRefusals(parts, current);
+  if (mending) await mending;
   if (hasFailed) current.asFurtherCall();
   let remedyFor: ReturnType<typeof remediesOf<AccountCall>> | undefined;
   for (;;) {
     const result = await attempt(parts, dispatch, current);
     if ("answer" in result) {
       if (outgoing.session !== undefined) parts.affinity.remember(outgoing.session, account);
-      learnFrom(parts, model, current);
+      learnFrom(parts, current);
       return result;
     }
     remedyFor ??= remediesOf(remedies);

@@ -9,7 +9,7 @@ import { type Failure, kindOf, readBrokenReply, readFailure, writtenOfReply } fr
 import { statusOf } from "../upstream/copilot/failure-match";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/providers/provider";
 import { readErrorBody, writtenOf } from "../upstream/upstream-error";
-import { bodyRemedies, learnFrom, remediesOf, type SentRequest } from "./body-remedies";
+import { bodyRemedies, learnFrom, mendKnownRefusals, remediesOf, type SentRequest } from "./body-remedies";
 import { afterBroken, BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
@@ -27,9 +27,13 @@ export async function sendToProvider<Answer>(parts: Scope, dispatch: ProviderDis
   const { target, outgoing, request, running } = dispatch;
   const { provider, model } = target;
   const { record } = running;
-  const current: SentRequest = { sent: { ...outgoing }, record, removed: [], mended: [], schemaMends: 0 };
+  const current: SentRequest = {
+    ...{ sent: { ...outgoing }, record, model: model.id, asked: provider.name },
+    ...{ removed: [], taught: [], schemaMends: 0 },
+  };
   const remedyFor = remediesOf(outgoing.isVerbatim ? [] : bodyRemedies);
   await running.budget.reserve(null);
+  if (!outgoing.isVerbatim) await mendKnownRefusals(parts, current);
   for (;;) {
     const response = await callProvider(parts, provider, running, {
       ...current.sent,
@@ -39,7 +43,7 @@ export async function sendToProvider<Answer>(parts: Scope, dispatch: ProviderDis
     });
     const result = await resultOf(dispatch, response, parts.now());
     if ("answer" in result) {
-      learnFrom(parts, model.id, current);
+      learnFrom(parts, current);
       return result.answer;
     }
     if (!(await remedyFor(result)?.apply(current, result))) throw result.error;

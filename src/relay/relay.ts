@@ -274,7 +274,7 @@ function outgoingOf(
   const { choice } = target;
   const chosen = choice ? asChosen(choice, call) : call;
   const body = rules
-    ? withMendedSchemas(parts, rules, withoutRefused(parts, target, chosen.body, record), record)
+    ? withMendedSchemas(parts, target, rules, withoutRefused(parts, target, chosen.body, record), record)
     : chosen.body;
   return {
     path: target.endpoint,

@@ -101,7 +101,7 @@ describeWithDatabases("what a member's requests may use", (postgres) => {
       "running",
       "searchEngine",
       "unsupportedParams",
-      "refusedSchemas",
+      "lessons",
       "inFlight",
     ];
     const names = [

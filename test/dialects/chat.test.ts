@@ -1326,7 +1326,10 @@ describe("a request passed through", () => {
   test("a request passed through is repaired by forgetting its thinking, which another account may not be able to read", () => {
     const said = { role: "assistant", content: "!" };
     const messages = [user("?"), { ...said, reasoning_text: "Hm.", reasoning_opaque: "c2ln" }];
-    expect(chat.repairRequest?.({ model: "m", messages })).toEqual({ model: "m", messages: [user("?"), said] });
+    expect(chat.repairRequest?.({ model: "m", messages }, () => true)).toEqual({
+      model: "m",
+      messages: [user("?"), said],
+    });
   });
 
   test("a request passed through knows what its reply must be fixed to", () => {

@@ -145,7 +145,6 @@ describe.each(models)("thinking of %s", (model) => {
 
 describe("Claude's thinking that a client of its own API has changed", () => {
   const tools = [{ name: "get_weather", description: "Weather.", input_schema: schema }];
-  const user = { role: "user", content: wish };
   const ask = (messages: Json[]) =>
     proxy.post("/v1/messages", {
       model: "claude-opus-5.5",
@@ -158,7 +157,9 @@ describe("Claude's thinking that a client of its own API has changed", () => {
   test.each([
     ["emptied", ""],
     ["rewritten", "I looked."],
-  ])("is left out where it was %s, and the request is sent once more", async (_, thinking) => {
+  ])("is left out where it was %s, and the request is sent once more", async (how, thinking) => {
+    // No two thoughts have the same signature, but those of the same words here.
+    const user = { role: "user", content: `${wish} It is ${how}.` };
     const { content } = (await (await ask([user])).json()) as Json;
     const { id } = content.find(({ type }: Json) => type === "tool_use");
     proxy.demo.journal.length = 0;

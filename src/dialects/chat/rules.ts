@@ -5,7 +5,7 @@
 
 import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { filled, omitUndefined } from "../hub/json";
+import { filled, omitUndefined, textIn, without } from "../hub/json";
 import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
@@ -100,10 +100,13 @@ function withWireIds(message: JsonObject): JsonObject {
 }
 
 /** Removes thinking, which may be bound to the account that produced it. */
-export function repairRequest(body: JsonObject): JsonObject {
+export function repairRequest(body: JsonObject, isForeign: (mark: string) => boolean): JsonObject {
   if (!Array.isArray(body.messages)) return body;
-  const messages = mapObjects(body.messages, ({ reasoning_text, reasoning_opaque, ...message }) => message);
-  return { ...body, messages };
+  const messages = mapObjects(body.messages, (message) => {
+    const mark = textIn(message.reasoning_opaque ?? message.reasoning_text);
+    return mark !== "" && isForeign(mark) ? without(message, ["reasoning_text", "reasoning_opaque"]) : message;
+  });
+  return messages === body.messages ? body : { ...body, messages };
 }
 
 export const isClaude = (model: ModelFacts) => model.vendor === "Anthropic";

@@ -73,9 +73,13 @@ export const { applyRules, fixRequest } = requestRules({
   },
 });
 
-/** Removes all earlier thinking, and disables thinking if the request would be refused otherwise. */
-export function forgetThinking(body: JsonObject): JsonObject {
-  const forgotten = { ...body, ...eachBlock(body, (block) => (isThinking(block) ? undefined : block)) };
+/** Removes earlier thinking, and disables thinking if the request would be refused otherwise. */
+export function forgetThinking(body: JsonObject, isForeign: (mark: string) => boolean): JsonObject {
+  const changes = eachBlock(body, (block) =>
+    isThinking(block) && isForeign(textIn(block.signature ?? block.data)) ? undefined : block,
+  );
+  if (!changes) return body;
+  const forgotten = { ...body, ...changes };
   const unasked = omitUndefined({ ...forgotten, ...thinkingInToolLoop(forgotten) });
   return omitUndefined({ ...unasked, ...clearThinking(unasked) });
 }

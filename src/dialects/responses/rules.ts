@@ -239,7 +239,11 @@ function eachTool(body: JsonObject, change: Change): JsonObject | undefined {
  * Removes what may be bound to another account: reasoning and item ids. A compaction stays, though it may be another
  * account's: it is the conversation itself, and without it the model would answer another one.
  */
-export function repairForeignItems(body: JsonObject): JsonObject {
-  const changes = eachItem(body, (item) => (typeOf(item) === "reasoning" ? undefined : without(item, ["id"])));
+export function repairForeignItems(body: JsonObject, isForeign: (mark: string) => boolean): JsonObject {
+  const changes = eachItem(body, (item) => {
+    const mark = typeOf(item) === "reasoning" ? textIn(item.encrypted_content) : textIn(item.id);
+    if (typeOf(item) === "reasoning") return isForeign(mark) ? undefined : item;
+    return mark !== "" && isForeign(mark) ? without(item, ["id"]) : item;
+  });
   return changes ? { ...body, ...changes } : body;
 }

@@ -1,52 +1,6 @@
-/** Refusals of schemas: what they say, and what helped. */
-import { BoundedMap } from "../../bounded-map";
-import type { JsonObject } from "../../dialects/hub/conversation";
-import type { SchemaMend, SchemaRefusal } from "../../dialects/hub/refused-schemas";
-import { hourMs } from "../../format";
+/** Which schema a refusal is about. */
+import type { SchemaRefusal } from "../../dialects/hub/refused-schemas";
 import type { UpstreamError } from "../upstream-error";
-
-/** Milliseconds from the last request with the schema. */
-const rememberFor = hourMs;
-const maxSchemas = 2000;
-
-/**
- * What helped a schema that a model had refused, so that a conversation pays for a refusal once. Of a schema only its hash is
- * kept; what helped it is remembered for an hour after it was last used.
- */
-export class RefusedSchemas {
-  readonly #mends = new BoundedMap<bigint, { mend: SchemaMend; until: number }>(maxSchemas);
-  /** Until when something is known of a model: each request asks, and most models have refused nothing. */
-  readonly #models = new BoundedMap<string, number>(maxSchemas);
-
-  constructor(private readonly now: () => number) {}
-
-  /** Whether anything is known of the model. */
-  knows(model: string): boolean {
-    return (this.#models.get(model) ?? 0) > this.now();
-  }
-
-  mendOf(model: string, schema: JsonObject): SchemaMend | undefined {
-    const key = keyOf(model, schema);
-    const known = this.#mends.get(key);
-    if (!known || known.until <= this.now()) return undefined;
-    this.#keep(model, key, known.mend);
-    return known.mend;
-  }
-
-  /** Remembers a schema that the model took once it was mended, and had refused before. */
-  learn(model: string, schema: JsonObject, mend: SchemaMend): void {
-    this.#keep(model, keyOf(model, schema), mend);
-  }
-
-  #keep(model: string, key: bigint, mend: SchemaMend): void {
-    const until = this.now() + rememberFor;
-    this.#mends.set(key, { mend, until });
-    this.#models.set(model, until);
-  }
-}
-
-const keyOf = (model: string, schema: JsonObject): bigint =>
-  BigInt.asIntN(64, Bun.hash.wyhash(JSON.stringify([model, schema])));
 
 /** Members of a tool that are no schema: a refusal of one is not about its schema. */
 const schemaMembers = new Set([

@@ -66,7 +66,7 @@ const requestSteps: Record<ReadsRequest, Record<string, Step>> = {
   // Sent on from here to each upstream.
   encodeRequest: {},
   requestHeaders: forModels((codec, body, model) => codec.requestHeaders?.(new Headers(), body, model, options)),
-  repairRequest: { "": (codec, body) => codec.repairRequest?.(body) },
+  repairRequest: { "": (codec, body) => codec.repairRequest?.(body, () => true) },
   freeChoice: { "": (codec, body) => codec.freeChoice?.(body) },
   foldSystem: { "": (codec, body) => codec.foldSystem?.(body) },
   schemas: {

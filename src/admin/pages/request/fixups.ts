@@ -149,7 +149,8 @@ const descriptions: Record<string, string> = {
   "lost-citations":
     "Citations of what a search found or a provider’s tool read were removed, because the upstream does not have what they refer to.",
   "foreign-thinking": "Thinking from another model was removed, because only that model’s vendor can read it.",
-  "foreign-items": "Thinking that belongs to another account was removed, and the request was sent again.",
+  "foreign-items":
+    "Thinking that belongs to another account, or to another beginning of the conversation, was removed: the upstream rejects it.",
   "thinking-adaptive": "Thinking was requested in the form this model supports.",
   "thinking-display":
     "Thinking was requested as a summary, because the upstream does not offer the client’s way to show it.",
