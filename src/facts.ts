@@ -23,6 +23,7 @@ export const factsOf = (app: App): Fact[] => [
   accountsFact(app),
   ...databaseFact(app),
   historyFact(app),
+  ...ledgerFact(app),
   configFact(app),
   ...upstreamFact(app),
   ...warningFacts(app),
@@ -69,13 +70,27 @@ function databaseFact({ team }: App): Fact[] {
 
 function historyFact({ history, team }: App): Fact {
   const fact = about("History", "/admin/health");
-  if (!history.degraded) return fact.good("Every request is recorded.");
-  return fact.bad(
-    "The history cannot be written.",
-    team
-      ? "Requests are still served. Their entries wait on this server until the database takes them."
-      : "Requests are still served but not recorded. Check that the disk is not full.",
-  );
+  const lost = history.lost > 0 ? missing(history.lost, "the history") : "";
+  if (!history.degraded)
+    return lost === ""
+      ? fact.good("Every request is recorded.")
+      : fact.warn(lost, "Later ones are recorded. The log says why these could not be kept.");
+  const now = team
+    ? "Requests are still served. Their entries wait on this server until the database takes them, as long as its disk has room."
+    : "Requests are still served but not recorded. Check that the disk is not full.";
+  return fact.bad("The history cannot be written.", `${now} ${lost}`.trimEnd());
+}
+
+const missing = (count: number, where: string) =>
+  `${plural(count, "request")} since the start ${count === 1 ? "is" : "are"} missing in ${where}.`;
+
+function ledgerFact({ budgets }: App): Fact[] {
+  const { lost } = budgets;
+  if (lost === 0) return [];
+  const fact = about("Budgets", "/admin/budgets");
+  return [
+    fact.warn(missing(lost, "the budgets"), "More was used than they show. The log says why it could not be counted."),
+  ];
 }
 
 function configFact({ config }: App): Fact {

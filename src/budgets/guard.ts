@@ -58,9 +58,16 @@ export class BudgetGuard {
   /** The running requests that a budget with `cut` may end. */
   readonly #running = new Map<Reservation, { subject: Subject; stop: (why: ProxyError) => void }>();
 
+  #lost = 0;
+
   constructor(options: Options) {
     this.#options = options;
     if (options.isWaiting) this.#ledger();
+  }
+
+  /** How many requests are missing in the ledger, since the start. */
+  get lost(): number {
+    return this.#lost + (this.#opened?.lost ?? 0);
   }
 
   /** All budgets of the config. */
@@ -96,9 +103,13 @@ export class BudgetGuard {
   settle(reservation: Reservation, { model, expected, real }: SettledRequest): void {
     this.#running.delete(reservation);
     this.#learn(model, expected, real);
+    const settle = () => patiently(() => this.#ledger().settle(reservation, real));
     void this.#afterwards(() =>
       whenKnown(
-        patiently(() => this.#ledger().settle(reservation, real)),
+        orElse(settle, (thrown) => {
+          this.#lost += 1;
+          throw thrown;
+        }),
         () => this.#cutExceeded(reservation.entries, ({ key }) => this.#ledger().tellUsedUp?.(key)),
       ),
     );

@@ -50,6 +50,8 @@ export interface Ledger {
   /** Tells the servers of a team that an amount is used up, for requests that run there. Missing where there is one server. */
   tellUsedUp?(key: AmountKey): Awaitable<void>;
   followUsedUp?(listener: (key: AmountKey) => void): void;
+  /** How many settlements it took and could not count later. Missing where it counts at once. */
+  readonly lost?: number;
   close(): void;
 }
 

@@ -69,6 +69,8 @@ export interface History {
   readonly degraded: boolean;
   /** How many entries wait to be written. */
   readonly queued: number;
+  /** How many entries nothing could keep, since the start. */
+  readonly lost: number;
   close(): void;
 }
 
@@ -177,6 +179,9 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
     get queued() {
       return queue.length;
     },
+    get lost() {
+      return queue.lost;
+    },
     close() {
       queue.close();
       pruning.close();
@@ -229,9 +234,12 @@ function openClock(
 function noHistory(error: unknown, warn: (sentence: string) => void): LocalHistory {
   warn(`No request history is kept (${reasonOf(error)}); requests are not affected.`);
   const nothing = noTotals();
+  let lost = 0;
   const noPage = async () => ({ items: [], next_cursor_id: null, has_more: false });
   return {
-    add() {},
+    add() {
+      lost += 1;
+    },
     flush: () => true,
     list: noPage,
     after: () => [],
@@ -248,6 +256,9 @@ function noHistory(error: unknown, warn: (sentence: string) => void): LocalHisto
     keepTokenRatio() {},
     degraded: true,
     queued: 0,
+    get lost() {
+      return lost;
+    },
     close() {},
   };
 }

@@ -45,6 +45,9 @@ export function historyOf(history: History, member: string): History {
     get queued() {
       return history.queued;
     },
+    get lost() {
+      return history.lost;
+    },
     close() {},
   };
 }

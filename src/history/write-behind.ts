@@ -57,6 +57,11 @@ export class WriteBehind<T> {
     return this.#queued.length;
   }
 
+  /** Rows for which there was no room. */
+  get lost(): number {
+    return this.#lost;
+  }
+
   /** Rows are queued so that they share a transaction with later ones. */
   get gathering(): boolean {
     return this.#later !== undefined;

@@ -23,9 +23,9 @@ interface MetricSources extends AccountSources {
   /** Present while this server has been cut off from its team for too long. */
   readonly isolation?: object;
   readonly config: Pick<ConfigStore, "fault">;
-  readonly history: Pick<History, "degraded" | "queued">;
+  readonly history: Pick<History, "degraded" | "queued" | "lost">;
   readonly inFlight: Pick<InFlight, "running">;
-  readonly budgets: Pick<BudgetGuard, "overview">;
+  readonly budgets: Pick<BudgetGuard, "overview" | "lost">;
   readonly exchangeMetrics: ExchangeMetrics;
   readonly drift: Pick<Drift, "sightings">;
   readonly losses: Pick<Losses, "current">;
@@ -99,6 +99,8 @@ export const metricRows: readonly MetricRow[] = [
     read: ({ history }) => one(history.queued) },
   { name: "dragoman_history_degraded", kind: "gauge", help: "1 while the history cannot be written.",
     read: ({ history }) => flag(history.degraded) },
+  { name: "dragoman_rows_lost_total", kind: "counter", help: "Requests that are missing in the history, and in the budgets, because nothing could keep them: neither the database nor the disk.",
+    read: ({ history, budgets }) => [{ labels: { kind: "requests" }, value: history.lost }, { labels: { kind: "settlements" }, value: budgets.lost }] },
   { name: "dragoman_config_valid", kind: "gauge", help: "0 while the config has an error, so that an older one is in effect.",
     read: ({ config }) => flag(config.fault === undefined) },
   { name: "dragoman_draining", kind: "gauge", help: "1 after a signal to stop.",

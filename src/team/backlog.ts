@@ -33,10 +33,6 @@ export class Backlog<T> {
     }
   }
 
-  get isOpen(): boolean {
-    return this.#queue !== undefined;
-  }
-
   get size(): number {
     return this.#queue?.size ?? 0;
   }

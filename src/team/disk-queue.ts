@@ -1,12 +1,13 @@
 /** Keeps on this machine's disk what Postgres could not take, until it can. */
 import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
+import { ProxyError } from "../errors";
 import { openUnchanged } from "../history/integrity-check";
 import { type FileContent, type Migration, openDatabase } from "../sqlite";
 
 /** Values of one kind, each under a key of its own. */
 export interface DiskQueue<T> {
-  /** Adds values in their order. One whose key is there already stays as it is. @throws The disk's error. */
+  /** Adds values in their order, all or none. One whose key is there already stays as it is. @throws The disk's error; ProxyError `unable` if the file is full. */
   add(values: readonly (readonly [key: string, value: T])[]): void;
   /** The oldest. */
   take(count: number): [key: string, value: T][];
@@ -14,8 +15,10 @@ export interface DiskQueue<T> {
   readonly size: number;
 }
 
+type Kind = "request" | "settlement";
+
 export interface DiskQueues {
-  queue<T>(kind: "request" | "settlement"): DiskQueue<T>;
+  queue<T>(kind: Kind): DiskQueue<T>;
   close(): void;
 }
 
@@ -31,8 +34,14 @@ const content: FileContent = {
   consequence: "requests in it are missing in the history and in the budgets",
 };
 
+/**
+ * Bytes that the file may have when more is added: some 200,000 requests. What was used of budgets is worth more than the history,
+ * so it has room beyond.
+ */
+const room: Record<Kind, number> = { request: 256 * 2 ** 20, settlement: 320 * 2 ** 20 };
+
 /** @throws ProxyError, or SQLite's error, if the file cannot be opened. */
-export function openDiskQueues(path: string, warn: (sentence: string) => void): DiskQueues {
+export function openDiskQueues(path: string, warn: (sentence: string) => void, most = room): DiskQueues {
   const database = openDatabase(path, { migrations, content, warn });
   const insert = database.query<null, [string, string, string]>(
     "INSERT INTO waiting (kind, key, value) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
@@ -42,9 +51,13 @@ export function openDiskQueues(path: string, warn: (sentence: string) => void): 
   );
   const remove = database.query<null, [string, string]>("DELETE FROM waiting WHERE kind = ? AND key = ?");
   const count = database.query<{ size: number }, [string]>("SELECT count(*) AS size FROM waiting WHERE kind = ?");
+  const usedPages = database.query<{ bytes: number }, []>(
+    "SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
+  );
   return {
     queue: (kind) => ({
       add: database.transaction((values) => {
+        if (usedPages.get()!.bytes > most[kind]) throw full(most[kind]);
         for (const [key, value] of values) insert.run(kind, key, JSON.stringify(value));
       }).immediate,
       take: (limit) => select.all(kind, limit).map(({ key, value }) => [key, JSON.parse(value)]),
@@ -58,6 +71,12 @@ export function openDiskQueues(path: string, warn: (sentence: string) => void): 
     close: () => database.close(),
   };
 }
+
+const full = (bytes: number) =>
+  new ProxyError(
+    "unable",
+    `The file of what waits for the database has ${Math.round(bytes / 2 ** 20)} MiB and takes no more.`,
+  );
 
 /** How many values wait in a file, without changing it; 0 if there is none. @throws SQLite's error */
 export function countWaiting(path: string): number {

@@ -135,6 +135,10 @@ export class TeamHistory implements History {
     return this.#rows.waiting;
   }
 
+  get lost(): number {
+    return this.#rows.lost;
+  }
+
   get degraded(): boolean {
     return this.#rows.isFailing || this.#options.postgres.isAway;
   }

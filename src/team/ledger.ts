@@ -23,6 +23,7 @@ import {
 } from "../budgets/ledger";
 import { ProxyError } from "../errors";
 import { isAwayError, mayBeDone, sqlState } from "./away";
+import { reasonOf } from "./backlog";
 import { type Changes, notifyServers } from "./changes";
 import type { Questions } from "./lane";
 import { periodOf, readHolders, readPeriods, type Settlement, takeOverPeriods } from "./ledger-queries";
@@ -70,7 +71,7 @@ export class TeamLedger implements Ledger {
       const limiting = entries.find((_, at) => isLimiting(wanted[at]!));
       if (limiting) {
         // The database may have reserved it all the same.
-        if (mayBeDone(thrown)) this.#settlements.keep(id, entries.map(unused));
+        if (mayBeDone(thrown)) this.#giveBack(id, entries);
         throw unavailable(limiting.budget);
       }
     }
@@ -120,6 +121,10 @@ export class TeamLedger implements Ledger {
     this.#unfollow.push(end);
   }
 
+  get lost(): number {
+    return this.#settlements.lost;
+  }
+
   /** Writes to the database what waits on the disk, as far as that is possible. */
   finish(): Promise<void> {
     return this.#settlements.sendWaiting();
@@ -128,6 +133,15 @@ export class TeamLedger implements Ledger {
   close(): void {
     for (const end of this.#unfollow) end();
     this.#settlements.close();
+  }
+
+  /** What was reserved for a request that is not sent. Where it cannot be noted, the reservation ends by itself. */
+  #giveBack(id: string, entries: readonly LedgerEntry[]): void {
+    try {
+      this.#settlements.keep(id, entries.map(unused));
+    } catch (thrown) {
+      this.#options.warn(`A budget's reservation stays until it expires: ${reasonOf(thrown)}.`);
+    }
   }
 
   async #read(lane: Questions, entries: readonly LedgerEntry[], timeoutMs?: number): Promise<BudgetState[]> {

@@ -3,6 +3,7 @@
  * goes to a file of this machine, and follows when the database is back; a row that arrives twice is stored once.
  */
 import { FreshRuns } from "../awaitable";
+import { plural } from "../format";
 import { cut, type Entry } from "../history/entry";
 import { Backlog, reasonOf, writeAccepted } from "./backlog";
 import type { Postgres } from "./connection";
@@ -36,7 +37,7 @@ export class RowWriter {
   #failing = false;
   #closed = false;
   #lost = 0;
-  #reportedAt = Number.NEGATIVE_INFINITY;
+  readonly #reportedAt = { database: Number.NEGATIVE_INFINITY, disk: Number.NEGATIVE_INFINITY };
 
   constructor(options: RowWriterOptions) {
     this.#options = options;
@@ -58,6 +59,11 @@ export class RowWriter {
   /** Rows that are not in the database yet. */
   get waiting(): number {
     return this.#queued.length + this.#backlog.size;
+  }
+
+  /** Rows that nothing could keep, since the start. */
+  get lost(): number {
+    return this.#lost;
   }
 
   /** The last write failed. */
@@ -87,6 +93,8 @@ export class RowWriter {
     this.#backlog.close();
     // The rows of a write that is under way are kept too, because it may fail.
     this.#toDisk();
+    if (this.#queued.length > 0)
+      this.#options.warn(`${plural(this.#queued.length, "request")} of the end are missing in the history.`);
   }
 
   /** After `close`: writes to the database what waits on the disk, as far as that is possible. */
@@ -115,14 +123,17 @@ export class RowWriter {
   /** @throws If the database does not take them now, which it reports. */
   async #insert(entries: readonly Entry[]): Promise<void> {
     const { postgres, now, warn } = this.#options;
-    const refused = (_: Entry, thrown: unknown) =>
+    const refused = (_: Entry, thrown: unknown) => {
+      this.#lost += 1;
       warn(`A request could not be added to the history (${reasonOf(thrown)}).`);
+    };
     try {
       await writeAccepted(entries, (rows) => insertRows(postgres.requests, rows, now?.()), refused);
     } catch (thrown) {
       this.#failing = true;
       const lost = this.#lost > 0 ? `, and ${this.#lost} are lost` : "";
       this.#report(
+        "database",
         `The request history cannot be written to the database (${reasonOf(thrown)}); ${this.waiting} entries wait${lost}. Requests are not affected.`,
       );
       throw thrown;
@@ -132,19 +143,24 @@ export class RowWriter {
   }
 
   #toDisk(): void {
-    if (this.#queued.length === 0) return;
     try {
-      this.#backlog.keep(this.#queued.map((entry) => [entry.request_id, entry]));
-      this.#queued = [];
+      while (this.#queued.length > 0) {
+        const entries = this.#queued.slice(0, maxRowsAtOnce);
+        this.#backlog.keep(entries.map((entry) => [entry.request_id, entry]));
+        this.#queued.splice(0, entries.length);
+      }
     } catch (thrown) {
-      this.#report(`The request history cannot be kept on this machine's disk either (${reasonOf(thrown)}).`);
+      this.#report(
+        "disk",
+        `The request history cannot be kept on this machine's disk either (${reasonOf(thrown)}); ${this.#lost} entries are lost, and ${this.#queued.length} are in memory.`,
+      );
     }
   }
 
-  #report(sentence: string): void {
+  #report(trouble: "database" | "disk", sentence: string): void {
     const now = (this.#options.now ?? Date.now)();
-    if (now - this.#reportedAt < reportEvery) return;
-    this.#reportedAt = now;
+    if (now - this.#reportedAt[trouble] < reportEvery) return;
+    this.#reportedAt[trouble] = now;
     this.#options.warn(sentence);
   }
 }

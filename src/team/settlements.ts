@@ -27,6 +27,7 @@ export class Settlements {
   readonly #options: SettlementOptions;
   readonly #backlog: Backlog<Settlement[]>;
   #closed = false;
+  #lost = 0;
 
   constructor(options: SettlementOptions) {
     this.#options = options;
@@ -42,6 +43,11 @@ export class Settlements {
     return this.#closed ? 0 : this.#backlog.size;
   }
 
+  /** How many waited, and were refused by the database then. */
+  get lost(): number {
+    return this.#lost;
+  }
+
   /** @param id Of the reservation: a UUID with its time, of version 7. @throws Postgres' own error if it refuses them. */
   async send(id: string, settlements: Settlement[]): Promise<void> {
     try {
@@ -52,9 +58,9 @@ export class Settlements {
     }
   }
 
-  /** Lets settlements wait until the database can be asked. @throws The disk's error. */
+  /** Lets settlements wait until the database can be asked. @throws The disk's error; ProxyError if the file is full. */
   keep(id: string, settlements: Settlement[]): void {
-    if (this.#backlog.isOpen) this.#backlog.keep([[id, settlements]]);
+    this.#backlog.keep([[id, settlements]]);
   }
 
   /** Writes what waits, as far as that is possible. */
@@ -75,8 +81,10 @@ export class Settlements {
       warn(
         `What ${plural(late, "request")} of more than ${settledDays - 1} days ago used of their budgets waited here until now, and is not counted: it may have been counted before.`,
       );
-    const refused = (_: Waiting, thrown: unknown) =>
+    const refused = (_: Waiting, thrown: unknown) => {
+      this.#lost += 1;
       warn(`What a request used of its budgets is not counted, because the database refuses it (${reasonOf(thrown)}).`);
+    };
     const inTime = waiting.filter((each) => !isLate(each));
     try {
       await writeAccepted(inTime, (each) => this.#writeInOrder(each), refused);

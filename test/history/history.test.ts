@@ -403,6 +403,7 @@ describe("trouble on disk", () => {
     for (const one of many(10_005)) history.add(entry(one));
     expect(history.flush()).toBe(false);
     expect(warnings[0]).toContain("10000 entries wait and 5 are lost");
+    expect(history.lost).toBe(5);
     locker.run("ROLLBACK");
     expect(history.flush()).toBe(true);
     expect(history.count()).toBe(10_001);

@@ -1,9 +1,12 @@
 /** `GET /metrics`: what it counts, who reads it, and what Prometheus makes of it. */
+
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openCounter, openHistogram } from "../../src/observe/series";
 import { run } from "../support/command";
+import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { readSamples, valueIn } from "../support/samples";
 import { testWith } from "../support/sandbox";
@@ -137,6 +140,24 @@ test("a metric that cannot be read is named, and the others are read", async () 
   const samples = await scrape(proxy.url);
   expect(valueIn(samples, "dragoman_metrics_unreadable", { metric: "dragoman_budget_spent_ratio" })).toBe(1);
   expect(valueIn(samples, "dragoman_build_info")).toBe(1);
+});
+
+test("requests that nothing could keep are counted, and said on the page Health", async () => {
+  await using proxy = await startProxy({});
+  using locker = new Database(join(proxy.home, "admin.sqlite"));
+  locker.run("BEGIN IMMEDIATE");
+  for (let count = 0; count < 10_007; count += 1) proxy.history.add(entry({ request_id: `lost-${count}` }));
+  proxy.history.flush();
+  const said = async () => (await fetch(`${proxy.url}/admin/health`)).text();
+  expect(await said()).toContain(
+    "Check that the disk is not full. 7 requests since the start are missing in the history.",
+  );
+  locker.run("ROLLBACK");
+  proxy.history.flush();
+  expect(await said()).toContain("7 requests since the start are missing in the history.");
+  const samples = readSamples(await (await fetch(`${proxy.url}/metrics`)).text());
+  expect(valueIn(samples, "dragoman_rows_lost_total", { kind: "requests" })).toBe(7);
+  expect(valueIn(samples, "dragoman_rows_lost_total", { kind: "settlements" })).toBe(0);
 });
 
 test("a client key is no token, and wrong tokens lock nobody out of the admin API", async () => {
