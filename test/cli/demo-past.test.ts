@@ -1,8 +1,9 @@
 /** The past of the demo: made up from a seed, plausible, given once. */
 import { describe, expect, test } from "bun:test";
-import { givePast, pastOf } from "../../src/cli/start/demo-past";
+import { followPast, givePast, pastOf } from "../../src/cli/start/demo-past";
 import { dayMs, minuteMs } from "../../src/format";
 import type { KeyList } from "../../src/keys/key-list";
+import { run } from "../support/command";
 import { startProxy } from "../support/proxy";
 
 const now = new Date(2026, 10, 18, 16, 40).getTime();
@@ -52,7 +53,8 @@ test("the demo gets its past once, a budget of which four fifths are used, and a
     config: { retentionDays: 365 },
     clock: { now: () => now, monotonic: () => performance.now() },
   });
-  await givePast(proxy.app, (charge) => proxy.demo.charge(charge));
+  const live = async () => followPast(proxy.app, await givePast(proxy.app), (charge) => proxy.demo.charge(charge));
+  await live();
   const count = proxy.history.count();
   expect(count).toBe(pastOf(now).length);
   // What the history says, GitHub reports.
@@ -77,7 +79,7 @@ test("the demo gets its past once, a budget of which four fifths are used, and a
   });
   expect(answer.status).toBe(200);
   await answer.text();
-  await givePast(proxy.app);
+  await live();
   proxy.history.flush();
   expect(proxy.history.count()).toBe(count + 1);
 
@@ -89,4 +91,14 @@ test("the demo gets its past once, a budget of which four fifths are used, and a
     fetch(`${proxy.url}/v1/models`, { headers: sent === undefined ? {} : { "x-api-key": sent } });
   const statuses = [undefined, "made up for the demo: laptop", key].map(async (sent) => (await models(sent)).status);
   expect(await Promise.all(statuses)).toEqual([401, 401, 200]);
+});
+
+test("the pages of a demo have its past when its address is printed, whoever started it", async () => {
+  await using command = run(["start", "--demo", "--json", "--port", "0", "--stdin-lifetime"]);
+  const { url } = await command.ready();
+  const page = await (await fetch(`${url}/admin`)).text();
+  expect(page).toContain("requests of the last two weeks are made up");
+  expect(page).not.toContain("No usage yet");
+  const { items } = (await (await fetch(`${url}/api/admin/requests?limit=5`)).json()) as { items: unknown[] };
+  expect(items).toHaveLength(5);
 });

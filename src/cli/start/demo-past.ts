@@ -319,17 +319,35 @@ function troubleAt(chance: number): Trouble | undefined {
   })?.trouble;
 }
 
-/**
- * Gives the demo its past with the keys that it names, a budget of which four fifths are used, and an account that cools down. A demo that has a history
- * already keeps what it has.
- * @param bill Lets the simulated GitHub report the past.
- */
-export async function givePast(app: App, bill?: Bill): Promise<void> {
-  if ((await app.history.count()) === 0) await writePast(app);
-  if (bill) await billPast(app, bill);
+/** Fills the history of the demo, unless it has one: whoever reads now finds the past. @returns The rows that were added. */
+export async function givePast(app: App): Promise<Entry[]> {
+  if ((await app.history.count()) > 0) return [];
+  const rows = pastOf(app.now());
+  for (const row of rows) app.history.add(row);
+  await app.history.flush();
+  return rows;
 }
 
 type Bill = (charge: { login: string; at: number; model: string; credits: number }) => void;
+
+/**
+ * What follows from the past: an account cools down, its keys are there, a budget has a limit of which four fifths are used, and GitHub has billed
+ * what the history has.
+ * @param rows Those that `givePast` added.
+ * @param bill Lets the simulated GitHub report the past.
+ */
+export async function followPast(app: App, rows: readonly Entry[], bill: Bill): Promise<void> {
+  if (rows.length > 0) {
+    const limited = app.accounts.find(({ key }) => key.endsWith("/plus-demo"));
+    const until = app.now() + 20 * minuteMs;
+    limited?.setState({ name: "cooling", reason: "Too many requests; made up for the demo.", until });
+    const keys = new Set(rows.flatMap(({ key_name }) => key_name ?? []));
+    if (app.config.current.auth.apiKeys.length === 0)
+      await app.config.change({ auth: { apiKeys: [...keys].map(madeUpKey) } });
+    await useBudget(app, rows);
+  }
+  await billPast(app, bill);
+}
 
 /** GitHub's report knows what the history does: the simulated one forgets when it stops. */
 async function billPast({ accounts, history }: App, bill: Bill): Promise<void> {
@@ -339,23 +357,6 @@ async function billPast({ accounts, history }: App, bill: Bill): Promise<void> {
       if (nano_credits)
         bill({ login, at: Date.parse(key.hour!), model: key.upstream_model!, credits: nano_credits / 1e9 });
   }
-}
-
-async function writePast(app: App): Promise<void> {
-  const now = app.now();
-  const rows = pastOf(now);
-  for (const row of rows) app.history.add(row);
-  await app.history.flush();
-  const keys = new Set(rows.flatMap(({ key_name }) => key_name ?? []));
-  if (app.config.current.auth.apiKeys.length === 0)
-    await app.config.change({ auth: { apiKeys: [...keys].map(madeUpKey) } });
-  await useBudget(app, rows);
-  const limited = app.accounts.find(({ key }) => key.endsWith("/plus-demo"));
-  limited?.setState({
-    name: "cooling",
-    reason: "Too many requests; made up for the demo.",
-    until: now + 20 * minuteMs,
-  });
 }
 
 async function useBudget({ budgets, config, now }: App, rows: readonly Entry[]): Promise<void> {

@@ -101,12 +101,12 @@ export async function start(options: StartOptions): Promise<number> {
     await Bun.sleep(0);
     const neighbour = findNeighbour(app.environment.home, listening.url);
     leave = writeInstanceFile(app.environment.home, listening.url);
+    const past = demo && (await import("./demo-past"));
+    const rows = await past?.givePast(app);
     await announce({ app, listening, collector: traces?.collector }, options);
+    if (demo && rows) void past?.followPast(app, rows, (charge) => demo.charge(charge));
     if (neighbour) void nameNeighbour(app, neighbour);
     void awaken(app);
-    // A demo that an editor or a script starts has its history to itself.
-    if (demo && !isChild(options))
-      void import("./demo-past").then(({ givePast }) => givePast(app, (charge) => demo.charge(charge)));
     if (app.team) void import("./upkeep").then(({ keepAccountsKnown }) => keepAccountsKnown(app));
     void followUpdates(app, options);
     const mayAsk = !options.json && options.logFormat === "text" && logFile === undefined && !options.stdinLifetime;
