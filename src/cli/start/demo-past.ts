@@ -3,6 +3,7 @@
  * prompts with subagents, cold caches, failures. The demo and its pages say that it is made up.
  */
 import type { App } from "../../app";
+import { repeatChange } from "../../config/repeat-change";
 import { dayMs, hourMs, minuteMs } from "../../format";
 import { type Entry, nothingKnown } from "../../history/entry";
 import { madeUpKey } from "../../keys/client-keys";
@@ -331,8 +332,8 @@ export async function givePast(app: App): Promise<Entry[]> {
 type Bill = (charge: { login: string; at: number; model: string; credits: number }) => void;
 
 /**
- * What follows from the past: an account cools down, its keys are there, a budget has a limit of which four fifths are used, and GitHub has billed
- * what the history has.
+ * What follows from the past: an account cools down, the keys that it names are there, a budget has a limit of which four
+ * fifths are used, and GitHub has billed what the history has.
  * @param rows Those that `givePast` added.
  * @param bill Lets the simulated GitHub report the past.
  */
@@ -341,10 +342,7 @@ export async function followPast(app: App, rows: readonly Entry[], bill: Bill): 
     const limited = app.accounts.find(({ key }) => key.endsWith("/plus-demo"));
     const until = app.now() + 20 * minuteMs;
     limited?.setState({ name: "cooling", reason: "Too many requests; made up for the demo.", until });
-    const keys = new Set(rows.flatMap(({ key_name }) => key_name ?? []));
-    if (app.config.current.auth.apiKeys.length === 0)
-      await app.config.change({ auth: { apiKeys: [...keys].map(madeUpKey) } });
-    await useBudget(app, rows);
+    await giveKeysAndBudget(app, rows);
   }
   await billPast(app, bill);
 }
@@ -359,16 +357,26 @@ async function billPast({ accounts, history }: App, bill: Bill): Promise<void> {
   }
 }
 
-async function useBudget({ budgets, config, now }: App, rows: readonly Entry[]): Promise<void> {
+/** Where there are none: what somebody sets in the first moment stays. */
+async function giveKeysAndBudget({ budgets, config, now }: App, rows: readonly Entry[]): Promise<void> {
   const today = new Date(now());
   const month = Date.UTC(today.getUTCFullYear(), today.getUTCMonth());
   const nanoCredits = rows
     .filter(({ started_at_ms }) => started_at_ms >= month)
     .reduce((sum, { nano_credits }) => sum + (nano_credits ?? 0), 0);
-  if (config.current.budgets.length > 0 || nanoCredits === 0) return;
+  const keys = [...new Set(rows.flatMap(({ key_name }) => key_name ?? []))].map(madeUpKey);
   const limit = Math.max(1, Math.round(nanoCredits / 1e9 / 0.8));
-  const budget = { name: "Everything", scope: {}, unit: "credits", limit, per: "month", then: "warn" } as const;
-  await config.change({ budgets: [{ ...budget, warn: [0.5, 0.8], cut: false, since: new Date(month).toISOString() }] });
+  const scope = { name: "Everything", scope: {}, unit: "credits", limit, per: "month", then: "warn" } as const;
+  const budget = { ...scope, warn: [0.5, 0.8], cut: false, since: new Date(month).toISOString() };
+  let isBudgeted = false;
+  await repeatChange(config, ({ current }) => {
+    isBudgeted = current.budgets.length === 0 && nanoCredits > 0;
+    return {
+      ...(current.auth.apiKeys.length === 0 && { auth: { apiKeys: keys } }),
+      ...(isBudgeted && { budgets: [budget] }),
+    };
+  });
+  if (!isBudgeted) return;
   const amounts = { nanoCredits, premiumUnits: null };
   const subject = { account: null, session: null, member: null, key: null, model: "", client: null };
   const reservation = await budgets.reserve(subject, amounts);
