@@ -69,18 +69,22 @@ const newestForm: SchemaChange = (before) => {
 
 /** Keywords that are null were not to be sent; of values null is one. */
 function withoutNulls(schema: JsonObject): JsonObject {
-  const nulls = Object.keys(schema).filter((key) => schema[key] === null && key !== "const" && key !== "default");
-  const empty = Array.isArray(schema.enum) && schema.enum.length === 0 ? ["enum"] : [];
-  return without(schema, [...nulls, ...empty]);
+  const empty: string[] = [];
+  for (const key in schema) {
+    const value = schema[key];
+    const isEmptyEnum = key === "enum" && Array.isArray(value) && value.length === 0;
+    if (isEmptyEnum || (value === null && key !== "const" && key !== "default")) empty.push(key);
+  }
+  return empty.length === 0 ? schema : without(schema, empty);
 }
 
 /** A list of schemas as `items` is `prefixItems` now, and what was `additionalItems` is `items`. */
 function withListedItems(schema: JsonObject): JsonObject {
+  if (!Array.isArray(schema.items)) return schema;
   const { items, additionalItems, ...others } = schema;
-  if (!Array.isArray(items)) return schema;
   return {
     ...others,
-    ...(items.length > 0 ? { prefixItems: items } : {}),
+    ...(schema.items.length > 0 ? { prefixItems: items } : {}),
     ...(additionalItems === undefined ? {} : { items: additionalItems }),
   };
 }
@@ -95,6 +99,7 @@ function withBound(schema: JsonObject, bound: "Minimum" | "Maximum"): JsonObject
 
 function withKnownType(schema: JsonObject): JsonObject {
   const { type } = schema;
+  if (type === undefined) return schema;
   if (type === "any") return without(schema, ["type"]);
   const known = (name: unknown) => (typeof name === "string" ? (entryOf(typeNames, name.toLowerCase()) ?? name) : name);
   const after = Array.isArray(type) ? type.map(known) : known(type);
@@ -104,14 +109,15 @@ function withKnownType(schema: JsonObject): JsonObject {
 /** In the third draft a property said of itself whether it is required. */
 function withRequiredNames(schema: JsonObject): JsonObject {
   const { properties, required } = schema;
-  const saysSo = (value: unknown): value is JsonObject => isObject(value) && typeof value.required === "boolean";
-  const named = isObject(properties)
-    ? Object.keys(properties).filter((name) => saysSo(properties[name]) && properties[name].required === true)
-    : [];
-  const after = mapPlaces(schema, (value) => (saysSo(value) ? without(value, ["required"]) : value));
+  const after = mapPlaces(schema, withoutRequired);
+  if (after === schema || !isObject(properties)) return after;
+  const named = Object.keys(properties).filter((name) => saysRequired(properties[name]) && properties[name].required);
   if (named.length === 0) return after;
   return { ...after, required: [...new Set([...(Array.isArray(required) ? required : []), ...named])] };
 }
+
+const saysRequired = (value: unknown): value is JsonObject => isObject(value) && typeof value.required === "boolean";
+const withoutRequired = (value: unknown): unknown => (saysRequired(value) ? without(value, ["required"]) : value);
 
 /** OpenAPI's `nullable`. */
 function withNullable(schema: JsonObject): JsonObject {
@@ -193,8 +199,9 @@ const longestItem = 80;
  */
 export const withoutTuples = (schema: JsonObject): JsonObject =>
   mapSchema(schema, (inner) => {
-    const { prefixItems, items, ...others } = inner;
+    const { prefixItems } = inner;
     if (!Array.isArray(prefixItems) || prefixItems.length === 0) return inner;
+    const { prefixItems: _, items, ...others } = inner;
     const size = prefixItems.length;
     const isClosed = items === false || numberIn(others.maxItems) === size;
     const further = isObject(items) ? [items] : [];
