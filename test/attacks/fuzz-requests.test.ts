@@ -4,7 +4,6 @@ import { readdirSync } from "node:fs";
 import { learnFromHeaders, type Quota, readQuota } from "../../src/accounts/quota";
 import { patched, type Stored } from "../../src/config/patch";
 import { parseConfig } from "../../src/config/schema";
-import { rules as chatRules } from "../../src/dialects/chat/rules";
 import { codecs } from "../../src/dialects/codecs";
 import { adapt } from "../../src/dialects/hub/adapt";
 import {
@@ -14,18 +13,17 @@ import {
   dialects,
   type JsonObject,
 } from "../../src/dialects/hub/conversation";
-import type { ModelFacts } from "../../src/dialects/hub/model";
+import { mendRefused } from "../../src/dialects/hub/refused-schemas";
 import { type RuleTable, requestRules } from "../../src/dialects/hub/rules";
-import { rules as messagesRules } from "../../src/dialects/messages/rules";
 import { overviewOf, promptHeadOf } from "../../src/dialects/overview";
-import { rules as responsesRules } from "../../src/dialects/responses/rules";
 import { ProxyError } from "../../src/errors";
 import { editedTo } from "../../src/net/json/json-edit";
 import { readFailure } from "../../src/upstream/copilot/failure";
 import { withoutParams } from "../../src/upstream/copilot/unsupported-params";
 import { readModel } from "../../src/upstream/models/model";
 import { estimateTokens } from "../support/estimate";
-import { ableModel } from "../support/facts";
+import { ableModel, unableModel } from "../support/facts";
+import { rulesOf } from "../support/hostile-shapes";
 import fc from "../support/random";
 import { fixtures, hasFixture, jsonAt } from "../support/streams";
 import { almost, object, odd } from "./shapes";
@@ -34,22 +32,7 @@ import { almost, object, odd } from "./shapes";
 const runs = { numRuns: 300 };
 
 /** A model that can do everything, and one that can do nothing. */
-const able = ableModel("able", "Anthropic");
-const unable: ModelFacts = {
-  id: "unable",
-  vendor: "unknown",
-  dialects: ["chat"],
-  limits: {},
-  supports: {
-    tools: false,
-    parallelTools: false,
-    vision: false,
-    structuredOutputs: false,
-    adaptiveThinking: false,
-    efforts: [],
-  },
-};
-const models = [able, unable];
+const models = [ableModel("able", "Anthropic"), unableModel("unable", "unknown")];
 
 /** The result, or nothing where it was refused in words; anything else thrown is a crash. */
 function only<T>(work: () => T): T | undefined {
@@ -65,8 +48,6 @@ const copied = <T>(value: T): T => JSON.parse(JSON.stringify(value));
 
 /** The codec, if upstreams speak the dialect. */
 const upstreamCodec = (dialect: ClientDialect) => (dialect === "gemini" ? undefined : codecs[dialect]);
-
-const rulesOf = { chat: chatRules, messages: messagesRules, responses: responsesRules };
 
 /** The rules of a dialect, each asked of every request. */
 const askingAll = (rules: RuleTable["rules"]) =>
@@ -158,6 +139,12 @@ describe.each([...clientDialects])("a request of %s with something wrong in it",
           if (upstream.repairRequest)
             expect(copied(only(() => upstream.repairRequest!(copied(body), () => true)) ?? {})).toBeObject();
           expect(typeof upstream.replyContext(body).model).toBe("string");
+          for (const { vendor } of models)
+            for (const isLast of [false, true]) {
+              const target = { dialect: "chat", vendor, places: upstream.schemas } as const;
+              const mended = mendRefused(copied(body), target, {}, isLast);
+              if (mended) expect(copied(mended.set)).toBeObject();
+            }
         }),
         runs,
       );

@@ -1,8 +1,9 @@
 /** What a fuzzer sends: bytes that look like streams, objects that look like messages, and true ones with something wrong. */
 import { readdirSync } from "node:fs";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
+import { hostileReplies, hostileRequests, hostileStreams } from "../support/hostile-shapes";
 import fc, { triesOf } from "../support/random";
-import { bytesAt, fixtures, hasFixture, jsonAt } from "../support/streams";
+import { bytesAt, fixtures, hasFixture, jsonAt, wire } from "../support/streams";
 
 export const runs = { numRuns: triesOf(300) };
 export const encode = (text: string) => new TextEncoder().encode(text);
@@ -77,33 +78,39 @@ export const likelyStream = fc
 
 export const odd: fc.Arbitrary<unknown> = fc.oneof(values, tree);
 
-type Seed = [name: string, value: unknown];
-
 /** Every recorded request, reply or stream of a dialect. */
 function recorded(file: string): string[] {
   return readdirSync(fixtures).filter((name) => hasFixture(name, file));
 }
 
-/** A recorded request or reply of the dialect in which one to three values are others, or are gone. */
+/** Something of a hostile shape, small enough to try many. */
+const shaped = <T>(shapes: readonly { dialect: ClientDialect; make(bytes: number): T }[], dialect: ClientDialect) =>
+  fc
+    .tuple(fc.constantFrom(...shapes.filter((shape) => shape.dialect === dialect)), fc.integer({ min: 100, max: 3000 }))
+    .map(([{ make }, bytes]) => make(bytes));
+
+/** A request or reply of the dialect, recorded or of a hostile shape, in which one to three values are others, or are gone. */
 export function almost(dialect: ClientDialect, what: "request" | "reply"): fc.Arbitrary<Record<string, unknown>> {
-  const seeds: Seed[] = recorded(`${dialect}.${what}.json`).map((name) => [
-    name,
-    jsonAt(name, `${dialect}.${what}.json`),
-  ]);
+  const file = `${dialect}.${what}.json`;
+  const seeds: unknown[] = recorded(file).map((name) => jsonAt(name, file));
+  const shapes = shaped(what === "request" ? hostileRequests : hostileReplies, dialect);
   return fc
-    .tuple(fc.constantFrom(...seeds), fc.array(fc.tuple(fc.nat(), odd, fc.boolean()), { minLength: 1, maxLength: 3 }))
-    .map(([[, seed], changes]) => {
+    .tuple(
+      fc.oneof({ weight: 2, arbitrary: fc.constantFrom(...seeds) }, { weight: 1, arbitrary: shapes }),
+      fc.array(fc.tuple(fc.nat(), odd, fc.boolean()), { minLength: 1, maxLength: 3 }),
+    )
+    .map(([seed, changes]) => {
       const body = structuredClone(seed) as Record<string, unknown>;
       for (const [at, value, gone] of changes) change(body, at, value, gone);
       return body;
     });
 }
 
-/** A recorded stream of the dialect in which frames are others, gone, twice, swapped, or cut in half. */
+/** A stream of the dialect, recorded or of a hostile shape, in which frames are others, gone, twice, swapped, or cut in half. */
 export function almostStream(dialect: Dialect): fc.Arbitrary<Uint8Array> {
-  const seeds = recorded(`${dialect}.stream.txt`).map((name) =>
-    new TextDecoder().decode(bytesAt(name, `${dialect}.stream.txt`)).split(/(?<=\n\n)/),
-  );
+  const framesIn = (bytes: Uint8Array) => new TextDecoder().decode(bytes).split(/(?<=\n\n)/);
+  const seeds = recorded(`${dialect}.stream.txt`).map((name) => framesIn(bytesAt(name, `${dialect}.stream.txt`)));
+  const shapes = shaped(hostileStreams, dialect).map((frames) => framesIn(wire(frames)));
   const step = fc.record({
     how: fc.constantFrom("change", "drop", "twice", "swap", "cut"),
     at: fc.nat(),
@@ -111,7 +118,8 @@ export function almostStream(dialect: Dialect): fc.Arbitrary<Uint8Array> {
     value: odd,
     gone: fc.boolean(),
   });
-  return fc.tuple(fc.constantFrom(...seeds), fc.array(step, { minLength: 1, maxLength: 3 })).map(([seed, steps]) => {
+  const all = fc.oneof({ weight: 2, arbitrary: fc.constantFrom(...seeds) }, { weight: 1, arbitrary: shapes });
+  return fc.tuple(all, fc.array(step, { minLength: 1, maxLength: 3 })).map(([seed, steps]) => {
     const frames = [...seed];
     for (const { how, at, inside, value, gone } of steps) {
       const place = at % frames.length;

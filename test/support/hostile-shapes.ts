@@ -1,11 +1,15 @@
 /**
  * Requests and replies of any size that repeat what a client or an upstream may repeat. They are made of the fixtures: each
  * list of each one is filled with copies of its items, each frame of each stream comes again and again, so a new fixture
- * brings its own shapes. {@link schemas} adds those that only references make.
+ * brings its own shapes. {@link schemas} adds those that only references make, and {@link withRuleWords} those of a new rule.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { type ClientDialect, clientDialects, type JsonObject } from "../../src/dialects/hub/conversation";
+import { rules as chatRules } from "../../src/dialects/chat/rules";
+import { type ClientDialect, clientDialects, type Dialect, type JsonObject } from "../../src/dialects/hub/conversation";
+import type { RuleTable } from "../../src/dialects/hub/rules";
+import { rules as messagesRules } from "../../src/dialects/messages/rules";
+import { rules as responsesRules } from "../../src/dialects/responses/rules";
 import { isObject } from "../../src/json";
 import { readSse, type SseFrame } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
@@ -253,10 +257,45 @@ const ofItsOwn = (dialect: ClientDialect): Shape<JsonObject>[] =>
     make: sized(body),
   }));
 
+/** The rules of each upstream's dialect. */
+export const rulesOf: Record<Dialect, RuleTable["rules"]> = {
+  chat: chatRules,
+  messages: messagesRules,
+  responses: responsesRules,
+};
+
+/** The member that holds the conversation. */
+const history: Record<Dialect, string> = { chat: "messages", messages: "messages", responses: "input" };
+const roles = ["user", "assistant", "system", "developer", "tool"];
+
+/** Messages and tools that have what a rule looks for, as names of members and as types and roles. */
+const withRuleWords = (dialect: Dialect): Shape<JsonObject>[] =>
+  Object.entries(rulesOf[dialect]).flatMap(([rule, row]) => {
+    const words = row.slice(0, -1) as string[];
+    if (words.length === 0) return [];
+    const item = (at: number) => {
+      const word = words[at % words.length]!;
+      const part = { type: word, [word]: word };
+      return { ...part, role: roles.includes(word) ? word : roles[at % 2], content: [part] };
+    };
+    const tool = (at: number) => {
+      const definition = { ...item(at), name: `f${at}`, input_schema: {}, parameters: {} };
+      return { ...definition, function: definition };
+    };
+    const make = (n: number) => ({
+      ...Object.fromEntries(words.map((word) => [word, word])),
+      ...ask[dialect],
+      [history[dialect]]: many(n / 3, item),
+      tools: many(n / 9, tool),
+    });
+    return [{ name: `${dialect} request, the rule ${rule}: items with its words`, dialect, make: sized(make) }];
+  });
+
 export const hostileRequests: readonly Shape<JsonObject>[] = clientDialects.flatMap((dialect) => [
   ...withSchemas(dialect),
   ...withMembers(dialect),
   ...ofItsOwn(dialect),
+  ...(dialect === "gemini" ? [] : withRuleWords(dialect)),
   ...repeated(dialect, "request"),
 ]);
 
