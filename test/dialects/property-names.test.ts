@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { codecs } from "../../src/dialects/codecs";
 import { adapt } from "../../src/dialects/hub/adapt";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
-import { MemberRenamer, renameMembers, renameProperties } from "../../src/dialects/hub/property-names";
+import { hasRefusedName, MemberRenamer, renameMembers, renameProperties } from "../../src/dialects/hub/property-names";
 
 const taken = /^[a-zA-Z0-9_.-]{1,64}$/;
 const rename = (properties: JsonObject, more: JsonObject = {}) =>
@@ -42,6 +42,18 @@ test("names get signs that are taken, each another one, and stay what they are i
 
 test("names that are all taken need nothing", () => {
   expect(rename({ "a.b-c_1": {} })).toBeUndefined();
+});
+
+test("names below the root are taken whatever they are, but for those that a union brings up to it", () => {
+  const odd = { type: "object", properties: { "a[]": {} }, required: ["a[]"] };
+  const below = { a: odd, list: { type: "array", items: odd }, either: { anyOf: [odd, { $ref: "#/$defs/A" }] } };
+  expect(rename(below, { $defs: { A: odd } })).toBeUndefined();
+  expect(rename({ ...below, "b[]": odd })!.schema.properties).toEqual({
+    ...below,
+    b: { ...odd, description: "Its full name is `b[]`." },
+  });
+  expect(hasRefusedName({ type: "object", properties: below, $defs: { A: odd } }, taken)).toBe(false);
+  expect(hasRefusedName({ anyOf: [{ $ref: "#/$defs/A" }], $defs: { A: odd } }, taken)).toBe(true);
 });
 
 const anyName = fc.string({ maxLength: 70 });

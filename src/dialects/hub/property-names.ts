@@ -5,15 +5,17 @@
 import { isObject, parseJson } from "../../json";
 import type { JsonObject } from "./conversation";
 import { setField } from "./json";
+import { mergeRootUnion } from "./root-union";
 import { said } from "./schema-fixups";
 
 /** The names of a tool's properties that are sent under other names. */
 export type RenamedProperties = ReadonlyMap<string, string>;
 
-/** Whether a schema has a property at its root whose name is refused. */
+/** Whether a schema has a property whose name is refused: at its root, or where a union at the root has to be merged into it. */
 export function hasRefusedName(schema: unknown, taken: RegExp): boolean {
-  if (!isObject(schema) || !isObject(schema.properties)) return false;
-  for (const name in schema.properties) if (!taken.test(name)) return true;
+  const { properties } = isObject(schema) ? mergeRootUnion(schema) : {};
+  if (!isObject(properties)) return false;
+  for (const name in properties) if (!taken.test(name)) return true;
   return false;
 }
 

@@ -74,7 +74,9 @@ const openai: VendorRow = {
 /**
  * Anthropic checks schemas against the draft 2020-12, wants no union at the root ("input_schema does not support oneOf, allOf,
  * or anyOf at the top level", anthropics/claude-code#5319), and plain names: "Property keys should match pattern
- * '^[a-zA-Z0-9_.-]{1,64}$'" (twilio-labs/mcp#58, 2026-02).
+ * '^[a-zA-Z0-9_.-]{1,64}$'" (twilio-labs/mcp#58, 2026-02). It looks at the names at the root alone: those of objects within
+ * it, in lists or in `$defs` are taken (measured on Bedrock in
+ * aws-solutions-library-samples/accelerated-intelligent-document-processing-on-aws#709, 2026-08; decocms/studio#6874, 2026-09).
  */
 const anthropic: VendorRow = {
   fixups: ["schema-draft", "schema-union", "schema-type"],
