@@ -11,7 +11,7 @@ import type { RuleTable } from "../../src/dialects/hub/rules";
 import { rules as messagesRules } from "../../src/dialects/messages/rules";
 import { rules as responsesRules } from "../../src/dialects/responses/rules";
 import { isObject } from "../../src/json";
-import { readSse, type SseFrame } from "../../src/net/stream/sse";
+import { jsonFrame, readSse, type SseFrame } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
 import { bytesAt, fixtures, jsonAt } from "./streams";
 
@@ -303,8 +303,29 @@ export const hostileReplies: readonly Shape<JsonObject>[] = clientDialects.flatM
   repeated(dialect, "reply"),
 );
 
+/** A stream of calls whose last event has them in another order. */
+const inOtherOrder: Shape<SseFrame[]> = {
+  name: "responses stream: items that stand in another order in the end",
+  dialect: "responses",
+  make(bytes) {
+    const call = (at: number) => ({
+      type: "function_call",
+      id: `fc${at}`,
+      call_id: `c${at}`,
+      name: "f",
+      arguments: "{}",
+    });
+    const items = many(bytes / 250, call);
+    const response = { id: "r", object: "response", model: "m", status: "completed" };
+    return [
+      ...items.map((item, output_index) => jsonFrame({ type: "response.output_item.done", output_index, item })),
+      jsonFrame({ type: "response.completed", response: { ...response, output: items.toReversed() } }),
+    ];
+  },
+};
+
 /** The streams of all fixtures, each frame of a form again and again in its place. */
-export const hostileStreams: readonly Shape<SseFrame[]>[] = clientDialects.flatMap((dialect) => {
+const ofFixtures: readonly Shape<SseFrame[]>[] = clientDialects.flatMap((dialect) => {
   const seen = new Set<string>();
   return readdirSync(fixtures).flatMap((folder) =>
     [`${dialect}.stream.txt`, ...(folder.startsWith(`${dialect}-`) ? ["stream.txt"] : [])]
@@ -336,3 +357,5 @@ export const hostileStreams: readonly Shape<SseFrame[]>[] = clientDialects.flatM
       }),
   );
 });
+
+export const hostileStreams: readonly Shape<SseFrame[]>[] = [...ofFixtures, inOtherOrder];

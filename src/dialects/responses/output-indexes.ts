@@ -12,15 +12,22 @@ export function outputIndexes(
   shown: ReadonlyMap<number, JsonObject>,
 ): (number | undefined)[] {
   if (shown.size === 0) return [];
-  const left = new Map(shown);
-  const take = (index: number | undefined) => {
-    if (index !== undefined) left.delete(index);
-    return index;
-  };
-  const exact = output.map((item, at) => take(isSame(left.get(at), item) ? at : undefined));
-  return exact.map((index, at) => index ?? take([...left].find(([, item]) => isSame(item, output[at]))?.[0]));
+  const exact = output.map((item, at) => (isSame(shown.get(at), item) ? at : undefined));
+  if (!exact.includes(undefined)) return exact;
+  const taken = new Set(exact);
+  const left = new Map<string, number[]>();
+  for (const [index, item] of [...shown].reverse()) if (!taken.has(index)) push(left, kindOf(item), index);
+  return exact.map((index, at) => index ?? left.get(kindOf(output[at]))?.pop());
+}
+
+function push(lists: Map<string, number[]>, key: string, index: number): void {
+  const list = lists.get(key);
+  if (list) list.push(index);
+  else lists.set(key, [index]);
 }
 
 /** Ids change from event to event; only the id of a call does not. */
+const kindOf = (item: unknown): string => (isObject(item) ? JSON.stringify([item.type, item.call_id]) : "");
+
 const isSame = (shown: JsonObject | undefined, item: unknown): boolean =>
   shown !== undefined && isObject(item) && shown.type === item.type && shown.call_id === item.call_id;
