@@ -10,6 +10,8 @@ export interface Waiter {
   line: string;
   /** When it came, which is its place in the line. */
   since: number;
+  /** Of its body, which is in memory as long as it waits. */
+  bytes: number;
   /** Until when it waits at most. */
   deadline: number;
   /** Milliseconds until its limit ends; 0 when it is over, undefined when a person must act. */
@@ -22,6 +24,8 @@ export interface Waiter {
 
 /** Requests that may wait at a time: of everybody, and in one line, so that nobody takes all the room. */
 export const [maxWaiting, maxInLine] = [1_000, 100];
+/** Bytes of their bodies, likewise: the largest body has 32 MiB. */
+export const [maxBytes, maxBytesInLine] = [512 * 2 ** 20, 128 * 2 ** 20];
 /** Requests of a line that are let out at a time, at most. */
 const maxAtATime = 32;
 /** Milliseconds between two looks at the lines. */
@@ -36,6 +40,8 @@ interface Entry {
 interface Line {
   /** The oldest first. */
   waiting: Entry[];
+  /** Of their bodies. */
+  bytes: number;
   /** How many were let out and have no answer yet. */
   out: number;
   /** How many may be out: one more with each that was served, one again after the next limit. */
@@ -45,6 +51,7 @@ interface Line {
 export class WaitingRoom {
   readonly #lines = new Map<string, Line>();
   #count = 0;
+  #bytes = 0;
   #timer: Timer | undefined;
   #stopped: (() => ProxyError) | undefined;
 
@@ -66,14 +73,17 @@ export class WaitingRoom {
   async wait(waiter: Waiter): Promise<(wasServed: boolean) => void> {
     if (this.#stopped) throw this.#stopped();
     waiter.signal.throwIfAborted();
-    const line = this.#lines.get(waiter.line) ?? { waiting: [], out: 0, atATime: 1 };
+    const line = this.#lines.get(waiter.line) ?? { waiting: [], bytes: 0, out: 0, atATime: 1 };
     if (this.#count >= maxWaiting || line.waiting.length >= maxInLine) throw waiter.error;
+    if (this.#bytes + waiter.bytes > maxBytes || line.bytes + waiter.bytes > maxBytesInLine) throw waiter.error;
     this.#lines.set(waiter.line, line);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const entry: Entry = { waiter, letOut: resolve, refuse: reject };
     // Those that came before it may still have been trying, and join later.
     line.waiting.splice(line.waiting.findLastIndex((each) => each.waiter.since <= waiter.since) + 1, 0, entry);
     this.#count += 1;
+    this.#bytes += waiter.bytes;
+    line.bytes += waiter.bytes;
     this.#timer ??= setInterval(() => this.#look(), lookEvery).unref();
     const abort = () => reject(waiter.signal.reason);
     waiter.signal.addEventListener("abort", abort, { once: true });
@@ -122,6 +132,8 @@ export class WaitingRoom {
   #remove(line: Line, entry: Entry): void {
     line.waiting.splice(line.waiting.indexOf(entry), 1);
     this.#count -= 1;
+    this.#bytes -= entry.waiter.bytes;
+    line.bytes -= entry.waiter.bytes;
     if (this.#count > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;

@@ -18,7 +18,6 @@ import { networkOf } from "../net/address";
 import { browserUrl } from "../net/in/browser-url";
 import { limitBytes } from "../net/in/byte-limit";
 import { sha256 } from "../net/in/credentials";
-import { triesOf } from "../net/in/failed-tries";
 import { allModels } from "../upstream/models/all-models";
 import { clientModels, listedModel } from "../upstream/models/model-view";
 
@@ -82,10 +81,9 @@ export const giveTokens = (asked: Asked): Promise<Response> =>
     const sent = grant === deviceGrant ? code : form.get("refresh_token");
     if (grant !== deviceGrant && grant !== "refresh_token") return refused("unsupported_grant_type");
     if (!sent) return refused("invalid_request");
-    const who = network === undefined ? undefined : triesOf(network, sent);
-    if (who !== undefined) tries.refuse(who);
+    if (network !== undefined) tries.refuse(network, sent);
     const given = grant === deviceGrant ? await logins.poll(sent) : ((await logins.refresh(sent)) ?? "invalid_grant");
-    if (given === "invalid_grant" && who !== undefined) tries.count(who);
+    if (given === "invalid_grant" && network !== undefined) tries.count(network, sent);
     // By 401 Claude Code knows that the person has to sign in again.
     if (typeof given === "string")
       return refused(given, given === "invalid_grant" && grant !== deviceGrant ? 401 : 400);

@@ -20,7 +20,7 @@ type Serve = (parts: Scope, exchange: Exchange) => Promise<Response>;
 type Limit = Pick<Waiter, "error" | "untilReady">;
 
 /** A request's place in its line, and until when it may wait. */
-type Place = Pick<Waiter, "line" | "since" | "deadline">;
+type Place = Pick<Waiter, "line" | "since" | "bytes" | "deadline">;
 
 /**
  * The answer of `serve`, which is asked again after each limit that the request may wait for.
@@ -49,6 +49,7 @@ function placeOf({ config }: Scope, exchange: Exchange): Place {
   return {
     line: `${running.member ?? ""} ${incoming.model}`,
     since,
+    bytes: incoming.bytes.length,
     deadline: since + (isKeptAwake(exchange) ? longest : Math.min(longest, longestWithoutStream)),
   };
 }

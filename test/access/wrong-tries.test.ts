@@ -93,6 +93,20 @@ describeWithDatabases("wrong secrets from one network", (postgres) => {
     expect(held).toEqual(refused);
   });
 
+  test.each<[string, (from: Headers) => Promise<Response>, number]>([
+    ["refresh tokens", (from) => refresh(newToken("drr"), from), 401],
+    ["invitations", (from) => join(newCode(), from), 404],
+  ])("hundreds of different %s have an end, for what is tried and from where", async (what, wrong, first) => {
+    const from = { "x-forwarded-for": `2001:db8:1:${Bun.hash.crc32(what).toString(16).slice(0, 4)}::1` };
+    const statuses = new Set<number>();
+    for (let round = 0; round < 30; round += 1)
+      for (const { status } of await Promise.all(Array.from({ length: 10 }, () => wrong(from)))) statuses.add(status);
+    expect([...statuses]).toEqual([first]);
+    expect((await wrong(from)).status).toBe(429);
+    expect((await wrong({ "x-forwarded-for": "198.51.100.7" })).status).toBe(first);
+    expect((await right["a member's key"]!(from)).status).toBe(200);
+  });
+
   test("wrong codes of a tool's sign-in hold up the member who types them, and nobody else", async () => {
     const { key } = await team.addMember("carla", "carla-octo");
     const browser = await browserOf(server, key);

@@ -1,6 +1,13 @@
 /** The order in which requests that wait are let out, and how many may wait. */
 import { expect, test } from "bun:test";
-import { maxInLine, maxWaiting, type Waiter, WaitingRoom } from "../../src/accounts/waiting-room";
+import {
+  maxBytes,
+  maxBytesInLine,
+  maxInLine,
+  maxWaiting,
+  type Waiter,
+  WaitingRoom,
+} from "../../src/accounts/waiting-room";
 import { ProxyError } from "../../src/errors";
 import { until } from "../support/until";
 
@@ -15,7 +22,7 @@ function start() {
   const wait = (id: string, more: Partial<Waiter> = {}) => {
     const since = performance.now();
     const waiting = room.wait({
-      ...{ line: "a", since, deadline: since + 60_000, error: limited },
+      ...{ line: "a", bytes: 1_000, since, deadline: since + 60_000, error: limited },
       ...{ untilReady: () => state.ms, signal: new AbortController().signal, ...more },
     });
     const goes = (done: (wasServed: boolean) => void) => {
@@ -122,6 +129,22 @@ test("the number of those who wait is bounded, of all and in one line, and a pla
   await Promise.resolve();
   void wait("last");
   expect(room.count).toBe(maxWaiting);
+});
+
+test("the bytes of those who wait are bounded too, of all and in one line, and are given back", async () => {
+  const { room, wait } = start();
+  const leaving = new AbortController();
+  const large = { bytes: maxBytesInLine / 4 };
+  void wait("first", { ...large, signal: leaving.signal });
+  for (let at = 1; at < 4; at += 1) void wait(`${at}`, large);
+  expect(await wait("one too many")).toBe(limited);
+  for (let at = 4; at < (4 * maxBytes) / maxBytesInLine; at += 1) void wait(`${at}`, { ...large, line: `${at % 5}` });
+  expect(await wait("one too many", { line: "new" })).toBe(limited);
+  const before = room.count;
+  leaving.abort(limited);
+  await Promise.resolve();
+  void wait("last", large);
+  expect(room.count).toBe(before);
 });
 
 test("a request whose client hangs up while it waits, or before, leaves nothing behind", async () => {

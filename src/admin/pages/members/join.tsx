@@ -10,7 +10,6 @@ import { asProxyError, ProxyError } from "../../../errors";
 import { utcDay } from "../../../format";
 import type { InvitationState, Member } from "../../../keys/members";
 import { networkOf } from "../../../net/address";
-import { triesOf } from "../../../net/in/failed-tries";
 import type { Visitor } from "../../../net/in/guard";
 import { decodedParams } from "../../../net/in/params";
 import { beginSignIn, showSignIn } from "../../api/account-actions";
@@ -78,12 +77,12 @@ async function serve(
     const network = caller.local ? undefined : networkOf(caller.peer ?? "unknown");
     const { invitations: tries } = app.wrongSecrets;
     const code = codeForm.test(params.code!) ? params.code! : undefined;
-    const who = network === undefined || code === undefined ? undefined : triesOf(network, code);
-    if (who !== undefined) tries.refuse(who);
+    const isCounted = network !== undefined && code !== undefined;
+    if (isCounted) tries.refuse(network, code);
     if (caller.foreign && request.method === "POST")
       throw new ProxyError("permission", "Forms on other sites cannot change anything here.");
     const invitation = code === undefined ? undefined : await app.members?.invitationWith(code);
-    if (!invitation && who !== undefined) tries.count(who);
+    if (!invitation && isCounted) tries.count(network, code);
     if (invitation?.name !== "open") throw new ProxyError("not_found", whyNot(invitation));
     const { member } = invitation;
     return await show({
