@@ -20,7 +20,8 @@ export function compact(value: number): string {
   return `${sign}${significant(size / unit)}${name}`;
 }
 
-export const formatCredits = (nano: number) => significant(nano / 1e9);
+/** Billionths of what is counted: `4.21`. */
+export const formatAmount = (billionths: number) => significant(billionths / 1e9);
 /** Billionths of an AI credit, in dollars: one credit is one cent. */
 export function dollars(nano: number): string {
   const amount = nano / 1e11;
@@ -63,12 +64,11 @@ export function priceInWords({ premium, units = null, tokens = null }: ListedPri
   if (units === null && tokens === null) return "unknown";
   if (!premium && (tokens === null || (tokens.input ?? 0) + (tokens.output ?? 0) === 0)) return "free";
   if (tokens === null || (premium && units !== null))
-    return `${formatUnits(units!)} premium ${units === 1 ? "request" : "requests"}`;
+    return `${significant(units!)} premium ${units === 1 ? "request" : "requests"}`;
   const perMillion = (credits: number | null) => (credits === null ? "?" : significant((credits * 1e6) / tokens.per));
   return `${perMillion(tokens.input)}/${perMillion(tokens.output)}${brief ? "" : ` ${priceUnit}`}`;
 }
 
-export const formatUnits = (value: number) => significant(value);
 /** A share, rounded: `71.9%` is `72%`, and below ten there is one decimal. Only exactly 1 is `100%`. */
 export const percent = (share: number) => {
   const value = share * 100;

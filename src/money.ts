@@ -2,17 +2,57 @@
  * Money and shares: how costs are added, which of them are unknown, and how they are said. Every page, command, file and
  * answer that shows a cost or a share takes it from here.
  */
-import { formatCredits, formatUnits } from "./format";
+import { z } from "zod";
+import { formatAmount } from "./format";
+import { lazy } from "./lazy";
 
-/** What requests cost, in both units, which are never added. Null: in this unit nothing is known. */
+/** What plans bill in, and how an amount is said. Amounts of two units are never added. */
+export const costUnits = {
+  credits: { label: "AI credits", one: "AI credit", brief: "cr" },
+  premium: { label: "Premium requests", one: "premium request", brief: "pr" },
+} as const;
+export type CostUnit = keyof typeof costUnits;
+export const costUnitNames = Object.keys(costUnits) as CostUnit[];
+
+export const isCostUnit = (name: string | undefined): name is CostUnit =>
+  name !== undefined && Object.hasOwn(costUnits, name);
+
+/** What one request costs. */
 export interface Cost {
-  /** Billionths of an AI credit. */
-  nano_credits: number | null;
-  /** Premium requests. */
-  premium_units: number | null;
+  unit: CostUnit;
+  /** Billionths of the unit; null if it is unknown. */
+  amount: number | null;
+  /** It is at least this: not all that is charged for is known. */
+  isAtLeast?: true;
+}
+
+/** What requests cost. */
+export interface Costs {
+  /** Billionths by unit: a unit in which nothing is known is missing. */
+  cost: Partial<Record<CostUnit, number>>;
   /** It is at least this: the cost of a request is known in part only, or that of some of several requests not at all. */
   cost_at_least: boolean;
 }
+
+/** What one request of the history cost. */
+export const costsOf = ({ cost, cost_unit, cost_at_least }: CostOfRow): Costs => ({
+  cost: cost === null || cost_unit === null ? {} : { [cost_unit]: cost },
+  cost_at_least: cost === null || Boolean(cost_at_least),
+});
+
+interface CostOfRow {
+  cost: number | null;
+  cost_unit: CostUnit | null;
+  cost_at_least: boolean | 0 | 1;
+}
+
+/** The fields of `Costs` in answers. */
+export const costFields = lazy(() => ({
+  cost: z
+    .partialRecord(z.enum(costUnitNames), z.number().int())
+    .describe("Billionths of an AI credit, and of a premium request; without a unit in which nothing is known."),
+  cost_at_least: z.boolean().describe("The cost is at least this: of some of it, nothing or not all is known."),
+}));
 
 /** Of the known values. */
 export const sum = (values: readonly (number | null)[]): number =>
@@ -22,56 +62,46 @@ export const sum = (values: readonly (number | null)[]): number =>
 export const sumKnown = (values: readonly (number | null)[]): number | null =>
   values.some((value) => value !== null) ? sum(values) : null;
 
-/** Nothing is known of the cost. A request that is billed in one unit has none in the other, and that is not unknown. */
-export const isUnknown = ({ nano_credits, premium_units }: Pick<Cost, "nano_credits" | "premium_units">): boolean =>
-  nano_credits === null && premium_units === null;
+/** Nothing is known of the cost. */
+export const isUnknown = ({ cost, cost_at_least }: Costs): boolean => cost_at_least && Object.keys(cost).length === 0;
 
-/** Premium requests are summed in millionths. */
-const millionths = (units: number | null) => units && Math.round(units * 1e6) / 1e6;
+export function addedCost(costs: readonly Costs[]): Costs {
+  const cost: Costs["cost"] = {};
+  for (const each of costs) for (const [unit, amount] of knownIn(each.cost)) cost[unit] = (cost[unit] ?? 0) + amount;
+  return { cost, cost_at_least: costs.some(({ cost_at_least }) => cost_at_least) };
+}
 
-export const addedCost = (costs: readonly Cost[]): Cost => ({
-  nano_credits: sumKnown(costs.map(({ nano_credits }) => nano_credits)),
-  premium_units: millionths(sumKnown(costs.map(({ premium_units }) => premium_units))),
-  cost_at_least: costs.some((cost) => cost.cost_at_least || isUnknown(cost)),
-});
+export const knownIn = (cost: Costs["cost"]): [CostUnit, number][] =>
+  costUnitNames.flatMap((unit) => (cost[unit] === undefined ? [] : [[unit, cost[unit]]]));
+
+/** What is shown of a cost, by unit: one in which all was free is left out beside another. */
+export function amountsOf({ cost }: Pick<Costs, "cost">): [CostUnit, number][] {
+  const known = knownIn(cost);
+  const charged = known.filter(([, amount]) => amount > 0);
+  return charged.length > 0 ? charged : [known[0] ?? ["credits", 0]];
+}
+
+/** For sorting, the dearest first: by the first unit in which two costs differ. */
+export const byCost = (one: Pick<Costs, "cost">, other: Pick<Costs, "cost">): number =>
+  costUnitNames.reduce((found, unit) => found || (other.cost[unit] ?? 0) - (one.cost[unit] ?? 0), 0);
 
 /** Marks what is at least so much, everywhere by the same sign: `≥ 4.21`. */
-export const marked = (amount: string, { cost_at_least }: Pick<Cost, "cost_at_least">): string =>
+export const marked = (amount: string, { cost_at_least }: Pick<Costs, "cost_at_least">): string =>
   cost_at_least ? `≥ ${amount}` : amount;
 
-/** The units that a cost is shown in: one that was not used is left out, although a request that was refused here costs 0 in both. */
-export function unitsOf({ nano_credits, premium_units }: Omit<Cost, "cost_at_least">): {
-  credits: boolean;
-  premium: boolean;
-} {
-  const premium = (premium_units ?? 0) > 0 || (nano_credits === null && premium_units !== null);
-  return { credits: (nano_credits ?? 0) > 0 || !premium, premium };
-}
-
-/** `4.21 AI credits, 2 premium requests`, `≥ 4.21 AI credits`, `nothing`; undefined if the cost is unknown. */
-export const costInWords = (cost: Cost): string | undefined =>
-  inWords(cost, ", ", cost.cost_at_least ? "0" : "nothing", {
-    credits: (nano) => `${formatCredits(nano)} AI ${nano === 1e9 ? "credit" : "credits"}`,
-    premium: (units) => `${formatUnits(units)} premium ${units === 1 ? "request" : "requests"}`,
+/**
+ * `4.21 AI credits, 2 premium requests`, `≥ 4.21 AI credits`, `nothing`; undefined if the cost is unknown.
+ * @param brief `4.21 cr + 2 pr`, `≥ 4.21 cr`, `0 cr`.
+ */
+export function costInWords(costs: Costs, brief = false): string | undefined {
+  if (isUnknown(costs)) return undefined;
+  const amounts = amountsOf(costs);
+  if (!brief && !costs.cost_at_least && amounts.every(([, amount]) => amount === 0)) return "nothing";
+  const words = amounts.map(([unit, amount]) => {
+    const { one, brief: short } = costUnits[unit];
+    return `${formatAmount(amount)} ${brief ? short : amount === 1e9 ? one : `${one}s`}`;
   });
-
-/** `4.21 cr + 2 pr`, `≥ 4.21 cr`, `0 cr`; undefined if the cost is unknown. */
-export const costInBrief = (cost: Cost): string | undefined =>
-  inWords(cost, " + ", unitsOf(cost).credits ? "0 cr" : "0 pr", {
-    credits: (nano) => `${formatCredits(nano)} cr`,
-    premium: (units) => `${formatUnits(units)} pr`,
-  });
-
-interface UnitWords {
-  credits(nano: number): string;
-  premium(units: number): string;
-}
-
-function inWords(cost: Cost, between: string, nothing: string, words: UnitWords): string | undefined {
-  if (isUnknown(cost)) return undefined;
-  const { nano_credits: nano, premium_units: units } = cost;
-  const amounts = [nano ? words.credits(nano) : "", units ? words.premium(units) : ""];
-  return marked(amounts.filter(Boolean).join(between) || nothing, cost);
+  return marked(words.join(brief ? " + " : ", "), costs);
 }
 
 /** The tokens of requests of which both the input and its cached part are known. */

@@ -1,7 +1,7 @@
 /** What a session of a client cost, as one line of text for status bars: `GET /usage/line?session=`. */
 import type { Scope } from "../app";
 import type { Row } from "../history/history";
-import { addedCost, costInBrief } from "../money";
+import { addedCost, costInWords } from "../money";
 import { sessionHash } from "../relay/session-id";
 import { lifetimes } from "../upstream/cache-watch";
 import { accountUsageItem } from "./usage";
@@ -22,10 +22,10 @@ export async function sessionLine(app: Scope, session: string, format = "{left}"
   const [last] = rows.items;
   if (!last) return "";
   const used = app.accounts.filter(({ key }) => key === last.account_key);
-  const prompt = costInBrief(addedCost(prompts.items[0]?.parts ?? []));
+  const prompt = costInWords(addedCost(prompts.items[0]?.parts ?? []), true);
   const parts = [
     prompt === undefined ? "" : `${prompt} prompt`,
-    `${costInBrief(totals) ?? "?"} session`,
+    `${costInWords(totals, true) ?? "?"} session`,
     // Bars cut a line at its end, and this passes.
     cacheLeft(app, last, now),
     usageLine((await accountUsageItem(used)).accounts, format, now),

@@ -1,13 +1,8 @@
 /** The periods in which budgets are counted, and the amounts in them, wherever the ledger is kept. */
+import type { Cost } from "../money";
 import { type Budget, type BudgetedMember, matchesScope, type Subject } from "./budgets";
 import { type Holder, holderOf, limitOf, nobody, type StoredHolder, textOf } from "./holders";
 import { spanOf } from "./period";
-
-/** What a request uses; null if the price is unknown. */
-export interface Amounts {
-  nanoCredits: number | null;
-  premiumUnits: number | null;
-}
 
 export interface BudgetState {
   /** With the limit of this holder. */
@@ -119,11 +114,11 @@ export function stateOf(
   };
 }
 
-/** In the budget's unit; null if the price is unknown. */
-export function amountIn({ unit }: Budget, { nanoCredits, premiumUnits }: Amounts): number | null {
+/** In the budget's unit, in which a request that is billed in another one costs nothing; null if the price is unknown. */
+export function amountIn({ unit }: Budget, cost: Cost): number | null {
   if (unit === "requests") return 1;
-  if (unit === "premium") return premiumUnits;
-  return nanoCredits === null ? null : nanoCredits / partsOf.credits;
+  if (unit !== cost.unit) return 0;
+  return cost.amount === null ? null : cost.amount / 1e9;
 }
 
 /** An amount as it is stored; one of unknown price counts as 0. */

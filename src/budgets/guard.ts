@@ -5,9 +5,9 @@ import type { ConfigStore } from "../config/store";
 import type { ProxyError } from "../errors";
 import type { ClientKey } from "../keys/client-keys";
 import type { Member, Members } from "../keys/members";
+import type { Cost } from "../money";
 import { type Budget, type BudgetedMember, binds, budgetsOf, type Subject } from "./budgets";
 import {
-  type Amounts,
   amountIn,
   type BudgetState,
   entriesOfMember,
@@ -26,9 +26,9 @@ import { orUnable, patiently, sentenceOf } from "./unable";
 interface SettledRequest {
   model: string;
   /** What was reserved. */
-  expected: Amounts;
+  expected: Cost;
   /** What it cost. */
-  real: Amounts;
+  real: Cost;
 }
 
 /** Most of a long prompt is usually cached, which list prices alone do not show. */
@@ -78,9 +78,10 @@ export class BudgetGuard {
   }
 
   /** An estimate by list prices, corrected by what earlier requests of the model really cost. */
-  expect(model: string, { nanoCredits, premiumUnits }: Amounts): Amounts {
-    const ratio = this.#ratios.get(model) ?? 1;
-    return { nanoCredits: nanoCredits === null ? null : Math.ceil(nanoCredits * ratio), premiumUnits };
+  expect(model: string, cost: Cost): Cost {
+    const { unit, amount } = cost;
+    if (unit !== "credits" || amount === null) return cost;
+    return { unit, amount: Math.ceil(amount * (this.#ratios.get(model) ?? 1)) };
   }
 
   /**
@@ -91,7 +92,7 @@ export class BudgetGuard {
    */
   reserve(
     subject: Subject,
-    expected: Amounts,
+    expected: Cost,
     stop?: (why: ProxyError) => void,
   ): Awaitable<Reservation | ProxyError | undefined> {
     if (this.budgets.length === 0) return undefined;
@@ -219,10 +220,10 @@ export class BudgetGuard {
     );
   }
 
-  #learn(model: string, expected: Amounts, real: Amounts): void {
-    if (!expected.nanoCredits || real.nanoCredits === null) return;
+  #learn(model: string, expected: Cost, real: Cost): void {
+    if (!expected.amount || real.amount === null || expected.unit !== "credits" || real.unit !== "credits") return;
     const before = this.#ratios.get(model) ?? 1;
-    const observed = before * (real.nanoCredits / expected.nanoCredits);
+    const observed = before * (real.amount / expected.amount);
     this.#ratios.set(model, Math.min(maxRatio, Math.max(minRatio, before + learningRate * (observed - before))));
   }
 
@@ -251,12 +252,12 @@ export class BudgetGuard {
   #granted(
     result: ReserveResult,
     subject: Subject,
-    amounts: Amounts,
+    expected: Cost,
     stop: ((why: ProxyError) => void) | undefined,
   ): Reservation | ProxyError | undefined {
     if ("exceeded" in result) {
       const { exceeded } = result;
-      const about = { showsAmounts: mayKnow(exceeded, subject), expected: amountIn(exceeded.budget, amounts) };
+      const about = { showsAmounts: mayKnow(exceeded, subject), expected: amountIn(exceeded.budget, expected) };
       const error = exceededError(exceeded, this.#options.now(), about);
       if (exceeded.budget.scope.account === undefined && exceeded.holder?.kind !== "account") throw error;
       return error;

@@ -8,11 +8,11 @@ import type { Database, SQLQueryBindings } from "bun:sqlite";
 import { statSync } from "node:fs";
 import type { Awaitable } from "../awaitable";
 import { dayMs } from "../format";
+import type { Cost } from "../money";
 import { type FileContent, isDamage, type Migration, SqliteFile } from "../sqlite";
 import type { Budget, Subject } from "./budgets";
 import {
   type AmountKey,
-  type Amounts,
   amountIn,
   type BudgetState,
   budgetId,
@@ -32,9 +32,9 @@ export interface Ledger {
    * Reserves amounts for a request in every budget that applies to it, or in none.
    * @returns The reservation, or the state of the first budget that has too little left.
    */
-  reserve(budgets: readonly Budget[], subject: Subject, amounts: Amounts): Awaitable<ReserveResult>;
+  reserve(budgets: readonly Budget[], subject: Subject, cost: Cost): Awaitable<ReserveResult>;
   /** Replaces a reservation by the real amounts, even if it has expired. */
-  settle(reservation: Reservation, amounts: Amounts): Awaitable<void>;
+  settle(reservation: Reservation, cost: Cost): Awaitable<void>;
   /** Drops a reservation: the request was not sent, or it failed without a charge. */
   release(reservation: Reservation): Awaitable<void>;
   /** The states of the budgets that apply to a request. */
@@ -143,18 +143,18 @@ export class LocalLedger implements Ledger {
     this.#ask(() => {});
   }
 
-  reserve(budgets: readonly Budget[], subject: Subject, amounts: Amounts): ReserveResult {
+  reserve(budgets: readonly Budget[], subject: Subject, cost: Cost): ReserveResult {
     const entries = entriesFor(budgets, subject, this.#now());
     if (entries.length === 0) return { reservation: { id: "", entries } };
-    return this.#ask((database) => inTransaction(database, () => this.#reserve(entries, amounts, subject)));
+    return this.#ask((database) => inTransaction(database, () => this.#reserve(entries, cost, subject)));
   }
 
-  settle({ id, entries }: Reservation, amounts: Amounts): void {
+  settle({ id, entries }: Reservation, cost: Cost): void {
     if (entries.length === 0) return;
     this.#ask((database) =>
       inTransaction(database, () => {
         for (const { budget, key } of entries) {
-          const amount = amountIn(budget, amounts);
+          const amount = amountIn(budget, cost);
           this.#statements.add.run(
             ...valuesOf(key),
             storedAmount(budget, amount),
@@ -217,16 +217,16 @@ export class LocalLedger implements Ledger {
     });
   }
 
-  #reserve(entries: readonly LedgerEntry[], amounts: Amounts, subject: Subject): ReserveResult {
+  #reserve(entries: readonly LedgerEntry[], cost: Cost, subject: Subject): ReserveResult {
     this.#dropExpired();
     const exceeded = entries
       .map((entry) => this.#stateOf(entry))
-      .find((state) => exceeds(state, amountIn(state.budget, amounts), subject));
+      .find((state) => exceeds(state, amountIn(state.budget, cost), subject));
     if (exceeded) return { exceeded };
     const id = crypto.randomUUID();
     const until = this.#now() + reservationLifetime;
     for (const { budget, key } of entries)
-      this.#statements.insert.run(id, ...valuesOf(key), storedAmount(budget, amountIn(budget, amounts)), until);
+      this.#statements.insert.run(id, ...valuesOf(key), storedAmount(budget, amountIn(budget, cost)), until);
     return { reservation: { id, entries } };
   }
 

@@ -103,13 +103,9 @@ const lineOf = (item: MemberItem, now: number): string[] => [
   item.accounts.map(({ account_key, state }) => account_key + (state === "ready" ? "" : ` (${state})`)).join(" ") ||
     "none",
   item.request_count === null ? "unknown" : formatCount(item.request_count),
-  costOf(item),
+  costInWords(item) ?? "unknown",
   item.last_request_at_ms === null ? "none" : ago(item.last_request_at_ms, now),
 ];
-
-function costOf(item: MemberItem): string {
-  return item.request_count === 0 ? "nothing" : (costInWords(item) ?? "unknown");
-}
 
 function noteOf(item: MemberItem): string[] {
   const { name, invitation_expires_at_ms: until } = item;

@@ -7,7 +7,7 @@ import {
   reconciliationSchema,
 } from "../admin/api/reconcile";
 import type { Environment } from "../config/environment";
-import { formatCredits, plural } from "../format";
+import { formatAmount, plural } from "../format";
 import { table } from "./layout";
 import { ask, demoNotice, readAs, requireServer } from "./running-server";
 import { readStdin } from "./start/stdin";
@@ -60,9 +60,9 @@ async function tokenFromStdin(): Promise<string> {
 
 function linesOf({ month, account_key, rows, totals, causes }: Reconciliation): string[] {
   if (rows.length === 0) return [`Neither GitHub nor the history here has AI credits of ${account_key} for ${month}.`];
-  const signed = (nano: number) => (nano > 0 ? `+${formatCredits(nano)}` : formatCredits(nano));
+  const signed = (nano: number) => (nano > 0 ? `+${formatAmount(nano)}` : formatAmount(nano));
   const line = (day: string, model: string, sums: Omit<typeof totals, "billed_dollars">, why: string) => [
-    ...[day, model, formatCredits(sums.github_nano_credits), formatCredits(sums.own_nano_credits)],
+    ...[day, model, formatAmount(sums.github_nano_credits), formatAmount(sums.own_nano_credits)],
     ...[signed(sums.difference_nano_credits), why],
   ];
   return [

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { promptPageSchema } from "../admin/api/prompts";
 import { toolOf } from "../clients/index";
 import { moment, plural } from "../format";
-import { type Cost, costInWords } from "../money";
+import { costInWords } from "../money";
 import { tableRows, wrapped } from "./layout";
 import { type ListOptions, listCommand } from "./list-command";
 
@@ -16,8 +16,6 @@ export const usageByPrompt = (options: ListOptions): Promise<number> =>
   });
 
 type Page = z.output<typeof promptPageSchema>;
-
-const cost = (of: Cost) => costInWords(of) ?? "unknown";
 
 /** As the pages call a client: `Claude Code 2.1.330`. */
 function nameOf(client: string | null): string {
@@ -32,7 +30,7 @@ function linesOf({ items }: Page): string[] {
     nameOf(item.client_name),
     item.project ?? "–",
     String(item.request_count),
-    cost(item),
+    costInWords(item) ?? "unknown",
   ]);
   if (rows.length === 0) return [];
   const [heads = [], ...lines] = tableRows([["time", "client", "project", "requests", "cost"], ...rows]);
@@ -47,6 +45,6 @@ const notesOf = ({ items, without_prompt }: Page): string[] => [
     ? []
     : [
         "",
-        `${plural(without_prompt.request_count, "request")} named no prompt, for ${cost(without_prompt)}: what they belong to is unknown.`,
+        `${plural(without_prompt.request_count, "request")} named no prompt, for ${costInWords(without_prompt) ?? "unknown"}: what they belong to is unknown.`,
       ]),
 ];

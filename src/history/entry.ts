@@ -1,5 +1,6 @@
 /** One row of the history: its columns, and the limits of its texts. */
 import { beginningOf } from "../beginning";
+import type { CostUnit } from "../money";
 
 interface Column {
   /** The type in SQLite, with its constraints. */
@@ -17,7 +18,7 @@ interface Column {
  * The metadata kept of one request. The table, its inserts, the answers of the admin API, `Entry` and `InFlightRequest` are
  * made from it, and so are the filters of the admin API and its pages: a name here is a field of the admin API.
  * To add a column, add a line here, either with a default value or one that may be null; files that lack it get it when
- * they are opened. To add it up, add its name to `measures`.
+ * they are opened. To add it up, add its name to `measureNames`.
  */
 const columns = {
   request_id: { sql: "TEXT NOT NULL UNIQUE", running: true },
@@ -57,10 +58,11 @@ const columns = {
   cache_write_tokens: { sql: "INTEGER" },
   reasoning_tokens: { sql: "INTEGER" },
   tokens_estimated: { sql: "FLAG NOT NULL" },
-  /** Billionths of an AI credit. */
-  nano_credits: { sql: "INTEGER" },
-  premium_units: { sql: "REAL" },
-  /** The credits are at least these: the reply was cut, or the upstream did not state all that is charged for. */
+  /** Billionths of the unit. */
+  cost: { sql: "INTEGER" },
+  /** A name of `costUnits`: what the plan of the account bills in; null if the cost is unknown. */
+  cost_unit: { sql: "TEXT" },
+  /** The cost is at least this: the reply was cut, or the upstream did not state all that is charged for. */
   cost_at_least: { sql: "FLAG NOT NULL DEFAULT 0" },
   /** JSON array of names. */
   fixups: { sql: "TEXT NOT NULL" },
@@ -109,7 +111,6 @@ export type RequestKind = (typeof requestKinds)[number];
 interface Values {
   TEXT: string;
   INTEGER: number;
-  REAL: number;
   FLAG: 0 | 1;
 }
 
@@ -120,7 +121,11 @@ type ValueOf<Sql extends string> = Sql extends `${infer Type extends keyof Value
     : never;
 
 /** One request. Null means "unknown" or "does not apply", never 0. */
-export type Entry = { -readonly [Name in keyof typeof columns]: ValueOf<(typeof columns)[Name]["sql"]> };
+export type Entry = {
+  -readonly [Name in keyof typeof columns]: Name extends "cost_unit"
+    ? CostUnit | null
+    : ValueOf<(typeof columns)[Name]["sql"]>;
+};
 
 /** The columns that have a property. */
 type ColumnsWith<Property extends keyof Column> = {

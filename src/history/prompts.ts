@@ -1,15 +1,15 @@
 /** The requests that one prompt of a person caused, added up: see the columns `prompt` and `kind`. */
 
-import type { Cost } from "../money";
+import { type Costs, type CostUnit, costUnitNames } from "../money";
 import type { RequestKind } from "./entry";
 import type { Filters } from "./filters";
 import { firstOf, type Paged, pageOf } from "./page";
 import { sumColumns, sumsOfRows } from "./rollup";
 import { and, conditionsOf, Parameters, type Source } from "./sql";
-import { type Measure, measureNames, measures } from "./totals";
+import { costsIn, type Measure, measureNames, type Sums } from "./totals";
 
 /** Requests of a prompt that are alike. Sums are those of the known values; null when none is known. */
-export interface PromptPart extends Record<Measure, number | null>, Cost {
+export interface PromptPart extends Record<Measure, number | null>, Costs {
   kind: RequestKind | null;
   agent_type: string | null;
   upstream_model: string | null;
@@ -18,7 +18,7 @@ export interface PromptPart extends Record<Measure, number | null>, Cost {
   request_count: number;
   /** Calls beyond the first one of a request. */
   retry_count: number;
-  /** Requests of which no cost is known, in either unit. */
+  /** Requests of unknown cost. */
   unknown_cost_count: number;
   /** The longest, ms; see the column. */
   cache_idle_ms: number | null;
@@ -120,15 +120,14 @@ const promptNames = ["client_name", "session", "project", "key_name", "member"] 
 type PromptName = (typeof promptNames)[number];
 const usedSums = sumColumns.filter(
   ({ name }) =>
-    /^(?:unknown|open)_cost$/.test(name) ||
-    measureNames.some((measure) => name === `${measure}_sum` || name === `${measure}_count`),
+    name === "open_cost" ||
+    [...measureNames, ...costUnitNames].some((added) => name === `${added}_sum` || name === `${added}_count`),
 );
 
 type PartRow = Pick<PromptPart, (typeof partKeys)[number]> &
   Pick<PromptSums, PromptName | "prompt" | "started_at_ms" | "ended_at_ms"> &
-  Record<`${Measure}_${"sum" | "count"}` | "requests" | "failed" | "retries" | "unknown_cost" | "open_cost", number> & {
-    cache_idle_ms: number | null;
-  };
+  Pick<Sums, `${Measure | CostUnit}_${"sum" | "count"}` | "requests" | "open_cost"> &
+  Record<"failed" | "retries", number> & { cache_idle_ms: number | null };
 
 async function sumsOf(source: Source, filters: Filters, prompts: readonly LastRequest[]): Promise<PromptSums[]> {
   const { dialect } = source;
@@ -175,8 +174,7 @@ function sumsOfPrompt(prompt: string, rows: PartRow[]): PromptSums {
 
 function partOf(row: PartRow): PromptPart {
   const known = {} as Record<Measure, number | null>;
-  for (const measure of measureNames)
-    known[measure] = row[`${measure}_count`] === 0 ? null : row[`${measure}_sum`] / measures[measure];
+  for (const measure of measureNames) known[measure] = row[`${measure}_count`] === 0 ? null : row[`${measure}_sum`];
   const { kind, agent_type, upstream_model, cache_miss, cache_idle_ms } = row;
   return {
     ...{ kind, agent_type, upstream_model, cache_miss, cache_idle_ms },
@@ -184,7 +182,6 @@ function partOf(row: PartRow): PromptPart {
     request_count: row.requests,
     retry_count: row.retries,
     ...known,
-    unknown_cost_count: row.unknown_cost,
-    cost_at_least: row.unknown_cost + row.open_cost > 0,
+    ...costsIn((name) => row[name]),
   };
 }

@@ -3,11 +3,12 @@
  * it is over, and whatever changes its rows makes that undone: they are then read one by one, until it is added up again.
  */
 import { hourMs } from "../format";
+import { costUnitNames } from "../money";
 import { type Dimension, isName } from "./dimensions";
 import { type NameColumn, nameColumns } from "./entry";
 import { type Filters, filteredNames } from "./filters";
 import type { Dialect, Source } from "./sql";
-import { durations, measureNames, measures } from "./totals";
+import { durations, measureNames } from "./totals";
 
 /**
  * The groupings that are added up: those that pages ask for, the smaller the better. A question takes the first that has
@@ -51,19 +52,19 @@ interface SumColumn {
 }
 
 const sum = (name: string, ofRows: SumColumn["ofRows"]): SumColumn => ({ name, ofRows, added: "sum" });
-const scales: Record<string, number> = measures;
+/** What is added up of rows: its name in the sums, and its value in a row. */
+const added: readonly (readonly [name: string, value: string])[] = [
+  ...[...measureNames, ...durations].map((name) => [name, name] as const),
+  ...costUnitNames.map((unit) => [unit, `CASE WHEN cost_unit = '${unit}' THEN cost END`] as const),
+];
 
 export const sumColumns: readonly SumColumn[] = [
   sum("requests", () => "count(*)"),
   sum("errors", () => "count(error_type)"),
-  ...[...measureNames, ...durations].flatMap((name) => {
-    const scale = scales[name] ?? 1;
-    return [
-      sum(`${name}_count`, () => `count(${name})`),
-      sum(`${name}_sum`, ({ rounded }) => `coalesce(sum(${scale === 1 ? name : rounded(`${name} * ${scale}`)}), 0)`),
-    ];
-  }),
-  sum("unknown_cost", () => "sum(CASE WHEN nano_credits IS NULL AND premium_units IS NULL THEN 1 ELSE 0 END)"),
+  ...added.flatMap(([name, value]) => [
+    sum(`${name}_count`, () => `count(${value})`),
+    sum(`${name}_sum`, () => `coalesce(sum(${value}), 0)`),
+  ]),
   sum("open_cost", () => "sum(cost_at_least)"),
   // Where both are known.
   sum("both_cached", () => "coalesce(sum(CASE WHEN input_tokens IS NOT NULL THEN cached_tokens END), 0)"),

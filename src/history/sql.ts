@@ -27,8 +27,6 @@ export interface Dialect {
   further(column: string): string;
   /** A sum as a number of JavaScript. */
   number(expression: string): string;
-  /** A whole number. */
-  rounded(expression: string): string;
 }
 
 /** Something to ask a database. All that it is asked for one answer is of one moment. */

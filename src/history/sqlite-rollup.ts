@@ -27,7 +27,6 @@ const sqlite: Dialect = {
   join: (texts) => `group_concat(${texts}, '')`,
   further: (column) => `max(json_array_length(${column}) - 1, 0)`,
   number: (expression) => expression,
-  rounded: (expression) => `CAST(round(${expression}) AS INTEGER)`,
 };
 
 const sqliteSource = (database: Database): Source => ({

@@ -1,35 +1,30 @@
 /** Totals of many requests. An unknown number is null, and is counted. */
-import { type CacheableTokens, type Cost, cachedShareOf } from "../money";
+import { type CacheableTokens, type Costs, type CostUnit, cachedShareOf, costUnitNames } from "../money";
 import { bucketCount, bucketValue, countMarks } from "./durations";
 
-/** The columns that are added up → how many parts of one are counted, so that sums are whole numbers and exact. */
-export const measures = {
-  input_tokens: 1,
-  output_tokens: 1,
-  cached_tokens: 1,
-  cache_write_tokens: 1,
-  reasoning_tokens: 1,
-  nano_credits: 1,
-  premium_units: 1e6,
-} as const;
-export type Measure = keyof typeof measures;
-export const measureNames = Object.keys(measures) as Measure[];
+/** The columns that are added up, beside the cost. */
+export const measureNames = [
+  "input_tokens",
+  "output_tokens",
+  "cached_tokens",
+  "cache_write_tokens",
+  "reasoning_tokens",
+] as const;
+export type Measure = (typeof measureNames)[number];
 
 /** The columns whose averages and percentiles are computed. */
 export const durations = ["duration_ms", "first_byte_ms"] as const;
 type Duration = (typeof durations)[number];
 
 /** Sums of the known values; null when there are requests and no value is known. */
-export interface Totals extends Record<Measure, number | null>, Cost {
+export interface Totals extends Record<Measure, number | null>, Costs {
   request_count: number;
   /** Requests with an `error_type`, including those whose client disconnected. */
   error_count: number;
   /** 0 … 1; null without requests. */
   success_rate: number | null;
   /** The number of requests without a known value. */
-  unknown: Record<Measure, number>;
-  /** The number of requests of which no cost is known, in either unit. */
-  unknown_cost_count: number;
+  unknown: Record<Measure | "cost", number>;
   /** Of the requests where both are known. */
   cacheable: CacheableTokens;
   /** The cached part of that input, 0 … 1; null where there is none. */
@@ -48,7 +43,7 @@ export interface Totals extends Record<Measure, number | null>, Cost {
 
 /** What requests add up to in SQL; the names are columns of the rollup. */
 export type Sums = Record<(typeof counted)[number] | "first_at_ms" | "last_at_ms", number> &
-  Record<`${Measure | Duration}_${"count" | "sum"}`, number> &
+  Record<`${Measure | Duration | CostUnit}_${"count" | "sum"}`, number> &
   Record<`${Duration}_marks`, string | null>;
 
 /** Sums of several groups of requests. */
@@ -69,21 +64,22 @@ export class Adder {
     const [requests, errors] = [this.#sum("requests"), this.#sum("errors")];
     const cacheable = { input_tokens: this.#sum("both_input"), cached_tokens: this.#sum("both_cached") };
     const known = {} as Record<Measure, number | null>;
-    const unknown = {} as Record<Measure, number>;
+    const unknown = {} as Totals["unknown"];
     for (const name of measureNames) {
       const count = this.#sum(`${name}_count`);
-      known[name] = count === 0 && requests > 0 ? null : this.#sum(`${name}_sum`) / measures[name];
+      known[name] = count === 0 && requests > 0 ? null : this.#sum(`${name}_sum`);
       unknown[name] = requests - count;
     }
+    const { unknown_cost_count, ...costs } = costsIn((name) => this.#sum(name));
+    unknown.cost = unknown_cost_count;
     const [duration, firstByte] = [this.#spread("duration_ms"), this.#spread("first_byte_ms")];
     return {
       request_count: requests,
       error_count: errors,
       success_rate: requests > 0 ? (requests - errors) / requests : null,
       ...known,
+      ...costs,
       unknown,
-      unknown_cost_count: this.#sum("unknown_cost"),
-      cost_at_least: this.#sum("unknown_cost") + this.#sum("open_cost") > 0,
       cacheable,
       cached_share: cachedShareOf(cacheable),
       avg_duration_ms: duration.average,
@@ -115,10 +111,24 @@ export class Adder {
   }
 }
 
-const counted = ["requests", "errors", "unknown_cost", "open_cost", "both_cached", "both_input"] as const;
+const counted = ["requests", "errors", "open_cost", "both_cached", "both_input"] as const;
 const added = [
   ...counted,
-  ...[...measureNames, ...durations].flatMap((name) => [`${name}_count`, `${name}_sum`] as const),
+  ...[...measureNames, ...durations, ...costUnitNames].flatMap((name) => [`${name}_count`, `${name}_sum`] as const),
 ] as const;
+
+/** The sums that a cost is made of. */
+type CostSum = "requests" | "open_cost" | `${CostUnit}_${"count" | "sum"}`;
+
+/** What requests cost, by their sums; and of how many of them the cost is unknown. */
+export function costsIn(sum: (name: CostSum) => number): Costs & { unknown_cost_count: number } {
+  const known = costUnitNames.filter((unit) => sum(`${unit}_count`) > 0);
+  const unknown_cost_count = known.reduce((left, unit) => left - sum(`${unit}_count`), sum("requests"));
+  return {
+    cost: Object.fromEntries(known.map((unit) => [unit, sum(`${unit}_sum`)])),
+    cost_at_least: unknown_cost_count + sum("open_cost") > 0,
+    unknown_cost_count,
+  };
+}
 
 export const noTotals = (): Totals => new Adder().totals();

@@ -1,6 +1,7 @@
 /** The members as the admin API, the page and the command line show them to the owner. */
 import { z } from "zod";
 import { lazy } from "../lazy";
+import { byCost, costFields } from "../money";
 import { limitsIn, shownFields } from "./member-fields";
 import { type Member, type Members, type MemberUsage, maxMemberKeys } from "./members";
 
@@ -24,12 +25,7 @@ export const memberSchema = lazy(() =>
       .number()
       .nullable()
       .describe("Since the beginning of the month (UTC); null if adding it up took too long: ask again in a moment."),
-    nano_credits: z
-      .number()
-      .nullable()
-      .describe("Cost of these requests in billionths of an AI credit; null if none is known."),
-    premium_units: z.number().nullable().describe("The same in premium requests."),
-    cost_at_least: z.boolean().describe("The cost is at least this: of some of it, nothing or not all is known."),
+    ...costFields(),
     last_request_at_ms: z.number().nullable().describe("Null if the history has none."),
   }),
 );
@@ -95,32 +91,30 @@ async function itemsOf(
   const invited = new Map(open.map(({ member, expiresAt }) => [member, expiresAt]));
   return shown.map((member) => {
     const used = usage?.get(member.id);
-    const unused = usage ? 0 : null;
     return {
       ...{ name: member.name, id: member.id, created_at_ms: member.createdAt },
       ...limitsIn(member),
       keys: members.keyCount(member.id),
       accounts: accounts.get(member.id) ?? [],
       invitation_expires_at_ms: invited.get(member.id) ?? null,
-      request_count: used ? used.requests : unused,
-      nano_credits: used ? used.nanoCredits : unused,
-      premium_units: used ? used.premiumUnits : unused,
-      cost_at_least: used?.costAtLeast ?? false,
+      request_count: usage ? (used?.requests ?? 0) : null,
+      cost: used?.cost ?? {},
+      cost_at_least: used?.cost_at_least ?? usage === undefined,
       last_request_at_ms: used?.lastAt ?? earlier.get(member.id) ?? null,
     };
   });
 }
 
 const largestFirst = (usage: ReadonlyMap<string, MemberUsage> | undefined, sort: Exclude<MemberOrder, "name">) => {
-  const valuesOf = ({ id }: Member): number[] => {
-    const { requests = 0, nanoCredits = 0, premiumUnits = 0, lastAt = 0 } = usage?.get(id) ?? {};
-    return { requests: [requests], cost: [nanoCredits ?? 0, premiumUnits ?? 0], last: [lastAt] }[sort];
+  const orders = {
+    requests: (one: MemberUsage, other: MemberUsage) => other.requests - one.requests,
+    cost: byCost,
+    last: (one: MemberUsage, other: MemberUsage) => other.lastAt - one.lastAt,
   };
-  return (one: Member, other: Member): number => {
-    const [left, right] = [valuesOf(one), valuesOf(other)];
-    return left.reduce((difference, value, at) => difference || right[at]! - value, 0);
-  };
+  const usageOf = ({ id }: Member) => usage?.get(id) ?? unused;
+  return (one: Member, other: Member): number => orders[sort](usageOf(one), usageOf(other));
 };
+const unused: MemberUsage = { requests: 0, cost: {}, cost_at_least: false, lastAt: 0 };
 
 /** What is wrong with a member's access, as a sentence without its subject; undefined if nothing is. */
 export function memberTrouble({ keys, accounts, invitation_expires_at_ms: invited }: MemberItem): string | undefined {

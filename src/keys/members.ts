@@ -1,5 +1,6 @@
 /** The members of a team and their keys. A member's key spends only the accounts that this member signed in. */
 import { ProxyError } from "../errors";
+import type { Costs } from "../money";
 import type { ClientKey } from "./client-keys";
 import type { ChangedLimits, MemberLimits } from "./member-fields";
 
@@ -46,15 +47,9 @@ export interface MemberAccount {
   state: string;
 }
 
-/** What a member has used since a time. Sums are those of the known values; null when there are requests and no value is known. */
-export interface MemberUsage {
+/** What a member has used since a time. */
+export interface MemberUsage extends Costs {
   requests: number;
-  /** Billionths of an AI credit. */
-  nanoCredits: number | null;
-  /** Premium requests. */
-  premiumUnits: number | null;
-  /** The cost is at least this. */
-  costAtLeast: boolean;
   /** When the last of these requests started, Unix ms. */
   lastAt: number;
 }

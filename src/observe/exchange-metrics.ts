@@ -2,6 +2,7 @@
 import { beginningOf } from "../beginning";
 import { BoundedMap } from "../bounded-map";
 import type { Entry } from "../history/entry";
+import type { CostUnit } from "../money";
 import { addTo, type Distribution, maxSeries, openCounter, openHistogram, type Total } from "./series";
 
 /** One try of an exchange to reach an upstream. */
@@ -28,8 +29,7 @@ const openFamilies = () => ({
   firstByteSeconds: openHistogram(["dialect", "model", "upstream"], secondBounds),
   requestTokens: openHistogram(["kind", "dialect", "model", "upstream"], tokenBounds),
   tokens: openCounter(["kind", "dialect", "model", "upstream"]),
-  credits: openCounter(["account", "model", "key"]),
-  premiumUnits: openCounter(["account", "model"]),
+  cost: openCounter(["unit", "account", "model", "key"]),
   upstreamErrors: openCounter(["code"]),
   clientTelemetry: openCounter(["kind"]),
 });
@@ -119,8 +119,7 @@ class SeriesOfKind {
   readonly #seconds: Distribution;
   #firstByteSeconds: Distribution | undefined;
   readonly #tokens: Record<string, TokenSeries> = {};
-  #credits: Total | undefined;
-  #premiumUnits: Total | undefined;
+  readonly #cost: Partial<Record<CostUnit, Total>> = {};
 
   constructor(
     readonly families: ReturnType<typeof openFamilies>,
@@ -148,14 +147,10 @@ class SeriesOfKind {
       sum.total += count;
       if (sizes) addTo(sizes, tokenBounds, count);
     }
-    if (row.nano_credits) {
-      this.#credits ??= families.credits.find([account, model, key]);
-      this.#credits.total += row.nano_credits / 1e9;
-    }
-    if (row.premium_units) {
-      this.#premiumUnits ??= families.premiumUnits.find([account, model]);
-      this.#premiumUnits.total += row.premium_units;
-    }
+    const { cost, cost_unit: unit } = row;
+    if (!cost || unit === null) return;
+    this.#cost[unit] ??= families.cost.find([unit, account, model, key]);
+    this.#cost[unit].total += cost / 1e9;
   }
 
   #openTokens({ name, isSize }: TokenKind): TokenSeries {

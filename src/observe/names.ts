@@ -35,8 +35,8 @@ export const ownAttributes = {
   client: "dragoman.client",
   key: "dragoman.key",
   initiator: "dragoman.initiator",
-  credits: "dragoman.credits",
-  premiumUnits: "dragoman.premium_units",
+  cost: "dragoman.cost",
+  costUnit: "dragoman.cost_unit",
   fixups: "dragoman.fixups",
   dropped: "dragoman.dropped",
 } as const;

@@ -151,8 +151,8 @@ const resultOf = (row: Entry): Attributes =>
     [at.firstChunkSeconds]: row.stream && row.first_byte_ms !== null ? row.first_byte_ms / 1000 : null,
     [at.conversation]: row.session,
     [own.upstreamDialect]: row.upstream_dialect,
-    [own.credits]: row.nano_credits === null ? null : row.nano_credits / 1e9,
-    [own.premiumUnits]: row.premium_units,
+    [own.cost]: row.cost === null ? null : row.cost / 1e9,
+    [own.costUnit]: row.cost_unit,
   });
 
 function exchangeAttributes(row: Entry): Attributes {

@@ -1,12 +1,13 @@
 /** Holds one request to the budgets: reserves before it is sent, and settles with its cost when it ends. */
 import { type Awaitable, whenKnown } from "../awaitable";
 import type { Subject } from "../budgets/budgets";
-import type { Amounts, Reservation } from "../budgets/entries";
+import type { Reservation } from "../budgets/entries";
 import type { BudgetGuard } from "../budgets/guard";
 import { codecs } from "../dialects/codecs";
+import type { Usage } from "../dialects/hub/reply";
 import { ProxyError } from "../errors";
-import { type Cost, costOf } from "../upstream/models/price";
-import type { AttemptedAccount, RequestState } from "./request-log";
+import type { Cost, Costs } from "../money";
+import { type AttemptedAccount, costSoFar, type RequestState, unpriced } from "./request-log";
 
 /** Bytes of a body for one token, roughly; the guard corrects the estimate by what requests of the model really cost. */
 const bytesPerToken = 4;
@@ -28,11 +29,11 @@ export class RequestBudget {
   #account: AttemptedAccount | null | undefined;
   /** The model of the reservation. */
   #model: string | undefined;
-  #expected: Amounts = { nanoCredits: null, premiumUnits: null };
+  #expected = unpriced;
   /** A call of the reservation was charged. */
   #isCharged = false;
   /** What accounts that served the request before have settled. */
-  #settled: Amounts = { nanoCredits: 0, premiumUnits: 0 };
+  #settled: Costs["cost"] = {};
 
   constructor(guard: BudgetGuard, state: RequestState, request: Stoppable) {
     this.#guard = guard;
@@ -60,7 +61,7 @@ export class RequestBudget {
       this.#account = account;
       this.#model = target?.model.id;
       if (!target || this.#guard.budgets.length === 0) return undefined;
-      this.#expected = this.#guard.expect(target.model.id, expectedCost(this.#state));
+      this.#expected = this.#guard.expect(target.model.id, this.#costOf(expectedUsage(this.#state)));
       const stop = (why: ProxyError) => this.#request.stop(why);
       return whenKnown(this.#guard.reserve(this.#subject(), this.#expected, stop), (result) => this.#keep(result));
     });
@@ -76,10 +77,9 @@ export class RequestBudget {
   }
 
   #settleSoFar(): void {
-    const { target, usage, facts } = this.#state;
-    const soFar = costOf(target!.model.price, usage, facts?.initiator !== "agent");
+    const soFar = this.#costOf(this.#state.usage);
     const real = withExpected(less(soFar, this.#settled), this.#expected);
-    this.#settled = { nanoCredits: soFar.nanoCredits ?? 0, premiumUnits: soFar.premiumUnits ?? 0 };
+    this.#settled = { ...this.#settled, [soFar.unit]: soFar.amount ?? 0 };
     this.#guard.settle(this.#reservation!, { model: this.#model!, expected: this.#expected, real });
     this.#reservation = undefined;
     this.#isCharged = false;
@@ -94,7 +94,7 @@ export class RequestBudget {
 
   /**
    * Ends the reservation with the request.
-   * @param cost What the request cost; null if that is not known. Undefined if it was not served.
+   * @param cost What the request cost. Undefined if it was not served.
    * @param isCut The reply broke off before its end, so that its usage is not known, or only that of its beginning.
    */
   end(cost: Cost | undefined, isCut: boolean): void {
@@ -105,9 +105,9 @@ export class RequestBudget {
     if (cost === undefined) return void this.#guard.release(reservation);
     const counted = withExpected(less(cost, this.#settled), this.#expected);
     // The last call was refused: accounts before it have settled everything.
-    const isSettled = this.#settled.nanoCredits !== 0 || this.#settled.premiumUnits !== 0;
-    if (isSettled && !counted.nanoCredits && !counted.premiumUnits) return void this.#guard.release(reservation);
-    const real = isCut ? atLeastSent(counted, this.#settled, this.#state) : counted;
+    const isSettled = Object.values(this.#settled).some((amount) => amount > 0);
+    if (isSettled && !counted.amount) return void this.#guard.release(reservation);
+    const real = isCut ? this.#atLeastSent(counted) : counted;
     this.#guard.settle(reservation, { model: this.#model!, expected: this.#expected, real });
   }
 
@@ -118,6 +118,21 @@ export class RequestBudget {
       if (remaining !== undefined) response.headers.set("x-dragoman-budget-remaining", remaining);
       return response;
     });
+  }
+
+  /** What a usage costs the account of the reservation. */
+  #costOf(used: Partial<Usage>): Cost {
+    return costSoFar(this.#state, {}, { account: this.#account ?? null, used });
+  }
+
+  /** Counts what was sent of a reply that broke off: a client that hangs up just before the end has nearly all of it. */
+  #atLeastSent(cost: Cost): Cost {
+    const { usage, clientDialect, sentBytes = 0 } = this.#state;
+    if (clientDialect === "embeddings") return cost;
+    const sent = Math.floor(sentBytes / codecs[clientDialect].facts.streamBytesPerToken);
+    const input = usage.input ?? expectedUsage(this.#state).input;
+    const output = Math.max(usage.output ?? 0, sent);
+    return larger(cost, less(this.#costOf({ ...usage, input, output }), this.#settled));
   }
 
   #subject(): Subject {
@@ -134,42 +149,22 @@ export class RequestBudget {
   }
 }
 
-/** The cost of a request by the model's prices, if nothing of it is cached. */
-function expectedCost({ target, asked, facts }: RequestState): Amounts {
-  const usage = { input: Math.ceil((asked?.bytes ?? 0) / bytesPerToken), output: expectedOutput };
-  const cost = costOf(target!.model.price, usage, facts?.initiator !== "agent");
-  // A provider uses none of GitHub's premium requests.
-  return target?.provider ? { ...cost, premiumUnits: 0 } : cost;
-}
+/** If nothing of it is cached. */
+const expectedUsage = ({ asked }: RequestState): Partial<Usage> => ({
+  input: Math.ceil((asked?.bytes ?? 0) / bytesPerToken),
+  output: expectedOutput,
+});
 
 /** What is left of a cost; unknown stays unknown. */
-const less = (cost: Cost, settled: Amounts): Cost => ({
+const less = (cost: Cost, settled: Costs["cost"]): Cost => ({
   ...cost,
-  nanoCredits: cost.nanoCredits === null ? null : Math.max(0, cost.nanoCredits - (settled.nanoCredits ?? 0)),
-  premiumUnits: cost.premiumUnits === null ? null : Math.max(0, cost.premiumUnits - (settled.premiumUnits ?? 0)),
+  amount: cost.amount === null ? null : Math.max(0, cost.amount - (settled[cost.unit] ?? 0)),
 });
 
 /** What is not known counts as expected, and what is known in part as no less than that. */
-const withExpected = ({ nanoCredits, premiumUnits, isAtLeast }: Cost, expected: Amounts): Amounts => ({
-  nanoCredits:
-    nanoCredits === null || isAtLeast
-      ? ((expected.nanoCredits && Math.max(nanoCredits ?? 0, expected.nanoCredits)) ?? nanoCredits)
-      : nanoCredits,
-  premiumUnits: premiumUnits ?? expected.premiumUnits,
-});
+const withExpected = (cost: Cost, expected: Cost): Cost =>
+  cost.amount === null ? expected : cost.isAtLeast ? larger(cost, expected) : cost;
 
-/** Counts what was sent of a reply that broke off: a client that hangs up just before the end has nearly all of it. */
-function atLeastSent(
-  cost: Amounts,
-  settled: Amounts,
-  { target, asked, usage, clientDialect, sentBytes = 0, facts }: RequestState,
-): Amounts {
-  if (clientDialect === "embeddings") return cost;
-  const sent = {
-    ...usage,
-    input: usage.input ?? Math.ceil((asked?.bytes ?? 0) / bytesPerToken),
-    output: Math.max(usage.output ?? 0, Math.floor(sentBytes / codecs[clientDialect].facts.streamBytesPerToken)),
-  };
-  const { nanoCredits } = less(costOf(target!.model.price, sent, facts?.initiator !== "agent"), settled);
-  return nanoCredits === null ? cost : { ...cost, nanoCredits: Math.max(cost.nanoCredits ?? 0, nanoCredits) };
-}
+/** Of another unit, or of an unknown amount, nothing can be said. */
+const larger = (cost: Cost, { unit, amount }: Cost): Cost =>
+  cost.unit === unit && amount !== null ? { unit, amount: Math.max(cost.amount ?? 0, amount) } : cost;

@@ -5,10 +5,11 @@ import { believable, type Usage } from "../dialects/hub/reply";
 import type { Words } from "../errors";
 import type { Entry, InFlightRequest } from "../history/entry";
 import { plainName } from "../json-shape";
+import type { Cost } from "../money";
 import type { CacheAddress, CachedTurn, HeadHashes, JudgedMiss } from "../upstream/cache-watch";
 import type { Losses } from "../upstream/changes/losses";
 import type { AutoChoice } from "../upstream/copilot/auto";
-import { type Cost, costOf, type Gaps } from "../upstream/models/price";
+import { type CostFacts, costOf } from "../upstream/models/price";
 import type { Hints } from "./hints";
 import type { Facts } from "./incoming";
 import { shortHash } from "./session-id";
@@ -24,7 +25,7 @@ export interface Asked {
 }
 
 /** The parts of an account that are recorded. */
-export type AttemptedAccount = Pick<Account, "id" | "key">;
+export type AttemptedAccount = Pick<Account, "id" | "key"> & Partial<Pick<Account, "knownQuota">>;
 
 /** Everything that is known of a request so far; never its content. */
 export interface RequestState {
@@ -71,7 +72,7 @@ export interface RequestState {
   wait?: { why: string; until: number | null; ms: number };
   usage: Partial<Usage>;
   /** Numbers that the usage lacks although it always had them. */
-  lostUsage?: Gaps["lost"];
+  lostUsage?: CostFacts["lost"];
   /** The input tokens sent to the client before the upstream reported any. */
   estimatedInput?: number;
   /** The same of the output tokens, if it has reported none at the end. */
@@ -203,11 +204,12 @@ export function finishedRow(
   }: { status: number; durationMs: number; isCut: boolean; scrub: (text: string) => string },
 ): Entry {
   const { usage, target, error, lostUsage: lost } = state;
-  const byPerson = state.facts?.initiator !== "agent";
-  const cost = target ? costOf(target.model.price, usage, byPerson, { isCut, lost }) : undefined;
-  const isServed = status < 400 || status === 499;
   // A client that hangs up may have been answered meanwhile.
   const refused = status !== 499 && isAcceptedByNone(state) ? 0 : null;
+  const cost = target ? costSoFar(state, { isCut, lost }) : unpriced;
+  // What tokens cost is known by the tokens. A request that failed, and of which no usage is known, may have cost nothing.
+  const isKnown = cost.unit === "credits" || status < 400 || status === 499 || usage.input !== undefined;
+  const amount = refused ?? (isKnown ? cost.amount : null);
   return {
     ...inFlightRow(state),
     duration_ms: durationMs,
@@ -225,9 +227,9 @@ export function finishedRow(
     session: state.session === undefined ? null : shortHash(state.session),
     cache_miss: state.cacheMiss?.reason ?? null,
     cache_idle_ms: state.cacheMiss?.idleMs ?? null,
-    nano_credits: refused ?? cost?.nanoCredits ?? null,
-    premium_units: refused ?? (isServed ? (cost?.premiumUnits ?? null) : null),
-    cost_at_least: refused === null && cost?.isAtLeast ? 1 : 0,
+    cost: amount,
+    cost_unit: amount === null ? null : cost.unit,
+    cost_at_least: refused === null && cost.isAtLeast ? 1 : 0,
     fixups: listOf(state.fixups),
     auto: target?.choice ? JSON.stringify(shownChoice(target.choice)) : null,
     dropped: listOf(state.dropped),
@@ -276,12 +278,25 @@ export function isCharged({ attempts, usage }: RequestState): boolean {
   return usage.input !== undefined || (error === undefined && status < 400);
 }
 
+/** What a request costs of which nothing is known. */
+export const unpriced: Cost = { unit: "credits", amount: null };
+
 /** What the request of a row cost. */
-export const costOfRow = ({ nano_credits, premium_units, cost_at_least }: Entry): Cost => ({
-  nanoCredits: nano_credits,
-  premiumUnits: premium_units,
-  ...(cost_at_least === 1 && { isAtLeast: true }),
-});
+export const costOfRow = ({ cost, cost_unit, cost_at_least }: Entry): Cost =>
+  cost_unit === null ? unpriced : { unit: cost_unit, amount: cost, ...(cost_at_least === 1 && { isAtLeast: true }) };
+
+/**
+ * What a request costs that has a target, in what the plan of its account is counted in.
+ * @param account By default the one that was asked last.
+ */
+export function costSoFar(
+  { target, usage, facts, account: last }: RequestState,
+  { isCut, lost }: Pick<CostFacts, "isCut" | "lost"> = {},
+  { account = last, used = usage }: { account?: AttemptedAccount | null; used?: Partial<Usage> } = {},
+): Cost {
+  const planUnit = account?.knownQuota?.unit;
+  return costOf(target!.model.price, used, facts?.initiator !== "agent", { planUnit, isCut, lost });
+}
 
 /** A reply of several answers has read the window as often, and more; the list of a provider may have too small a window. */
 const windowsOfReply = 16;

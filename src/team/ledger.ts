@@ -2,7 +2,6 @@
 import type { Budget, Subject } from "../budgets/budgets";
 import {
   type AmountKey,
-  type Amounts,
   amountIn,
   type BudgetState,
   entriesFor,
@@ -22,6 +21,7 @@ import {
   reservationLifetime,
 } from "../budgets/ledger";
 import { ProxyError } from "../errors";
+import type { Cost } from "../money";
 import { isAwayError, mayBeDone, sqlState } from "./away";
 import { reasonOf } from "./backlog";
 import { type Changes, notifyServers } from "./changes";
@@ -54,12 +54,12 @@ export class TeamLedger implements Ledger {
     this.#settlements = new Settlements(options);
   }
 
-  async reserve(budgets: readonly Budget[], subject: Subject, amounts: Amounts): Promise<ReserveResult> {
+  async reserve(budgets: readonly Budget[], subject: Subject, cost: Cost): Promise<ReserveResult> {
     const entries = entriesFor(budgets, subject, this.#options.now());
     if (entries.length === 0) return { reservation: { id: "", entries } };
     // Its time says how old what was used is: see settlements.ts.
     const id = Bun.randomUUIDv7();
-    const wanted = entries.map((entry) => wantedOf(entry, amounts, subject));
+    const wanted = entries.map((entry) => wantedOf(entry, cost, subject));
     try {
       const place = await this.#reserveSurely(id, wanted);
       if (place !== null)
@@ -78,8 +78,8 @@ export class TeamLedger implements Ledger {
     return { reservation: { id, entries } };
   }
 
-  settle(reservation: Reservation, amounts: Amounts): Promise<void> {
-    return this.#settle(reservation, (budget) => amountIn(budget, amounts));
+  settle(reservation: Reservation, cost: Cost): Promise<void> {
+    return this.#settle(reservation, (budget) => amountIn(budget, cost));
   }
 
   release(reservation: Reservation): Promise<void> {
@@ -222,8 +222,8 @@ const isLimiting = ({ cap, price_known, amount }: WantedAmount): boolean =>
 
 const unused = ({ key }: LedgerEntry): Settlement => ({ ...periodOf(key), amount: 0, unknown: 0 });
 
-function wantedOf({ budget, key }: LedgerEntry, amounts: Amounts, subject: Subject): WantedAmount {
-  const amount = amountIn(budget, amounts);
+function wantedOf({ budget, key }: LedgerEntry, cost: Cost, subject: Subject): WantedAmount {
+  const amount = amountIn(budget, cost);
   const cap = isUnlimited(budget, amount, subject) ? null : storedAmount(budget, budget.limit);
   return { ...periodOf(key), amount: storedAmount(budget, amount), cap, price_known: amount !== null };
 }

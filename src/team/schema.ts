@@ -32,7 +32,7 @@ interface Step {
 }
 
 /** Column types of the history. */
-const postgresTypes = { TEXT: "text", INTEGER: "bigint", REAL: "double precision", FLAG: "smallint" } as const;
+const postgresTypes = { TEXT: "text", INTEGER: "bigint", FLAG: "smallint" } as const;
 
 /** `TEXT NOT NULL UNIQUE` → `text NOT NULL`: a partitioned table has its unique index apart. */
 const columnType = (type: string): string =>

@@ -13,6 +13,7 @@ import {
 } from "../history/rollup";
 import { type Dialect, Parameters, type Source } from "../history/sql";
 import { sumsBy } from "../history/statistics";
+import { costsIn } from "../history/totals";
 import type { MemberUsage } from "../keys/members";
 import { sqlState } from "./away";
 import type { Postgres } from "./connection";
@@ -44,7 +45,6 @@ export const dialect: Dialect = {
   join: (texts) => `string_agg(${texts}, '')`,
   further: (column) => `greatest(json_array_length(${column}::json) - 1, 0)`,
   number: (expression) => `(${expression})::float8`,
-  rounded: (expression) => `round(${expression})::bigint`,
 };
 
 const sourceOf = (sql: SQL): Source => ({ dialect, rows: async (text, values) => sql.unsafe(text, [...values]) });
@@ -154,7 +154,7 @@ export async function memberUsageIn(
 }
 
 const usageColumns = sumColumns.filter(({ name }) =>
-  /^(?:requests|unknown_cost|open_cost|(?:nano_credits|premium_units)_.*|last_at_ms)$/.test(name),
+  /^(?:requests|open_cost|(?:credits|premium)_.*|last_at_ms)$/.test(name),
 );
 type UsageRow = Record<(typeof usageColumns)[number]["name"], number> & { key_0: string };
 
@@ -173,9 +173,7 @@ async function usageIn(source: Source, since: number): Promise<Map<string, Membe
       row.key_0,
       {
         requests: row.requests!,
-        nanoCredits: row.nano_credits_count === 0 ? null : row.nano_credits_sum!,
-        premiumUnits: row.premium_units_count === 0 ? null : row.premium_units_sum! / 1e6,
-        costAtLeast: row.unknown_cost! + row.open_cost! > 0,
+        ...costsIn((name) => row[name]!),
         lastAt: row.last_at_ms!,
       },
     ]),

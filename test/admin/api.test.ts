@@ -23,7 +23,7 @@ beforeAll(async () => {
   const failed = { http_status: 429, error_type: "rate_limited", input_tokens: null, output_tokens: null };
   for (const differing of [
     { account_id: "octo-demo", started_at_ms: now - 3 * day, client_name: "=cmd|' /C calc'!A0" },
-    { account_id: "octo-demo", started_at_ms: now - 3 * minute, upstream_model: "gpt-5", nano_credits: null },
+    { account_id: "octo-demo", started_at_ms: now - 3 * minute, upstream_model: "gpt-5", cost: null },
     { account_id: "octo-demo", started_at_ms: now - 2 * minute, ...failed, error_message: 'Wait, "please".\nNow.' },
     { account_id: null, started_at_ms: now - minute, stream: 0, path: "/v1/embeddings", client_model: "+1 more" },
   ] as Partial<Entry>[])

@@ -144,8 +144,8 @@ describe("without a script", () => {
   test("the overview compares the week with the one before, where the history goes back so far", async () => {
     await using proxy = await startProxy();
     const day = 24 * 3_600_000;
-    const spent = (daysAgo: number, nano_credits: number) =>
-      proxy.app.history.add(entry({ started_at_ms: Date.now() - daysAgo * day, nano_credits }));
+    const spent = (daysAgo: number, cost: number) =>
+      proxy.app.history.add(entry({ started_at_ms: Date.now() - daysAgo * day, cost }));
     spent(1, 3_000_000_000);
     spent(9, 2_000_000_000);
     spent(13.5, 0);
@@ -165,7 +165,7 @@ describe("without a script", () => {
           started_at_ms: Date.now() - 9_000 + at,
           error_type: at === 1 ? "overloaded_error" : null,
           http_status: at === 1 ? 529 : 200,
-          ...(at === 1 && { input_tokens: 0, output_tokens: 0, nano_credits: 0 }),
+          ...(at === 1 && { input_tokens: 0, output_tokens: 0, cost: 0 }),
         }),
       );
     proxy.history.flush();

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { toolOf } from "../../src/clients/index";
-import { formatCount, formatCredits, formatUnits, isoDay, percent } from "../../src/format";
+import { formatAmount, formatCount, isoDay, percent } from "../../src/format";
 import type { Entry } from "../../src/history/entry";
 import { sessionHash, shortHash } from "../../src/relay/session-id";
 import { passes } from "../support/history-oracle";
@@ -31,18 +31,27 @@ const clients = [
 ];
 const models = ["claude-sonnet-4.6", "gpt-5.4", 'odd,"<model>'];
 
-/** What requests of one plan cost: in its unit, in none that is known, or nothing because they were refused here. */
-function costFrom({ pick, below }: Chance): Partial<Entry> {
-  const nano = below(2_000_000_000);
-  return pick(
-    { nano_credits: nano, premium_units: null },
-    { nano_credits: nano, premium_units: null },
-    { nano_credits: null, premium_units: pick(0, 0.33, 1, 7.5) },
-    { nano_credits: nano, premium_units: pick(0, 0.33, 1) },
-    { nano_credits: nano, premium_units: pick(null, 1), cost_at_least: 1 },
-    { nano_credits: null, premium_units: null },
-    { nano_credits: 0, premium_units: 0 },
-  );
+/**
+ * Who served, and what that cost: ada's plan bills credits, bob's premium requests, and a request may have come to bob after ada
+ * refused it. Of some nothing is known, of some not all, and what was refused here costs nothing.
+ */
+function servedFrom({ pick, below, maybe }: Chance): Partial<Entry> {
+  const account_id = pick("ada", "bob");
+  const isFallback = account_id === "bob" && maybe(0.3);
+  const units = pick(0, 0.33, 1, 7.5) * 1e9;
+  const cost = account_id === "ada" ? below(2_000_000_000) : units;
+  const unit = account_id === "ada" ? "credits" : "premium";
+  return {
+    account_id,
+    account_key: `github.com/${account_id}`,
+    ...(isFallback && { attempts: '[{"account":"ada","status":402,"ms":3},{"account":"bob","status":200,"ms":9}]' }),
+    ...pick(
+      ...[1, 2, 3].map(() => ({ cost, cost_unit: unit }) as const),
+      { cost: null, cost_unit: null },
+      { cost: 0, cost_unit: unit },
+      { cost, cost_unit: unit, cost_at_least: unit === "credits" ? 1 : 0 },
+    ),
+  };
 }
 
 function tokensFrom({ pick, below, maybe }: Chance): Partial<Entry> {
@@ -69,41 +78,42 @@ function rowsFrom(chance: Chance): Entry[] {
       upstream_model: pick(...models),
       key_name: pick(null, "laptop", "a b,c"),
       project: pick(null, "acme & co"),
-      account_id: pick("ada", "bob"),
       session: session && sessionHash(session),
       prompt,
       kind: prompt && pick("main", "subagent", "auxiliary", "compaction", "search", null),
       cache_miss: pick(null, null, "system"),
       member,
       ...tokensFrom(chance),
-      ...costFrom(chance),
+      ...servedFrom(chance),
       ...cut,
     });
   });
 }
 
 const sum = (values: readonly (number | null)[]) => values.reduce<number>((all, value) => all + (value ?? 0), 0);
-const sumKnown = (values: readonly (number | null)[]) =>
-  values.length > 0 && values.every((value) => value === null) ? null : sum(values);
-const millionths = (value: number | null) => value && Math.round(value * 1e6) / 1e6;
 
 /** What rows cost, by themselves. */
 const costOf = (rows: readonly Entry[]) => ({
   request_count: rows.length,
-  nano_credits: sumKnown(rows.map(({ nano_credits }) => nano_credits)),
-  premium_units: millionths(sumKnown(rows.map(({ premium_units }) => premium_units))),
-  unknown_cost_count: rows.filter(({ nano_credits, premium_units }) => nano_credits === null && premium_units === null)
-    .length,
-  cost_at_least: rows.some(
-    ({ nano_credits, premium_units, cost_at_least }) =>
-      cost_at_least === 1 || (nano_credits === null && premium_units === null),
+  cost: Object.fromEntries(
+    [...Map.groupBy(rows, ({ cost_unit }) => cost_unit)].flatMap(([unit, own]) =>
+      unit === null ? [] : [[unit, sum(own.map(({ cost }) => cost))]],
+    ),
   ),
+  unknown: rows.filter(({ cost }) => cost === null).length,
+  cost_at_least: rows.some(({ cost, cost_at_least }) => cost_at_least === 1 || cost === null),
 });
 type Cost = ReturnType<typeof costOf>;
-const costIn = ({ request_count, nano_credits, premium_units, unknown_cost_count, cost_at_least }: Cost): Cost => ({
-  ...{ request_count, nano_credits, unknown_cost_count, cost_at_least },
-  premium_units: millionths(premium_units),
+
+/** The same of an answer. */
+const costIn = ({ request_count, cost, unknown, unknown_cost_count, cost_at_least }: Answered): Cost => ({
+  ...{ request_count, cost, cost_at_least },
+  unknown: unknown_cost_count ?? unknown!.cost,
 });
+interface Answered extends Omit<Cost, "unknown"> {
+  unknown?: { cost: number };
+  unknown_cost_count?: number;
+}
 
 /** The cached part of the input where both are known. */
 function cachedOf(rows: readonly Entry[]) {
@@ -127,13 +137,17 @@ const pairIn = (html: string, name: string) => {
   const found = html.split(`<dt>${name}</dt><dd>`)[1];
   return found === undefined ? undefined : textOf(found.split("</dd>")[0]!);
 };
-const wordsOf = ({ nano_credits, premium_units, cost_at_least }: Cost) =>
-  nano_credits === null && premium_units === null
-    ? "unknown"
-    : (cost_at_least ? "≥ " : "") +
-      ([nano_credits && `${formatCredits(nano_credits)} cr`, premium_units && `${formatUnits(premium_units)} pr`]
-        .filter(Boolean)
-        .join(" + ") || (nano_credits === null ? "0 pr" : "0 cr"));
+const wordsOf = ({ cost, unknown, request_count, cost_at_least }: Cost) => {
+  if (unknown === request_count) return "unknown";
+  const words = (
+    [
+      ["credits", "cr"],
+      ["premium", "pr"],
+    ] as const
+  ).flatMap(([unit, word]) => (cost[unit] ? `${formatAmount(cost[unit])} ${word}` : []));
+  const nothing = cost.credits === undefined ? "0 pr" : "0 cr";
+  return (cost_at_least ? "≥ " : "") + (words.join(" + ") || nothing);
+};
 
 /** Cells of a CSV file, by its head. */
 function readCsv(text: string): Record<string, string>[] {
@@ -168,7 +182,7 @@ for (const round of Array.from({ length: triesOf(6) }, (_, at) => at))
         history.add(row);
         exchangeMetrics.count(row, []);
         if (row.started_at_ms < month) continue;
-        const amounts = { nanoCredits: row.nano_credits, premiumUnits: row.premium_units };
+        const amounts = { unit: row.cost_unit ?? "credits", amount: row.cost };
         const subject = { account: row.account_id, member: null, key: row.key_name, model: row.upstream_model! };
         const reservation = await budgets.reserve(
           { ...subject, accountKey: row.account_key!, isProvided: false, project: row.project },
@@ -225,29 +239,38 @@ for (const round of Array.from({ length: triesOf(6) }, (_, at) => at))
     test("the CSV of all requests, and the bill by day", async () => {
       const cells = readCsv(await text("/api/admin/export?format=csv"));
       const read = cells.map((row) => ({
-        nano_credits: numberIn(row.nano_credits),
-        premium_units: numberIn(row.premium_units),
+        cost: numberIn(row.cost),
+        cost_unit: row.cost_unit || null,
         cost_at_least: row.cost_at_least === "true" ? 1 : 0,
       }));
       expect(costOf(read as Entry[])).toEqual(costOf(rows));
 
       const bill = readCsv(await text("/api/admin/bill"));
       const byDay = Map.groupBy(rows, ({ started_at_ms }) => isoDay(started_at_ms));
-      expect(bill.map((line) => line.day)).toEqual([...byDay.keys()].sort());
-      for (const line of bill) {
-        const { nano_credits, premium_units, ...counts } = costOf(byDay.get(line.day!)!);
-        expect([line.day, numberIn(line.ai_credits), numberIn(line.premium_requests)]).toEqual([
-          line.day,
-          nano_credits === null ? null : nano_credits / 1e9,
-          premium_units,
-        ]);
-        expect(line.us_dollars).toBe(nano_credits === null ? "" : (nano_credits / 1e11).toFixed(6));
-        expect([Number(line.requests), Number(line.requests_of_unknown_cost), line.cost_at_least]).toEqual([
-          counts.request_count,
-          counts.unknown_cost_count,
-          String(counts.cost_at_least),
-        ]);
-      }
+      const expected = [...byDay].sort().flatMap(([day, own]) => {
+        const { request_count, unknown, cost, cost_at_least } = costOf(own);
+        const amounts = (["credits", "premium"] as const).flatMap((unit) =>
+          cost[unit] === undefined ? [] : [[unit, cost[unit]] as const],
+        );
+        const lines = amounts.length === 0 ? [["", null] as const] : amounts;
+        return lines.map(([unit, amount], at) => ({
+          day,
+          // Counts stand in the first line of a day, so that a column can be added up.
+          requests: at === 0 ? request_count : null,
+          unit,
+          amount: amount === null ? null : amount / 1e9,
+          us_dollars: unit === "credits" ? (amount / 1e11).toFixed(6) : "",
+          requests_of_unknown_cost: at === 0 ? unknown : null,
+          cost_at_least: String(cost_at_least),
+        }));
+      });
+      const lines = bill.map(({ prompts: _, requests, amount, requests_of_unknown_cost, ...line }) => ({
+        ...(line as { day: string; unit: string; us_dollars: string; cost_at_least: string }),
+        requests: numberIn(requests),
+        amount: numberIn(amount),
+        requests_of_unknown_cost: numberIn(requests_of_unknown_cost),
+      }));
+      expect(lines).toEqual(expected);
       const prompts = new Set(rows.flatMap(({ prompt }) => prompt ?? []));
       expect(sum(bill.map((line) => Number(line.prompts)))).toBe(prompts.size);
     });
@@ -258,7 +281,7 @@ for (const round of Array.from({ length: triesOf(6) }, (_, at) => at))
       const told = await inProcess(["usage", "--by", "prompt", "--json"], { DRAGOMAN_HOME: proxy.home });
       expect(JSON.parse(told.stdout).items).toEqual(items.slice(0, 20));
       const none = costOf(rows.filter(({ prompt }) => prompt === null));
-      expect({ ...costIn(without_prompt), unknown_cost_count: none.unknown_cost_count }).toEqual(none);
+      expect(costIn({ ...without_prompt, unknown_cost_count: none.unknown })).toEqual(none);
       const byPrompt = Map.groupBy(
         rows.filter(({ prompt }) => prompt !== null),
         ({ prompt }) => prompt!,
@@ -267,12 +290,12 @@ for (const round of Array.from({ length: triesOf(6) }, (_, at) => at))
       for (const item of items) {
         const own = byPrompt.get(item.prompt)!;
         expect(costIn(item)).toEqual(costOf(own));
-        const parts = item.parts.map((part: Cost) => part);
-        expect(sum(parts.map(({ nano_credits }: Cost) => nano_credits))).toBe(costOf(own).nano_credits ?? 0);
-        expect(sum(parts.map(({ request_count }: Cost) => request_count))).toBe(own.length);
+        for (const unit of ["credits", "premium"])
+          expect(sum(item.parts.map(({ cost }: Cost) => cost[unit] ?? 0))).toBe(costOf(own).cost[unit] ?? 0);
+        expect(sum(item.parts.map(({ request_count }: Cost) => request_count))).toBe(own.length);
         const page = await text(`/admin/prompts/${encodeURIComponent(item.prompt)}`);
         expect(textOf(page.split('<p class="under">')[1]!.split("</p>")[0]!)).toEndWith(`· ${wordsOf(costOf(own))}`);
-        const unknown = costOf(own).unknown_cost_count;
+        const { unknown } = costOf(own);
         expect(page.includes("is not known")).toBe(unknown > 0 || wordsOf(costOf(own)) === "unknown");
         if (unknown > 0) expect(page).toContain(`The cost of ${unknown} request`);
       }
@@ -290,10 +313,10 @@ for (const round of Array.from({ length: triesOf(6) }, (_, at) => at))
         ...periods.map(([name, own]) => [overview.split(`<h3>${name}</h3>`)[1]!.split("</article>")[0]!, own] as const),
       ] as const;
       for (const [html, own] of shown) {
-        const { nano_credits, premium_units, cost_at_least } = costOf(own);
+        const { cost, cost_at_least } = costOf(own);
         const sign = cost_at_least ? "≥ " : "";
-        expect(`${pairIn(html, "AI credits")} `).toStartWith(`${sign}${formatCredits(nano_credits!)} `);
-        expect(`${pairIn(html, "Premium requests")} `).toStartWith(`${sign}${formatUnits(premium_units!)} `);
+        expect(`${pairIn(html, "AI credits")} `).toStartWith(`${sign}${formatAmount(cost.credits!)} `);
+        expect(`${pairIn(html, "Premium requests")} `).toStartWith(`${sign}${formatAmount(cost.premium!)} `);
         expect(pairIn(html, "Tokens in")).toEndWith(`${percent(cachedOf(own).share!)} cached`);
       }
       const table = overview.split("Usage by client, last 7 days</caption>")[1]!.split("</table>")[0]!;
@@ -303,11 +326,10 @@ for (const round of Array.from({ length: triesOf(6) }, (_, at) => at))
       const byTool = Map.groupBy(week, nameOf);
       expect(found).toHaveLength(byTool.size);
       for (const own of byTool.values()) {
-        const { nano_credits, cost_at_least } = costOf(own);
         const { share } = cachedOf(own);
         const numbers = [
           formatCount(own.length),
-          nano_credits === null ? "unknown" : `${cost_at_least ? "≥ " : ""}${formatCredits(nano_credits)}`,
+          wordsOf(costOf(own)),
           share === null ? "unknown" : percent(share),
         ].join(" ");
         expect(found.some((line) => line.endsWith(` ${numbers}`))).toBe(true);
@@ -327,18 +349,21 @@ for (const round of Array.from({ length: triesOf(6) }, (_, at) => at))
     test("the budgets, and what they show of the history", async () => {
       const { items } = await json("/api/admin/budgets");
       const counted = rows.filter(({ started_at_ms }) => started_at_ms >= month);
-      const { nano_credits, premium_units } = costOf(counted);
-      const used = items.map(({ used }: { used: number }) => millionths(used));
-      expect(used).toEqual([millionths(nano_credits! / 1e9), premium_units]);
+      const { cost } = costOf(counted);
+      const used = items.map(({ used }: { used: number }) => Math.round(used * 1e9));
+      expect(used).toEqual([cost.credits ?? 0, cost.premium ?? 0]);
     });
 
     test("the metrics", async () => {
       const metrics = await text("/metrics");
-      const total = (name: string) =>
-        sum([...metrics.matchAll(new RegExp(`^${name}\\{.*\\} (\\S+)$`, "gm"))].map(([, value]) => Number(value)));
-      const { nano_credits, premium_units } = costOf(rows);
-      expect(millionths(total("dragoman_credits_total"))).toBe(millionths(nano_credits! / 1e9));
-      expect(millionths(total("dragoman_premium_units_total"))).toBe(premium_units);
+      const total = (unit: string) =>
+        sum(
+          [...metrics.matchAll(/^dragoman_cost_total\{(.*)\} (\S+)$/gm)].flatMap(([, labels, value]) =>
+            labels!.includes(`unit="${unit}"`) ? Number(value) : [],
+          ),
+        );
+      const { cost } = costOf(rows);
+      for (const unit of ["credits", "premium"]) expect(Math.round(total(unit) * 1e9)).toBe(cost[unit] ?? 0);
     });
 
     test("the status line of each session", async () => {

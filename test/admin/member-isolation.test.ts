@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Role } from "../../src/admin/access/authorize";
 import { adminEndpoints } from "../../src/admin/api/plugin";
 import { pageRoutes } from "../../src/admin/pages/routes";
-import { formatCredits } from "../../src/format";
+import { formatAmount } from "../../src/format";
 import { dimensions } from "../../src/history/dimensions";
 import { nameColumns } from "../../src/history/entry";
 import type { Entry } from "../../src/history/history";
@@ -83,7 +83,7 @@ const secretsOf = (person: Person): string[] => [
   person.signIn.id,
   person.signIn.user_code,
   String(person.nanoCredits),
-  formatCredits(person.nanoCredits),
+  formatAmount(person.nanoCredits),
   ...(person.member ? [person.member.id, person.member.key] : []),
 ];
 
@@ -190,7 +190,7 @@ describeWithDatabases("a member of a team", (postgres) => {
         input_tokens: 10_000,
         cached_tokens: 0,
         attempts: JSON.stringify([{ account: `${tag}-hub`, status: 200, ms: 3 }]),
-        nano_credits: nanoCredits,
+        cost: nanoCredits,
         ...more,
       }),
     );

@@ -62,25 +62,24 @@ describeWithDatabases("the owner's members", (postgres) => {
     const now = Date.now();
     const before = month() - 3 * dayMs;
     await withTeamStores(team, (stores) => addPartitions(stores.postgres, [before, month(), now]));
-    const used = { member: ben.id, nano_credits: 2_000_000_000, premium_units: 0.33 };
+    const used = { member: ben.id, cost: 2_000_000_000 };
     await addRows([
       { ...used, started_at_ms: before },
       { ...used, started_at_ms: month() },
-      { ...used, started_at_ms: now - 1_000, nano_credits: null },
-      { member: anna.id, started_at_ms: before, premium_units: 1, nano_credits: null },
+      { ...used, started_at_ms: now - 1_000, cost: 0.66e9, cost_unit: "premium" },
+      { member: anna.id, started_at_ms: before, cost: 1e9, cost_unit: "premium" },
       { member: null, started_at_ms: now },
     ]);
     for (let round = 0; round < 3; round += 1) {
       expect(await named("ben")).toMatchObject({
         request_count: 2 + round,
-        nano_credits: 2e9 + round * 5e9,
-        premium_units: 0.66,
+        cost: { credits: 2e9 + round * 5e9, premium: 0.66e9 },
         last_request_at_ms: now - 1_000,
       });
       // A late row of a day that is added up already.
-      await addRows([{ member: ben.id, started_at_ms: month() + 5, nano_credits: 5e9, premium_units: null }]);
+      await addRows([{ member: ben.id, started_at_ms: month() + 5, cost: 5e9 }]);
     }
-    expect(await named("anna")).toMatchObject({ request_count: 0, nano_credits: 0, last_request_at_ms: before });
+    expect(await named("anna")).toMatchObject({ request_count: 0, cost: {}, last_request_at_ms: before });
     const { items, total } = await servers[1].admin("/members?sort=requests&limit=1");
     expect([items.map(({ name }: Any) => name), total]).toEqual([["ben"], 2]);
     expect((await servers[1].admin("/members?name=NN&sort=cost")).items).toHaveLength(1);

@@ -8,7 +8,7 @@ import { forecastOf } from "../../src/admin/pages/forecast";
 import { describeFixup } from "../../src/admin/pages/request/fixups";
 import { pageRoutes } from "../../src/admin/pages/routes";
 import { niceTop } from "../../src/admin/ui/chart";
-import { compact, dollars, duration, formatCredits, percent, shorten, significant, span } from "../../src/format";
+import { compact, dollars, duration, formatAmount, percent, shorten, significant, span } from "../../src/format";
 import { nameColumns } from "../../src/history/entry";
 import type { Entry } from "../../src/history/history";
 import { handler } from "../../src/server";
@@ -45,7 +45,7 @@ beforeAll(async () => {
               http_status: 429,
               error_type: "rate_limited",
               error_message: "Too much.",
-              nano_credits: null,
+              cost: null,
               input_tokens: null,
               output_tokens: null,
             }
@@ -664,8 +664,7 @@ describe("a number on the overview", () => {
     proxy.app.history.add(
       entry({
         started_at_ms: now - minute,
-        nano_credits: null,
-        premium_units: null,
+        cost: null,
         input_tokens: null,
         output_tokens: null,
         first_byte_ms: null,
@@ -761,7 +760,7 @@ describe("words and numbers", () => {
       "0.000004",
     ]);
     expect([9_999, 12_345, 1_234_567, 999_999_999].map(compact)).toEqual(["9,999", "12.3k", "1.23M", "1B"]);
-    expect([formatCredits(1_250_000_000), dollars(1_250_000_000), dollars(57e9), dollars(5e13)]).toEqual([
+    expect([formatAmount(1_250_000_000), dollars(1_250_000_000), dollars(57e9), dollars(5e13)]).toEqual([
       "1.25",
       "$0.013",
       "$0.57",
@@ -900,15 +899,15 @@ test("a page that cannot be shown leads back to the one above it in the menu", a
 test("requests that were refused here add no unit to the totals of an account that is billed in another", async () => {
   await using proxy = await startProxy({ accounts: [] });
   const add = (row: Partial<Entry>) => proxy.app.history.add(entry({ started_at_ms: now - minute, ...row }));
-  add({ nano_credits: 2_000_000_000, premium_units: null });
-  add({ nano_credits: 0, premium_units: 0, http_status: 400, error_type: "invalid_request" });
+  add({ cost: 2_000_000_000 });
+  add({ cost: 0, cost_unit: "premium", http_status: 400, error_type: "invalid_request" });
   proxy.app.history.flush();
   for (const path of ["/admin", "/admin/requests"]) {
     const words = wordsOf(await textOf(proxy, path));
     expect([path, words]).toEqual([path, expect.stringMatching(/AI credits 2\b/)]);
     expect([path, words.includes("Premium requests")]).toEqual([path, false]);
   }
-  add({ nano_credits: null, premium_units: 3 });
+  add({ cost: 3e9, cost_unit: "premium" });
   proxy.app.history.flush();
   expect(wordsOf(await textOf(proxy, "/admin/requests"))).toContain("Premium requests 3");
 });

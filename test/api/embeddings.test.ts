@@ -82,7 +82,7 @@ describe("embeddings", () => {
       upstream_endpoint: "/embeddings",
       initiator: "agent",
       http_status: 200,
-      premium_units: 0,
+      cost: 0,
     });
   });
 });

@@ -499,8 +499,7 @@ test("an exchange is a row of the history, without an account", async () => {
     input_tokens: 112,
     cached_tokens: 100,
     output_tokens: 5,
-    nano_credits: null,
-    premium_units: null,
+    ...{ cost: null, cost_unit: null },
     error_type: null,
     attempts: expect.stringMatching(/^\[\{"account":null,"status":200,"ms":\d+\}\]$/),
   });

@@ -355,7 +355,7 @@ describe("calls", () => {
       expect(text).not.toContain("NaN");
       const row = other.rows()[0]!;
       expect([row.upstream_endpoint, row.http_status]).toEqual(["/chat/completions", 200]);
-      for (const number of [row.input_tokens, row.output_tokens, row.cached_tokens, row.nano_credits])
+      for (const number of [row.input_tokens, row.output_tokens, row.cached_tokens, row.cost])
         expect(number === null || (Number.isFinite(number) && (number as number) >= 0)).toBe(true);
       const totals = (await (await fetch(`${other.url}/api/admin/totals`)).json()) as Record<string, unknown>;
       expect(totals).toMatchObject({ request_count: expect.any(Number) });

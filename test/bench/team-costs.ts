@@ -12,6 +12,7 @@ import type { Changes } from "../../src/team/changes";
 import { insertRows } from "../../src/team/requests";
 import { addUpPeriods } from "../../src/team/statistics";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
+import { credits } from "../support/amounts";
 import { entry } from "../support/history-rows";
 import { startPostgres } from "../support/postgres";
 import { someQuota } from "../support/quota";
@@ -19,7 +20,7 @@ import { cpuOf } from "./statistics";
 import type { Costs } from "./team-sizes";
 
 const subject = { account: "anna", key: null, model: "gpt-5" };
-const amounts = { nanoCredits: 1e9, premiumUnits: null };
+const amounts = credits(1);
 
 /** In about a minute. */
 export async function measureCosts(): Promise<Omit<Costs, "requestCpu" | "memberBytes" | "membersPerSecond">> {

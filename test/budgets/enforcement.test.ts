@@ -2,6 +2,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { startProvider } from "../support/provider";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";
@@ -75,10 +76,41 @@ describe("amounts", () => {
     });
     for (const stream of [false, true])
       await (await proxy.post("/v1/messages", { ...bodies["/v1/messages"], stream })).text();
-    const cost = proxy.rows().reduce((sum, { nano_credits }) => sum + nano_credits!, 0) / 1e9;
+    const cost = proxy.rows().reduce((sum, { cost }) => sum + cost!, 0) / 1e9;
     expect(cost).toBeGreaterThan(0);
     const [[, amount, reserved]] = (await used(proxy)) as [[string, number, number]];
     expect([amount, reserved]).toEqual([expect.closeTo(cost, 6), 0]);
+  });
+
+  test("a request counts in what the plan of the account that served it bills in, and in nothing else", async () => {
+    const [octo, work] = demoAccounts();
+    await using proxy = await startProxy({
+      accounts: ["octo-demo", "work-demo"],
+      demo: { accounts: [{ ...octo!, quota: quotas.credits() }, work!] },
+      config: { budgets: ["credits", "premium"].map((unit) => budget({ name: unit, unit, limit: 1_000 })) },
+    });
+    for (const account of proxy.app.accounts) await account.quota();
+    const ask = async () => (await proxy.post("/v1/messages", bodies["/v1/messages"])).text();
+    await ask();
+    const { cost } = proxy.rows()[0]!;
+    expect(cost).toBeGreaterThan(0);
+    expect(await used(proxy)).toEqual([
+      ["credits", expect.closeTo(cost! / 1e9, 9), 0],
+      ["premium", 0, 0],
+    ]);
+    proxy.demo.intercept("/v1/messages", () => new Response("{}", { status: 402 }), 1);
+    await ask();
+    expect(proxy.rows().map((row) => [row.account_id, row.cost_unit, row.cost])).toEqual([
+      ["work-demo", "premium", 1e9],
+      ["octo-demo", "credits", cost],
+    ]);
+    const { items } = (await (await fetch(`${proxy.url}/api/admin/budgets`)).json()) as { items: object[] };
+    expect(items).toMatchObject([
+      { used: expect.closeTo(cost! / 1e9, 9), unknown_price_count: 0 },
+      { used: 1, unknown_price_count: 0 },
+    ]);
+    const totals = await (await fetch(`${proxy.url}/api/admin/totals`)).json();
+    expect(totals).toMatchObject({ cost: { credits: cost, premium: 1e9 }, cost_at_least: false });
   });
 
   test("a request that fails is not counted; one that breaks off is", async () => {
@@ -136,8 +168,8 @@ describe("amounts", () => {
         async () => (await used(proxy))[0]![2] === 0 && (await amount()) > before,
         "what was reserved is settled",
       );
-      const { nano_credits, output_tokens } = proxy.rows()[1]!;
-      const perToken = nano_credits! / 1e9 / output_tokens!;
+      const { cost, output_tokens } = proxy.rows()[1]!;
+      const perToken = cost! / 1e9 / output_tokens!;
       expect((await amount()) - before).toBeGreaterThan((read / 400) * perToken);
     },
   );
@@ -182,7 +214,7 @@ describe("a reply of several answers", () => {
     expect([response.status, answers]).toEqual([200, 3]);
     await response.text();
     const rows = proxy.rows();
-    const whole = rows.reduce((sum, { nano_credits }) => sum + nano_credits!, 0) / 1e9;
+    const whole = rows.reduce((sum, { cost }) => sum + cost!, 0) / 1e9;
     type Holder = { name: string; used: number; reserved: number };
     const holders = async () => {
       const { items } = (await (await fetch(`${proxy.url}/api/admin/budgets`)).json()) as {
@@ -195,7 +227,7 @@ describe("a reply of several answers", () => {
     // The search has a row of its own.
     const ofSearch = rows.find(({ path }) => path === "web_search")!;
     const charged = Object.fromEntries(items.map(({ name, used }) => [name, used]));
-    charged[ofSearch.account_id!]! -= ofSearch.nano_credits! / 1e9;
+    charged[ofSearch.account_id!]! -= ofSearch.cost! / 1e9;
     expect(charged["octo-demo"]).toBeGreaterThan(0.001);
     expect(charged["work-demo"]).toBeGreaterThan(0.001);
     expect(items.reduce((sum, { used }) => sum + used, 0)).toBeCloseTo(whole, 6);

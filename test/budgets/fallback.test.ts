@@ -49,7 +49,7 @@ describe("at the limit", () => {
       expect(asked(proxy)).toHaveLength(before);
       expect(mock.calls()).toHaveLength(1);
       const [row] = proxy.rows();
-      expect(row).toMatchObject({ client_model: claude, upstream_model: local, http_status: 200, premium_units: null });
+      expect(row).toMatchObject({ client_model: claude, upstream_model: local, http_status: 200, cost: null });
       expect(JSON.parse(row!.fallbacks!)).toMatchObject([
         {
           model: claude,
@@ -132,7 +132,7 @@ test("a provider's own price counts in credits, and its budget stops it", async 
   });
   const first = await ask(proxy, "ollama/priced");
   expect(first.status).toBe(200);
-  expect(proxy.rows()[0]!.nano_credits).toBe(4.8e9);
+  expect(proxy.rows()[0]!.cost).toBe(4.8e9);
   const { items } = (await (await fetch(`${proxy.url}/api/admin/budgets`)).json()) as { items: { used: number }[] };
   expect(items[0]!.used).toBeCloseTo(4.8);
 });

@@ -7,6 +7,7 @@ import { addStoredBudget, removeStoredBudget } from "../../src/budgets/stored-bu
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { openConfig } from "../../src/config/store";
 import type { Member } from "../../src/keys/members";
+import { credits } from "../support/amounts";
 import { failureOf } from "../support/refusal";
 import { temporaryFolder } from "../support/temporary-folder";
 
@@ -16,10 +17,6 @@ const now = Date.UTC(2026, 10, 11, 12);
 const budgetOf = (given: object = {}): Budget =>
   budgetSchema().parse({ name: "all", unit: "credits", limit: 10, per: "month", ...given });
 const subject = { account: "octo", key: "ci", model: "gpt-4.1" };
-const credits = (amount: number | null) => ({
-  nanoCredits: amount === null ? null : amount * 1e9,
-  premiumUnits: null,
-});
 
 function newOptions() {
   const name = join(folder, crypto.randomUUID());
@@ -50,7 +47,7 @@ test("what a model's requests really cost corrects what is expected of the next 
       const expected = credits(estimate);
       guard.settle(await reserved(guard, estimate), { model: "gpt-4.1", expected, real: credits(real) });
     }
-    return guard.expect("gpt-4.1", credits(1)).nanoCredits! / 1e9;
+    return guard.expect("gpt-4.1", credits(1)).amount! / 1e9;
   };
   expect(await expectedAfter(0.5, 1)).toBeCloseTo(0.9);
   expect(await expectedAfter(null, 3)).toBeCloseTo(0.9);

@@ -2,22 +2,22 @@
 import { openLedger } from "../../src/budgets/ledger";
 import { patiently } from "../../src/budgets/unable";
 import { budgetSchema } from "../../src/config/budget-schema";
+import { unpriced } from "../support/amounts";
 
 const [path = "", steps = "reserve", limit = "100"] = process.argv.slice(2);
 const budget = budgetSchema().parse({ name: "all", unit: "requests", limit: Number(limit), per: "month" });
 const ledger = openLedger(path, { now: Date.now, warn: (sentence) => console.error(sentence) });
 const subject = { account: null, key: null, model: "m" };
-const amounts = { nanoCredits: null, premiumUnits: null };
 const held: string[] = [];
 for (const step of steps.split(",")) {
   // As every request of the product does: beside three others, the lock can take longer than one try waits.
-  const result = await patiently(() => ledger.reserve([budget], subject, amounts));
+  const result = await patiently(() => ledger.reserve([budget], subject, unpriced));
   if ("exceeded" in result) {
     console.log("exceeded");
     continue;
   }
   held.push(result.reservation.id);
-  if (step === "settle") await patiently(() => ledger.settle(result.reservation, amounts));
+  if (step === "settle") await patiently(() => ledger.settle(result.reservation, unpriced));
   if (step === "release") await patiently(() => ledger.release(result.reservation));
   console.log(step);
 }

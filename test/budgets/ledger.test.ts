@@ -4,11 +4,12 @@ import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subject } from "../../src/budgets/budgets";
-import type { Amounts, Reservation } from "../../src/budgets/entries";
+import type { Reservation } from "../../src/budgets/entries";
 import { type LocalLedger, openLedger, reservationLifetime } from "../../src/budgets/ledger";
 import { spanOf } from "../../src/budgets/period";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { dayMs } from "../../src/format";
+import { unpriced } from "../support/amounts";
 import { temporaryFolder } from "../support/temporary-folder";
 
 const folder = temporaryFolder(afterAll);
@@ -30,15 +31,14 @@ const budgetOf = (given: object): Budget =>
   budgetSchema().parse({ name: "all", unit: "requests", limit: 10, per: "month", ...given });
 
 const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1" };
-const nothing: Amounts = { nanoCredits: null, premiumUnits: null };
 
-function reserved(ledger: LocalLedger, budgets: Budget[], amounts = nothing, subject = anybody): Reservation {
+function reserved(ledger: LocalLedger, budgets: Budget[], amounts = unpriced, subject = anybody): Reservation {
   const result = ledger.reserve(budgets, subject, amounts);
   if ("exceeded" in result) return expect.unreachable("the budget is exceeded") as never;
   return result.reservation;
 }
 
-const isExceeded = (ledger: LocalLedger, budgets: Budget[], amounts = nothing, subject = anybody) =>
+const isExceeded = (ledger: LocalLedger, budgets: Budget[], amounts = unpriced, subject = anybody) =>
   "exceeded" in ledger.reserve(budgets, subject, amounts);
 
 const usedOf = (ledger: LocalLedger, budget: Budget) => {
@@ -61,7 +61,7 @@ describe("scopes", () => {
     ["a budget of any account does not count a request without one", { account: "*" }, { account: null }, false],
   ])("%s", (_, scope, subject, counts) => {
     const ledger = ledgerAt();
-    const { reservation } = ledger.reserve([budgetOf({ scope })], { ...anybody, ...subject }, nothing) as {
+    const { reservation } = ledger.reserve([budgetOf({ scope })], { ...anybody, ...subject }, unpriced) as {
       reservation: Reservation;
     };
     expect(reservation.entries.length).toBe(counts ? 1 : 0);
@@ -88,7 +88,7 @@ describe("periods", () => {
     now += 1;
     expect(usedOf(ledger, budget)).toEqual([0, 0]);
     reserved(ledger, [budget]);
-    ledger.settle(before, nothing);
+    ledger.settle(before, unpriced);
     expect(usedOf(ledger, budget)).toEqual([0, 1]);
     now -= 1;
     expect(usedOf(ledger, budget)).toEqual([1, 1]);
@@ -108,8 +108,8 @@ describe("periods", () => {
     now -= 86_400_000;
     expect(usedOf(ledger, budget)).toEqual([0, 0]);
     // Ended after all, both count.
-    ledger.settle(lost, nothing);
-    ledger.settle(ahead, nothing);
+    ledger.settle(lost, unpriced);
+    ledger.settle(ahead, unpriced);
     expect(usedOf(ledger, budget)).toEqual([2, 0]);
   });
 
@@ -130,7 +130,7 @@ describe("periods", () => {
       return ledgerAt(path, () => now);
     };
     const budget = budgetOf({});
-    const count = (ledger: LocalLedger) => ledger.settle(reserved(ledger, [budget]), nothing);
+    const count = (ledger: LocalLedger) => ledger.settle(reserved(ledger, [budget]), unpriced);
     count(restarted());
     now += 800 * dayMs;
     restarted();
@@ -155,7 +155,7 @@ describe("periods", () => {
 
   test("another unit or period of the same name starts from nothing", () => {
     const ledger = ledgerAt();
-    ledger.settle(reserved(ledger, [budgetOf({})]), nothing);
+    ledger.settle(reserved(ledger, [budgetOf({})]), unpriced);
     expect(usedOf(ledger, budgetOf({}))).toEqual([1, 0]);
     expect(usedOf(ledger, budgetOf({ per: "day" }))).toEqual([0, 0]);
     expect(usedOf(ledger, budgetOf({ unit: "premium" }))).toEqual([0, 0]);
@@ -226,7 +226,7 @@ describe("damage", () => {
   function damaged(amount: number, names: string[]): string {
     const path = freshPath();
     const ledger = openLedger(path, { now: Date.now, warn: (sentence) => expect.unreachable(sentence) });
-    for (let count = 0; count < amount; count += 1) ledger.settle(reserved(ledger, [budgetOf({})]), nothing);
+    for (let count = 0; count < amount; count += 1) ledger.settle(reserved(ledger, [budgetOf({})]), unpriced);
     reserved(ledger, [budgetOf({})]);
     ledger.close();
     const file = new Database(path);
@@ -252,7 +252,7 @@ describe("damage", () => {
       open.push(ledger);
       const budget = budgetOf({});
       const reservation = reserved(ledger, [budget]);
-      ledger.settle(reservation, nothing);
+      ledger.settle(reservation, unpriced);
       expect(usedOf(ledger, budget)[0]).toBe(used + 1);
       expect(warnings).toEqual([expect.stringContaining(told)]);
       ledger.close();

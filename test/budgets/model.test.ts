@@ -9,6 +9,7 @@ import { readEnvironment } from "../../src/config/environment";
 import { dayMs, hourMs } from "../../src/format";
 import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
+import { credits } from "../support/amounts";
 import { BudgetModel } from "../support/budget-model";
 import fc, { triesOf } from "../support/random";
 import { describeWithDatabases } from "../support/shared-postgres";
@@ -16,7 +17,6 @@ import { temporaryFolder } from "../support/temporary-folder";
 
 /** A minute before a day and a month end. */
 const start = Date.parse("2027-01-31T23:59:00Z");
-const credits = (amount: number | null) => ({ nanoCredits: amount === null ? null : amount * 1e9, premiumUnits: null });
 
 interface Servers {
   now: number;

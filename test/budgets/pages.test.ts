@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Subject } from "../../src/budgets/budgets";
 import type { Reservation } from "../../src/budgets/entries";
+import { credits } from "../support/amounts";
 import { formTokenIn } from "../support/form-fields";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
@@ -34,13 +35,13 @@ test("a budget is added, shows what is used and when it would end at the rate si
 
   now = Date.parse("2026-11-11T00:00:00Z");
   const { budgets } = proxy.app;
-  const amounts = { nanoCredits: 50e9, premiumUnits: null };
+  const amounts = credits(50);
   budgets.settle(budgets.reserve(subject, amounts) as Reservation, {
     model: subject.model,
     expected: amounts,
     real: amounts,
   });
-  budgets.reserve(subject, { nanoCredits: 5e9, premiumUnits: null });
+  budgets.reserve(subject, credits(5));
   const { body } = await admin(proxy);
   expect(body.items).toEqual([
     {
@@ -116,7 +117,7 @@ test("a budget for each key, by the form: who used most comes first, page by pag
   expect((await submit(proxy, "/admin/budgets", { ...fields, limits: "key-1 1\r\nkey-2: 40\n" })).status).toBe(303);
   expect(proxy.app.config.current.budgets).toMatchObject([{ each: "key", limits: { "key-1": 1, "key-2": 40 } }]);
 
-  const amounts = { nanoCredits: 0, premiumUnits: 0 };
+  const amounts = credits(0);
   const use = async (key: string) => {
     const reservation = await proxy.app.budgets.reserve({ ...subject, key }, amounts);
     proxy.app.budgets.settle(reservation as Reservation, { model: subject.model, expected: amounts, real: amounts });

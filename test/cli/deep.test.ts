@@ -51,8 +51,8 @@ describe("an upstream that is as it is known", () => {
     );
     expect(posts.map(({ path }) => path)).toEqual(["/chat/completions", "/responses", "/v1/messages", "/embeddings"]);
     expect(stderr).toContain("POST /chat/completions with gpt-5-mini: nothing");
-    expect(stderr).toContain("POST /v1/messages with claude-haiku-4.5: 0.33 premium requests");
-    expect(stderr).toContain("It costs 0.33 premium requests in all.");
+    expect(stderr).toContain("POST /v1/messages with claude-haiku-4.5: at most 0.33 premium requests");
+    expect(stderr).toContain("It costs at most 0.33 premium requests in all.");
   });
 
   test("it says what it costs before it asks, and asks nothing without a yes", async () => {
@@ -69,8 +69,8 @@ describe("an upstream that is as it is known", () => {
     await using github = await signedIn({ generation: "C" });
     const { stderr, asked } = await deep(github, "--yes");
     expect(asked.filter(({ state }) => state !== "ok")).toEqual([]);
-    expect(stderr).toMatch(/POST \/v1\/messages with claude-[\w.-]+: at most 0\.\d+ credits/);
-    expect(stderr).toMatch(/It costs at most 0\.\d+ credits in all\./);
+    expect(stderr).toMatch(/POST \/v1\/messages with claude-[\w.-]+: at most 0\.\d+ AI credits/);
+    expect(stderr).toMatch(/It costs at most 0\.\d+ AI credits in all\./);
   });
 
   test("the cheapest: free first, then by units or price, and a model of unknown price last", () => {

@@ -42,7 +42,7 @@ describe("the rows of the demo's past", () => {
       expect(JSON.parse(row.attempts!)[0].ms).toBe(row.duration_ms);
     for (const row of rows) {
       expect(row.cached_tokens ?? 0).toBeLessThanOrEqual(row.input_tokens ?? 0);
-      expect(row.error_type === null).toBe(row.nano_credits !== null);
+      expect(row.error_type === null).toBe(row.cost !== null);
     }
   });
 });
@@ -60,7 +60,7 @@ test("the demo gets its past once, a budget of which four fifths are used, and a
   // What the history says, GitHub reports.
   const spent = pastOf(now).filter(({ account_id }) => account_id !== "work-demo");
   const billed = proxy.demo.charges.reduce((sum, { credits }) => sum + credits, 0);
-  expect(billed).toBeCloseTo(spent.reduce((sum, { nano_credits }) => sum + (nano_credits ?? 0), 0) / 1e9, 3);
+  expect(billed).toBeCloseTo(spent.reduce((sum, { cost }) => sum + (cost ?? 0), 0) / 1e9, 3);
   const [state] = await proxy.app.budgets.overview();
   expect(state!.used / state!.budget.limit).toBeCloseTo(0.8, 2);
   expect(proxy.app.accounts.map(({ id, state }) => [id, state.name])).toEqual([

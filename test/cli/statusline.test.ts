@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
-import { formatCredits } from "../../src/format";
+import { formatAmount } from "../../src/format";
 import { startProxy } from "../support/proxy";
 
 const session = "3dd6ba18-91d4-42f2-b341-79a64c0c2cf1";
@@ -45,11 +45,11 @@ const given = (session_id: string) =>
 const env = () => ({ ANTHROPIC_BASE_URL: proxy.url, ANTHROPIC_AUTH_TOKEN: "secret-key" });
 
 test("it says what the last prompt and the session cost, and what is left of the account in use", async () => {
-  const costs = proxy.rows().map(({ nano_credits }) => nano_credits!);
+  const costs = proxy.rows().map(({ cost }) => cost!);
   const [code, line] = await statusline(given(session), env());
   expect(code).toBe(0);
   const all = costs.reduce((sum, cost) => sum + cost, 0);
-  expect(line).toStartWith(`${formatCredits(costs[0]!)} cr prompt · ${formatCredits(all)} cr session · `);
+  expect(line).toStartWith(`${formatAmount(costs[0]!)} cr prompt · ${formatAmount(all)} cr session · `);
   expect(line).toMatch(/ · 1,1\d\d credits left\n$/);
   const asked = await fetch(`${proxy.url}/usage/line?session=${session}&format={account}`, {
     headers: { "x-api-key": "secret-key" },

@@ -66,25 +66,26 @@ if (
 step(`it sent ${[...counts].map(([kind, count]) => `${count} ${kind}`).join(", ")}`);
 
 const textOf = async (path: string) => (await fetch(proxy.url + path)).text();
-const page: { items: Prompt[]; without_prompt: Pick<Prompt, "request_count" | "nano_credits"> } = JSON.parse(
+const page: { items: Prompt[]; without_prompt: Pick<Prompt, "request_count" | "cost"> } = JSON.parse(
   await textOf("/api/admin/prompts"),
 );
-const sumOf = (of: readonly { nano_credits: number | null }[]) =>
-  of.reduce((sum, { nano_credits }) => sum + nano_credits!, 0);
+const sumOf = (of: readonly (number | null | undefined)[]) => of.reduce<number>((sum, cost) => sum + (cost ?? 0), 0);
+const ofRows = (of: typeof rows) => sumOf(of.map(({ cost }) => cost));
+const creditsIn = (of: readonly Pick<Prompt, "cost">[]) => sumOf(of.map(({ cost }) => cost.credits));
 for (const item of page.items) {
   const own = rows.filter(({ prompt }) => prompt === item.prompt);
-  expectEqual("requests and credits", [item.request_count, item.nano_credits], [own.length, sumOf(own)]);
-  expectEqual("credits of the parts", sumOf(item.parts), item.nano_credits);
+  expectEqual("requests and credits", [item.request_count, item.cost.credits], [own.length, ofRows(own)]);
+  expectEqual("credits of the parts", creditsIn(item.parts), item.cost.credits);
 }
 const others = rows.filter(({ prompt }) => prompt === null);
-const { request_count, nano_credits } = page.without_prompt;
-expectEqual("what named no prompt", [request_count, nano_credits], [others.length, sumOf(others)]);
-expectEqual("credits of all", sumOf([...page.items, page.without_prompt]), sumOf(rows));
+const { request_count, cost } = page.without_prompt;
+expectEqual("what named no prompt", [request_count, cost.credits ?? 0], [others.length, ofRows(others)]);
+expectEqual("credits of all", creditsIn([...page.items, page.without_prompt]), ofRows(rows));
 step(`the sums of ${page.items.length} prompts, and of what named none, are those of ${rows.length} rows`);
 
 const item = page.items.at(-1)!;
 for (const part of item.parts) {
-  const share = `${Math.floor((100 * part.nano_credits!) / item.nano_credits!)}% in `;
+  const share = `${Math.floor((100 * part.cost.credits!) / item.cost.credits!)}% in `;
   if (!item.why.includes(share)) throw new Error(`The sentence does not say ${share}: ${item.why}`);
 }
 step(`the sentence is right: ${item.why}`);

@@ -43,7 +43,7 @@ function openFile(): LocalHistory {
 }
 
 test("a history without a column of today and without the rollup answers from its rows, and is added up in the background", async () => {
-  database.run("ALTER TABLE requests DROP COLUMN premium_units; PRAGMA user_version = 1");
+  database.run("ALTER TABLE requests DROP COLUMN cost; PRAGMA user_version = 1");
   const at = (index: number) => noon - Math.floor(index / 100) * 3_600_000;
   insert(
     ...Array.from({ length: 3_000 }, (_, index) =>
@@ -59,7 +59,7 @@ test("a history without a column of today and without the rollup answers from it
       ["ada", null, 2_000],
       ["bob", null, 1_000],
     ]);
-    expect([totals.premium_units, totals.unknown.premium_units]).toEqual([null, 3_000]);
+    expect([totals.cost, totals.unknown.cost]).toEqual([{}, 3_000]);
     const page = await opened.list({ account_id: "bob" }, 3);
     expect(page.items.map(({ id }) => id)).toEqual([2_998, 2_995, 2_992]);
     await opened.prune();

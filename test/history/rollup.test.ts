@@ -107,8 +107,11 @@ function randomEntry({ below, pick, maybe }: Chance, at: number): Entry {
     cached_tokens: maybe(0.4) ? null : below(9_000),
     cache_write_tokens: maybe(0.8) ? null : below(9_000),
     reasoning_tokens: maybe(0.8) ? null : below(9_000),
-    nano_credits: maybe(0.5) ? null : below(5_000_000_000),
-    premium_units: maybe(0.5) ? null : pick(0, 0.33, 0.25, 1, 10),
+    ...pick(
+      { cost: null, cost_unit: null },
+      { cost: below(5_000_000_000), cost_unit: "credits" } as const,
+      { cost: pick(0, 0.33, 0.25, 1, 10) * 1e9, cost_unit: "premium" } as const,
+    ),
   });
 }
 

@@ -29,6 +29,7 @@ import {
 } from "../../src/keys/member-list";
 import { type Member, maxMemberKeys, memberNotFound } from "../../src/keys/members";
 import { createKey, revokeKey } from "../../src/keys/stored-keys";
+import type { Costs } from "../../src/money";
 import { member, noLimits } from "../support/members";
 import { temporaryFolder } from "../support/temporary-folder";
 
@@ -181,12 +182,12 @@ describe("the list of members", () => {
   const [anna, ben, cleo] = ["Anna", "ben", "cleo"].map((name, at) =>
     member({ name, id: `m${at}`, createdAt: at }),
   ) as [Member, Member, Member];
-  const used = (requests: number, nanoCredits: number | null, premiumUnits: number | null, lastAt: number) => ({
-    ...{ requests, nanoCredits, premiumUnits, costAtLeast: false, lastAt },
+  const used = (requests: number, cost: Costs["cost"], lastAt: number) => ({
+    ...{ requests, cost, cost_at_least: false, lastAt },
   });
   const usage = new Map([
-    [anna.id, used(5, null, 2, 30)],
-    [ben.id, used(5, 7, null, 40)],
+    [anna.id, used(5, { premium: 2e9 }, 30)],
+    [ben.id, used(5, { credits: 7 }, 40)],
   ]);
   const members = {
     list: () => [anna, ben, cleo],
@@ -208,8 +209,8 @@ describe("the list of members", () => {
 
   test("a member of the least use comes before those of none, and those of equal use in the order of names", async () => {
     const least = new Map([
-      [ben.id, used(1, null, null, 1)],
-      [cleo.id, used(1, null, 1, 1)],
+      [ben.id, used(1, {}, 1)],
+      [cleo.id, used(1, { premium: 1 }, 1)],
     ]);
     const byLeast = async (sort: MemberOrder) =>
       (await memberList({ ...members, usage: async () => least }, { sort, offset: 0, limit: 9 }, now)).items.map(
@@ -229,14 +230,14 @@ describe("the list of members", () => {
   test("the list of members has what each has: nothing used is 0, and what is not known is null", async () => {
     const { items } = await page({});
     expect(items).toMatchObject([
-      { keys: 2, accounts: [], invitation_expires_at_ms: null, request_count: 5, nano_credits: null, premium_units: 2 },
-      { keys: 0, accounts: [{ state: "ready" }], nano_credits: 7, premium_units: null, last_request_at_ms: 40 },
-      { invitation_expires_at_ms: 99, request_count: 0, nano_credits: 0, premium_units: 0, last_request_at_ms: 7 },
+      { keys: 2, accounts: [], invitation_expires_at_ms: null, request_count: 5, cost: { premium: 2e9 } },
+      { keys: 0, accounts: [{ state: "ready" }], cost: { credits: 7 }, last_request_at_ms: 40 },
+      { invitation_expires_at_ms: 99, request_count: 0, cost: {}, cost_at_least: false, last_request_at_ms: 7 },
     ]);
     const slow = { ...members, usage: async () => undefined };
     expect(await memberItemOf(slow, anna, now)).toMatchObject({
       request_count: null,
-      nano_credits: null,
+      ...{ cost: {}, cost_at_least: true },
       last_request_at_ms: 7,
     });
   });
@@ -246,8 +247,7 @@ describe("a member", () => {
   const item = (given: Partial<MemberItem>): MemberItem => ({
     ...{ name: "anna", id: "m1", created_at_ms: 0, ...noLimits, keys: 1, request_count: 0 },
     ...{
-      nano_credits: 0,
-      premium_units: 0,
+      cost: {},
       cost_at_least: false,
       last_request_at_ms: null,
       invitation_expires_at_ms: null,

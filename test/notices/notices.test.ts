@@ -9,6 +9,7 @@ import { demoAccounts } from "../../src/demo/accounts";
 import { postNotice, showOnDesktop, type Webhook } from "../../src/notices/channels";
 import { isFailing, type Notice, watchedMs } from "../../src/notices/conditions";
 import { openSentNotices } from "../../src/notices/sent-notices";
+import { credits } from "../support/amounts";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { refuseExchange } from "../support/refused-exchange";
 import { temporaryFolder } from "../support/temporary-folder";
@@ -38,8 +39,8 @@ function startReceiver(...statuses: number[]) {
 
 const subject: Subject = { account: "octo", key: null, model: "gpt-4.1" };
 
-function spend({ app: { budgets } }: RunningProxy, credits: number) {
-  const amounts = { nanoCredits: credits * 1e9, premiumUnits: null };
+function spend({ app: { budgets } }: RunningProxy, amount: number) {
+  const amounts = credits(amount);
   budgets.settle(budgets.reserve(subject, amounts) as Reservation, {
     model: subject.model,
     expected: amounts,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { isSuspended } from "../../src/accounts/account-state";
 import type { Reservation } from "../../src/budgets/entries";
 import { gathered, type Notice } from "../../src/notices/conditions";
+import { unpriced } from "../support/amounts";
 import { describeWithPostgres } from "../support/postgres";
 import { sharedPostgres, type TestDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
@@ -115,10 +116,13 @@ describeWithPostgres("a budget for each member", () => {
     const spent = new Map<string, number>();
     const spend = async ({ id, name }: { id: string; name: string }, count: number) => {
       const subject = { key: `${name}/key-1`, account: null, model: "gpt-5-mini" };
-      const amounts = { nanoCredits: null, premiumUnits: null };
       for (let done = 0; done < count; done += 1) {
-        const reservation = await other.app.budgets.reserve({ ...subject, member: { id, name } }, amounts);
-        other.app.budgets.settle(reservation as Reservation, { model: "gpt-5-mini", expected: amounts, real: amounts });
+        const reservation = await other.app.budgets.reserve({ ...subject, member: { id, name } }, unpriced);
+        other.app.budgets.settle(reservation as Reservation, {
+          model: "gpt-5-mini",
+          expected: unpriced,
+          real: unpriced,
+        });
       }
       const known = spent.get(id) ?? 0;
       spent.set(id, known + count);

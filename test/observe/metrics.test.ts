@@ -76,9 +76,9 @@ describe("what is counted", () => {
     const input = total((row) => (row.tokens_estimated ? 0 : row.input_tokens));
     expect(valueIn(samples, "dragoman_tokens_total", { kind: "input" })).toBe(input);
     expect(valueIn(samples, "dragoman_request_tokens_sum", { kind: "input" })).toBe(input);
-    const credits = total((row) => row.nano_credits) / 1e9;
-    expect(credits).toBeGreaterThan(0);
-    expect(valueIn(samples, "dragoman_credits_total", { key: "anna" })).toBeCloseTo(credits, 9);
+    const premium = total((row) => (row.cost_unit === "premium" ? row.cost : 0)) / 1e9;
+    expect(premium).toBeGreaterThan(0);
+    expect(valueIn(samples, "dragoman_cost_total", { unit: "premium", key: "anna" })).toBeCloseTo(premium, 9);
   });
 
   test("times are histograms whose last bucket is the count", async () => {

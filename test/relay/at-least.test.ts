@@ -64,17 +64,17 @@ describe("cached tokens that the upstream no longer states", () => {
       const { input, cached_input: cached, output, per } = price.tokens;
       const nano = (credits: number) => Math.round((credits * 1e9) / per);
       expect(proxy.rows()[0]).toMatchObject({
-        nano_credits: nano(19_000 * cached + 1_000 * input + 100 * output),
+        cost: nano(19_000 * cached + 1_000 * input + 100 * output),
         cost_at_least: 0,
       });
       const row = await ask(renamed);
       expect(row).toMatchObject({
         ...{ input_tokens: 20_000, cached_tokens: null, tokens_estimated: 0 },
-        ...{ nano_credits: nano(20_000 * cached + 100 * output), cost_at_least: 1 },
+        ...{ cost: nano(20_000 * cached + 100 * output), cost_at_least: 1 },
       });
       // A budget counts what such a request was expected to cost, if that is more.
       const { used } = (await json(proxy, "/api/admin/budgets")).items[0];
-      const sum = proxy.rows().reduce((all, { nano_credits }) => all + nano_credits!, 0);
+      const sum = proxy.rows().reduce((all, { cost }) => all + cost!, 0);
       expect(used * 1e9).toBeGreaterThanOrEqual(sum - 1);
       // A number that comes back is exact again.
       expect(await ask(stated)).toMatchObject({ cost_at_least: 0 });
@@ -90,7 +90,7 @@ describe("cached tokens that the upstream no longer states", () => {
       );
       await (await proxy.post("/v1/responses", { model, ...body })).text();
     }
-    expect(proxy.rows()[0]).toMatchObject({ nano_credits: 777, cost_at_least: 0, cached_tokens: null });
+    expect(proxy.rows()[0]).toMatchObject({ cost: 777, cost_at_least: 0, cached_tokens: null });
   });
 });
 
@@ -153,7 +153,7 @@ describe("a reply that was cut", () => {
       const row = await cutBy(proxy, who);
       expect(row).toMatchObject({
         ...{ input_tokens: 4_000, output_tokens: null, tokens_estimated: 1, cache_miss: null },
-        ...{ nano_credits: Math.round((4_000 * price.tokens.input * 1e9) / price.tokens.per), cost_at_least: 1 },
+        ...{ cost: Math.round((4_000 * price.tokens.input * 1e9) / price.tokens.per), cost_at_least: 1 },
       });
 
       const { items } = await json(proxy, "/api/admin/prompts");

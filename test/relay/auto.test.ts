@@ -640,7 +640,7 @@ describe("budgets", () => {
     const answer = await proxy.post("/v1/chat/completions", bodies.chat.body);
     expect(answer.status).toBe(200);
     await answer.text();
-    expect((await rowOf(proxy)).premium_units).toBe(0.33);
+    expect(await rowOf(proxy)).toMatchObject({ cost: 0.33e9, cost_unit: "premium" });
     expect(await proxy.app.budgets.overview()).toMatchObject([{ used: 0.33 }]);
   });
 });

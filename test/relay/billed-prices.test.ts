@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import type { CacheReport } from "../../src/admin/api/cache";
 import type { ModelItem } from "../../src/admin/api/models";
+import { creditAccounts } from "../../src/demo/accounts";
 import { type TimedProxy, timed } from "./bench";
 
 const model = "gpt-5.4";
@@ -29,7 +30,8 @@ test.each([
 ])(
   "the page of a request splits its cost by the prices of the answers, and the cache page tells what was saved: %s, streamed %p",
   async (path, stream) => {
-    await using proxy = await timed({ demo: { generation: "A" } });
+    await using proxy = await timed({ demo: { generation: "A", accounts: creditAccounts() } });
+    await proxy.app.accounts[0]!.quota();
     const saved = async () =>
       ((await (await fetch(`${proxy.url}/api/admin/cache`)).json()) as CacheReport).totals.saved_nano_credits;
     const id = await ask(proxy, path, stream);

@@ -56,7 +56,7 @@ for (const stated of [true, false])
         const rows = proxy.rows().slice(0, 4);
         expect(rows.some(({ cached_tokens }) => (cached_tokens ?? 0) > 0)).toBe(true);
         expect(rows.every(({ input_tokens }) => (input_tokens ?? 0) > boundary)).toBe(true);
-        const booked = rows.reduce((sum, { nano_credits }) => sum + (nano_credits ?? Number.NaN), 0);
+        const booked = rows.reduce((sum, { cost }) => sum + (cost ?? Number.NaN), 0);
         expect(booked).toBe(Math.round(((premium.creditsUsed ?? 0) - before) * 1e9));
       },
     );
@@ -91,7 +91,7 @@ describe("prices that a list does not tell", () => {
   test("make the cost of a row unknown, not zero, unless the answer states the charge", async () => {
     await using proxy = await start([listed("gpt-5.4", { token_prices: { default: { price: 5 } } })]);
     expect((await ask(proxy, "gpt-5.4")).status).toBe(200);
-    expect(proxy.rows()[0]).toMatchObject({ nano_credits: null, premium_units: null });
+    expect(proxy.rows()[0]).toMatchObject({ cost: null, cost_unit: null });
   });
 
   test("do not make a model free: an account whose quota is used up is not asked", async () => {
@@ -119,7 +119,7 @@ describe("prices that a list does not tell", () => {
     expect((await ask(proxy, "gpt-5.4")).status).toBe(200);
     const [row] = proxy.rows();
     const { input_tokens, output_tokens } = row!;
-    expect(row!.nano_credits).toBe(Math.round((input_tokens! * 500 + output_tokens! * 2250) * 1000));
+    expect(row!.cost).toBe(Math.round((input_tokens! * 500 + output_tokens! * 2250) * 1000));
     now += 60_000;
     expect((await fetch(`${proxy.url}/v1/models`)).status).toBe(200);
     const warnings = proxy.lines.filter((line) => line.includes("but not from where on"));
@@ -141,7 +141,7 @@ describe("a request that nobody accepted", () => {
       await using proxy = await startProxy({ demo: { generation: "C" } });
       const messages = [{ role: "user", content }];
       expect((await proxy.post("/v1/chat/completions", { model, messages })).status).toBe(status);
-      expect(proxy.rows()[0]).toMatchObject({ nano_credits: used, input_tokens: used, output_tokens: used });
+      expect(proxy.rows()[0]).toMatchObject({ cost: used, input_tokens: used, output_tokens: used });
       expect(proxy.rows()[0]!.tokens_estimated).toBe(0);
     },
   );

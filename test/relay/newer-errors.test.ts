@@ -107,7 +107,7 @@ describe("a limit", () => {
     const { status, error } = await post(proxy, "Hello");
     expect([status, error.code]).toEqual([429, "quota_exceeded"]);
     expect(error.message).toContain("You have no quota. This account's quota is used up");
-    expect(proxy.rows()[0]).toMatchObject({ nano_credits: 0, premium_units: 0 });
+    expect(proxy.rows()[0]).toMatchObject({ cost: 0 });
   });
 });
 

@@ -26,7 +26,7 @@ test.each(["gpt-5-mini", "gpt-5.3-codex", "gemini-3.1-pro-preview"])(
     expect(frames.at(-2)?.data).toContain('"stop_reason":"max_tokens"');
     expect(proxy.demo.journal.filter(({ method }) => method === "POST")).toEqual([]);
     for (const row of proxy.rows())
-      expect(row).toMatchObject({ http_status: 200, initiator: "agent", premium_units: 0, attempts: "[]" });
+      expect(row).toMatchObject({ http_status: 200, initiator: "agent", cost: 0, attempts: "[]" });
   },
 );
 

@@ -83,10 +83,10 @@ test("the bill of a project is a line for each day", async () => {
   expect(answer.headers.get("content-type")).toStartWith("text/csv");
   const [head, line, ...rest] = (await answer.text()).split("\r\n");
   expect([head!.split(",").length, rest]).toEqual([8, [""]]);
-  const credits = proxy.rows().reduce((sum, row) => sum + (row.project === "acme" ? row.nano_credits! : 0), 0) / 1e9;
-  const [, prompts, requests, billed, dollars] = line!.split(",").map(Number);
-  expect([prompts, requests, billed]).toEqual([0, 2, credits]);
-  expect(dollars).toBeCloseTo(credits / 100, 6);
+  const credits = proxy.rows().reduce((sum, row) => sum + (row.project === "acme" ? row.cost! : 0), 0) / 1e9;
+  const [, prompts, requests, unit, billed, dollars] = line!.split(",");
+  expect([prompts, requests, unit, billed]).toEqual(["0", "2", "credits", String(credits)]);
+  expect(Number(dollars)).toBeCloseTo(credits / 100, 6);
 });
 
 test("400 requests at once: the budget of a project lets through what it allows, and no other project pays", async () => {

@@ -97,9 +97,9 @@ async function play(proxy: RunningProxy, client: Dialect, model: string): Promis
     expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
   }
   const rows = proxy.rows();
-  const sum = (column: "input_tokens" | "cached_tokens" | "nano_credits") =>
+  const sum = (column: "input_tokens" | "cached_tokens" | "cost") =>
     rows.reduce((total, row) => total + (row[column] ?? 0), 0);
-  return { cached: sum("cached_tokens") / sum("input_tokens"), credits: sum("nano_credits") / 1e9 };
+  return { cached: sum("cached_tokens") / sum("input_tokens"), credits: sum("cost") / 1e9 };
 }
 
 describe("cached share and credits of 30 requests:", () => {
@@ -294,7 +294,7 @@ describe("OpenAI's newer models bill what they write to the cache", () => {
         output! * prices.output +
         cached! * prices.cached +
         written! * prices.written;
-      expect(row.nano_credits).toBe(credits * 1000);
+      expect(row.cost).toBe(credits * 1000);
     }
   });
 });

@@ -83,7 +83,7 @@ const claudeSession: [Record<string, string>, string][] = [
 
 interface Page {
   items: Prompt[];
-  without_prompt: Pick<Prompt, "request_count" | "nano_credits" | "premium_units">;
+  without_prompt: Pick<Prompt, "request_count" | "cost">;
   next_cursor_id: number | null;
   has_more: boolean;
 }
@@ -109,14 +109,15 @@ test("the sums are those of the rows, to the last billionth", async () => {
   expect(all).toHaveLength(claudeSession.length + 2);
   for (const item of items) {
     const own = await rows(`?prompt=${item.prompt}`);
-    for (const name of ["nano_credits", "input_tokens", "output_tokens"] as const)
+    expect(item.cost).toEqual({ credits: sum(own.map(({ cost }) => cost)) });
+    for (const name of ["input_tokens", "output_tokens"] as const)
       expect([name, item[name]]).toEqual([name, sum(own.map((row) => row[name]))]);
     expect(item.request_count).toBe(own.length);
-    expect(sum(item.parts.map(({ nano_credits }) => nano_credits))).toBe(item.nano_credits!);
+    expect(sum(item.parts.map(({ cost }) => cost.credits!))).toBe(item.cost.credits!);
     expect(sum(item.parts.map(({ request_count }) => request_count))).toBe(item.request_count);
   }
-  const listed = sum([...items, without_prompt].map(({ nano_credits }) => nano_credits));
-  expect(listed).toBe(sum(all.map(({ nano_credits }) => nano_credits)));
+  const listed = sum([...items, without_prompt].map(({ cost }) => cost.credits!));
+  expect(listed).toBe(sum(all.map(({ cost }) => cost)));
   expect(without_prompt.request_count).toBe(1);
 });
 
@@ -125,7 +126,7 @@ test("a sentence names the largest reason", async () => {
   const [, , { why, parts }] = items as [Prompt, Prompt, Prompt];
   const [largest] = parts;
   expect([largest!.kind, largest!.agent_type]).toEqual(["subagent", "Explore"]);
-  const share = largest!.nano_credits! / sum(parts.map(({ nano_credits }) => nano_credits));
+  const share = largest!.cost.credits! / sum(parts.map(({ cost }) => cost.credits!));
   expect(why).toStartWith(`${percent(share)} in Explore subagents (2 requests)`);
   expect(items[0]!.why).toBe("All of it in the conversation itself.");
   expect(items[1]!.why).toMatch(/^\d+% in a compaction; \d+% in the conversation itself\.$/);

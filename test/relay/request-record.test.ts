@@ -33,7 +33,7 @@ describe("a row tells", () => {
       stop_reason: "stop",
       error_type: null,
       client_name: "tester/1.0",
-      premium_units: 1,
+      ...{ cost: 1e9, cost_unit: "premium" },
       attempts: expect.stringMatching(/^\[\{"account":"octo-demo","status":200,"ms":\d+\}\]$/),
     });
     const row = proxy.rows()[0]!;
@@ -44,7 +44,7 @@ describe("a row tells", () => {
   });
 
   test("an unknown number as unknown, never as 0", async () => {
-    await using proxy = await startProxy();
+    await using proxy = await startProxy({ demo: { generation: "C" } });
     const { url } = proxy;
     proxy.demo.intercept("/chat/completions", () =>
       Response.json({
@@ -58,7 +58,7 @@ describe("a row tells", () => {
       input_tokens: null,
       output_tokens: null,
       cached_tokens: null,
-      nano_credits: null,
+      cost: null,
     });
   });
 

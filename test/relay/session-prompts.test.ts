@@ -88,13 +88,13 @@ test("a prompt's bill has the checks, the title and the compaction of its sessio
       ["title", 1],
     ],
   ]);
-  const costs = proxy.rows().map(({ nano_credits }) => nano_credits!);
-  expect(items[0]!.nano_credits! + items[1]!.nano_credits!).toBe(costs.reduce((all, cost) => all + cost, 0));
+  const costs = proxy.rows().map(({ cost }) => cost!);
+  expect(items[0]!.cost.credits! + items[1]!.cost.credits!).toBe(costs.reduce((all, cost) => all + cost, 0));
   expect(items[1]!.why).toMatch(/^\d+% in auto mode’s checks \(3 requests\); /);
   const page = await (await fetch(`${proxy.url}/admin/prompts/${items[1]!.prompt}`)).text();
   for (const words of ["Auto mode’s checks", "Titles", "Beside the conversation"]) expect(page).toContain(words);
   const [said] = (await (await fetch(`${proxy.url}/usage/line?session=${session}`)).text()).split(" prompt");
-  expect(said).toBe(`${Number((items[0]!.nano_credits! / 1e9).toPrecision(3))} cr`);
+  expect(said).toBe(`${Number((items[0]!.cost.credits! / 1e9).toPrecision(3))} cr`);
   expect(proxy.rows().filter(({ kind }) => kind === "check")[0]).toMatchObject({
     initiator: "agent",
     initiator_reason: "the client's auto mode checks a tool call",

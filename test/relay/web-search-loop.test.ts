@@ -236,8 +236,8 @@ test("what was generated before the next answer failed counts for the budgets", 
   proxy.demo.intercept("/v1/messages", () => (++answers === 2 ? new Response("{}", { status: 429 }) : undefined), 2);
   expect((await proxy.post("/v1/messages", ask("claude-sonnet-4.6"))).status).toBe(429);
   const rows = proxy.rows();
-  expect(rows.map(({ nano_credits }) => nano_credits)).toEqual([expect.any(Number), expect.any(Number)]);
-  const spent = rows.reduce((sum, { nano_credits }) => sum + nano_credits! / 1e9, 0);
+  expect(rows.map(({ cost }) => cost)).toEqual([expect.any(Number), expect.any(Number)]);
+  const spent = rows.reduce((sum, { cost }) => sum + cost! / 1e9, 0);
   const [state] = await proxy.app.budgets.overview();
   expect(state!.used).toBeCloseTo(spent, 9);
 });

@@ -16,6 +16,7 @@ import { createKey, revokeKey } from "../../src/keys/stored-keys";
 import { createLogger } from "../../src/logger";
 import { openSentNotices } from "../../src/notices/sent-notices";
 import { openDiskQueues } from "../../src/team/disk-queue";
+import { credits } from "./amounts";
 import { entry, noon } from "./history-rows";
 
 /** What is stored under a name; null: nothing. */
@@ -154,7 +155,6 @@ function ledger(): CrashStore {
   );
   const at = (folder: string) => openLedger(join(folder, "budgets.sqlite"), { now: () => noon, warn });
   const subjectOf = (key: string) => ({ account: "octo", model: "gpt-4.1", key });
-  const credits = (amount: number) => ({ nanoCredits: amount * 1e9, premiumUnits: null });
   const keys = ["anna", "ben", "ci"];
   return {
     steps(folder) {

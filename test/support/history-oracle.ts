@@ -2,7 +2,8 @@
 import { expect } from "bun:test";
 import { type Entry, nameColumns } from "../../src/history/entry";
 import type { Filters } from "../../src/history/filters";
-import { type durations, measureNames, measures, type Totals } from "../../src/history/totals";
+import { type durations, type Measure, measureNames, type Totals } from "../../src/history/totals";
+import { costUnitNames } from "../../src/money";
 
 /** Whether a row passes filters. */
 export const passes = (row: Entry, filters: Filters): boolean =>
@@ -17,10 +18,13 @@ export const passes = (row: Entry, filters: Filters): boolean =>
 
 /** What can be compared exactly, in one order. */
 function plainTotals(rows: readonly Entry[]): Record<string, unknown> {
-  const sum = (name: keyof typeof measures) => {
+  const sum = (name: Measure) => {
     const known = rows.map((row) => row[name]).filter((value) => value !== null);
-    if (known.length === 0 && rows.length > 0) return null;
-    return known.reduce((all, value) => all + Math.round(value * measures[name]), 0) / measures[name];
+    return known.length === 0 && rows.length > 0 ? null : known.reduce((all, value) => all + value, 0);
+  };
+  const costIn = (unit: string) => {
+    const billed = rows.filter((row) => row.cost_unit === unit && row.cost !== null);
+    return billed.length === 0 ? [] : [[unit, billed.reduce((all, row) => all + row.cost!, 0)]];
   };
   const starts = rows.map(({ started_at_ms }) => started_at_ms);
   const both = rows.filter((row) => row.input_tokens !== null && row.cached_tokens !== null);
@@ -36,11 +40,11 @@ function plainTotals(rows: readonly Entry[]): Record<string, unknown> {
     request_count: rows.length,
     error_count: rows.filter(({ error_type }) => error_type !== null).length,
     ...Object.fromEntries(measureNames.map((name) => [name, sum(name)])),
-    unknown: Object.fromEntries(measureNames.map((name) => [name, rows.filter((row) => row[name] === null).length])),
-    unknown_cost_count: rows.filter((row) => row.nano_credits === null && row.premium_units === null).length,
-    cost_at_least: rows.some(
-      (row) => row.cost_at_least === 1 || (row.nano_credits === null && row.premium_units === null),
+    unknown: Object.fromEntries(
+      [...measureNames, "cost" as const].map((name) => [name, rows.filter((row) => row[name] === null).length]),
     ),
+    cost: Object.fromEntries(costUnitNames.flatMap(costIn)),
+    cost_at_least: rows.some((row) => row.cost_at_least === 1 || row.cost === null),
     cacheable: { input_tokens: input, cached_tokens: cached },
     cached_share: input > 0 ? cached / input : null,
     avg_duration_ms: average("duration_ms"),

@@ -9,8 +9,10 @@ import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
 import { hourMs } from "../../src/format";
 import type { Dimension, Entry, Filters, History, Statistics } from "../../src/history/history";
+import { costUnitNames } from "../../src/money";
 import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
+import { credits, unpriced } from "../support/amounts";
 import { expectTotals, passes } from "../support/history-oracle";
 import { entry, noon } from "../support/history-rows";
 import { type PgBouncer, startPgBouncer } from "../support/pgbouncer";
@@ -228,8 +230,8 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       const history = stores.openHistory(options);
       const odd = "naïve 🎉 \u0001\t\n\"quoted\" \\ 'single' $1 \u2028";
       const rows = [
-        entry({ client_model: odd, error_message: odd, error_type: "x", premium_units: 0.1 + 0.2 }),
-        entry({ started_at_ms: noon + 1, nano_credits: 9_007_199_254_740_991, stream: 0, tokens_estimated: 1 }),
+        entry({ client_model: odd, error_message: odd, error_type: "x", cost: 0.33e9, cost_unit: "premium" }),
+        entry({ started_at_ms: noon + 1, cost: 9_007_199_254_740_991, stream: 0, tokens_estimated: 1 }),
         entry({ account_id: null, client_name: null, first_byte_ms: null, input_tokens: null, member: "m-1" }),
       ];
       for (const row of rows) history.add(row);
@@ -376,8 +378,6 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
     const budgetOf = (given: object): Budget =>
       budgetSchema().parse({ name: "all", unit: "requests", limit: 10, per: "month", ...given });
     const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1" };
-    const nothing = { nanoCredits: null, premiumUnits: null };
-    const credits = (amount: number) => ({ nanoCredits: amount * 1e9, premiumUnits: null });
     const amountsOf = (budgets: readonly Budget[]) => budgets.map((budget) => entryFor(budget, null, noon));
     const ledgerOf = (stores: Stores) => stores.openLedger({ now: () => noon, warn: unreachable });
 
@@ -410,8 +410,8 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       const { stores } = await world();
       const ledger = ledgerOf(stores);
       const [wide, narrow] = [budgetOf({ name: "wide", limit: 100 }), budgetOf({ name: "narrow", limit: 2 })];
-      for (let count = 0; count < 2; count += 1) await ledger.reserve([wide, narrow], anybody, nothing);
-      const result = await ledger.reserve([wide, narrow], anybody, nothing);
+      for (let count = 0; count < 2; count += 1) await ledger.reserve([wide, narrow], anybody, unpriced);
+      const result = await ledger.reserve([wide, narrow], anybody, unpriced);
       expect(result).toMatchObject({ exceeded: { budget: narrow, used: 0, reserved: 2 } });
       expect((await ledger.read(amountsOf([wide])))[0]!.reserved).toBe(2);
       ledger.close();
@@ -421,14 +421,14 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       const { stores } = await world();
       const ledger = ledgerOf(stores);
       const budget = budgetOf({ unit: "credits", limit: 5 });
-      const result = await ledger.reserve([budget], anybody, nothing);
+      const result = await ledger.reserve([budget], anybody, unpriced);
       if ("exceeded" in result) return expect.unreachable("exceeded");
-      await ledger.settle(result.reservation, nothing);
+      await ledger.settle(result.reservation, unpriced);
       expect((await ledger.read(amountsOf([budget])))[0]).toMatchObject({ used: 0, unknown: 1 });
       const spent = await ledger.reserve([budget], anybody, credits(5));
       if ("exceeded" in spent) return expect.unreachable("exceeded");
       await ledger.settle(spent.reservation, credits(5));
-      expect(await ledger.reserve([budget], anybody, nothing)).toHaveProperty("exceeded");
+      expect(await ledger.reserve([budget], anybody, unpriced)).toHaveProperty("exceeded");
       expect(await ledger.reserve([budget], anybody, credits(0))).toHaveProperty("reservation");
       const warning = budgetOf({ ...budget, then: "warn" });
       expect(await ledger.reserve([warning], anybody, credits(9))).toHaveProperty("reservation");
@@ -490,8 +490,8 @@ const rowArbitrary = () =>
       stream: fc.constantFrom<(0 | 1)[]>(0, 1),
       input_tokens: fc.option(fc.nat(1_000_000)),
       cached_tokens: fc.option(fc.nat(1_000)),
-      premium_units: fc.option(fc.constantFrom(0, 0.33, 1, 10)),
-      nano_credits: fc.option(fc.nat(1_000_000_000)),
+      cost: fc.option(fc.nat(1_000_000_000)),
+      cost_unit: fc.constantFrom(...costUnitNames),
     })
     .map((given) => entry({ ...given, ...(given.http_status >= 400 && { error_type: "upstream" }) }));
 

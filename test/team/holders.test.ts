@@ -10,12 +10,11 @@ import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
 import { openStores } from "../../src/open-stores";
 import type { Stores } from "../../src/stores";
+import { credits, unpriced } from "../support/amounts";
 import { quickest } from "../support/quickest";
 import { describeWithDatabases } from "../support/shared-postgres";
 
 const noon = Date.parse("2026-11-22T12:00:00Z");
-const nothing = { nanoCredits: null, premiumUnits: null };
-const credits = (amount: number) => ({ nanoCredits: amount * 1e9, premiumUnits: null });
 const budgetOf = (given: object): Budget =>
   budgetSchema().parse({ name: "all", unit: "credits", limit: 10, per: "month", ...given });
 
@@ -138,9 +137,9 @@ function contract(variables: () => Promise<Record<string, string>>): void {
 
   test("what is known of a price counts, and what is not is only counted", async () => {
     const budget = budgetOf({ name: fresh(), each: "member" });
-    const result = await ledger.reserve([budget], request(anna, "anna"), nothing);
+    const result = await ledger.reserve([budget], request(anna, "anna"), unpriced);
     if (!("reservation" in result)) return expect.unreachable("refused");
-    await ledger.settle(result.reservation, nothing);
+    await ledger.settle(result.reservation, unpriced);
     expect((await ledger.holders(budget, { limit: 5 })).rows).toMatchObject([{ used: 0, unknown: 1 }]);
   });
 }

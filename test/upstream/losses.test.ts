@@ -88,7 +88,7 @@ const rowNumbers = (row: Row | undefined) => ({
   cached: row?.cached_tokens,
   written: row?.cache_write_tokens,
   reasoning: row?.reasoning_tokens,
-  credits: row?.nano_credits,
+  credits: row?.cost,
   isEstimated: row?.tokens_estimated,
 });
 
@@ -98,9 +98,9 @@ const numbersOfModel = ({ id, limits, price }: Model) => ({
   limits,
   units: price.units,
   isFree: !price.premium || undefined,
-  short: costOf(price, priced, true).nanoCredits,
-  long: costOf(price, { ...priced, input: 300_000 }, true).nanoCredits,
-  uncached: costOf(price, { input: 5, output: 5 }, true).nanoCredits,
+  short: costOf(price, priced, true).amount,
+  long: costOf(price, { ...priced, input: 300_000 }, true).amount,
+  uncached: costOf(price, { input: 5, output: 5 }, true).amount,
 });
 
 /** What an answer of this kind is read for, after it was asked for. */

@@ -254,7 +254,7 @@ describe("the prices of a list", () => {
     const tiers = { default: { ...base, [name]: 200_000 }, long_context: { ...long, [name]: 872_000 } };
     expect(prices(tiers).long?.above).toBe(200_000);
     expect(prices(tiers, "grok-4.7").long?.above).toBe(199_999);
-    const cost = (id: string) => costOf(prices(tiers, id), { input: 200_000, output: 0 }, true).nanoCredits;
+    const cost = (id: string) => costOf(prices(tiers, id), { input: 200_000, output: 0 }, true).amount;
     expect([cost("m"), cost("grok-4.7")]).toEqual([60e9, 120e9]);
   });
 
@@ -277,13 +277,13 @@ describe("the prices of a list", () => {
     [{ default: { input_price: 5 } }],
     [{ default: base, long_context: { tokens: 5 } }],
   ])("that cannot be read are unknown, and so is the cost: %j", (token_prices) => {
-    expect(costOf(prices(token_prices), { input: 5, output: 5 }, true).nanoCredits).toBeNull();
+    expect(costOf(prices(token_prices), { input: 5, output: 5 }, true).amount).toBeNull();
   });
 
   test("that do not state a kind leave the cost of such tokens unknown, neither zero nor the full price", () => {
-    const { nanoCredits } = costOf(prices({ default: base }), { input: 100, cachedInput: 50, output: 5 }, true);
-    expect(nanoCredits).toBeNull();
-    expect(costOf(prices({ default: base }), { input: 100, cachedInput: 0, output: 0 }, true).nanoCredits).toBe(30e6);
+    const { amount } = costOf(prices({ default: base }), { input: 100, cachedInput: 50, output: 5 }, true);
+    expect(amount).toBeNull();
+    expect(costOf(prices({ default: base }), { input: 100, cachedInput: 0, output: 0 }, true).amount).toBe(30e6);
   });
 
   test("the prices of a list may come with a promotion", () => {
@@ -322,31 +322,46 @@ describe("what an exchange cost", () => {
 
   test("is what the upstream says it charged", () => {
     expect(costOf(sonnet, { nanoCredits: 5, input: 1000, output: 10 }, true)).toEqual({
-      nanoCredits: 5,
-      premiumUnits: null,
+      unit: "credits",
+      amount: 5,
     });
   });
 
   test("else tokens at the catalogue's prices: plain, cached, written, output", () => {
     expect(
-      costOf(sonnet, { input: 1_000_000 / 10, cachedInput: 50_000, cacheWrite: 10_000, output: 1000 }, true)
-        .nanoCredits,
+      costOf(sonnet, { input: 1_000_000 / 10, cachedInput: 50_000, cacheWrite: 10_000, output: 1000 }, true).amount,
     ).toBe(Math.round(((40_000 * 300 + 50_000 * 30 + 10_000 * 375 + 1000 * 1500) / 1e6) * 1e9));
   });
 
   test("an exchange costs the higher price of a long prompt", () => {
-    expect(costOf(sonnet, { input: 300_000, output: 0 }, true).nanoCredits).toBe(((300_000 * 600) / 1e6) * 1e9);
+    expect(costOf(sonnet, { input: 300_000, output: 0 }, true).amount).toBe(((300_000 * 600) / 1e6) * 1e9);
   });
 
   test("is unknown when a number is, never 0", () => {
-    expect(costOf(sonnet, { input: 5 }, true).nanoCredits).toBeNull();
-    expect(costOf({ premium: true, units: 1 }, { input: 5, output: 5 }, true)).toEqual({
-      nanoCredits: null,
-      premiumUnits: 1,
-    });
+    expect(costOf(sonnet, { input: 5 }, true).amount).toBeNull();
   });
 
-  test("an exchange costs premium units only for a person's turn", () => {
-    expect(costOf({ premium: true, units: 3 }, {}, false).premiumUnits).toBe(0);
+  test("an exchange costs premium requests only for a person's turn", () => {
+    const price = { premium: true, units: 0.33 };
+    expect(costOf(price, {}, true)).toEqual({ unit: "premium", amount: 0.33e9 });
+    expect(costOf(price, {}, false)).toEqual({ unit: "premium", amount: 0 });
+  });
+
+  test("is in what the plan is counted in, whatever else is known", () => {
+    const units = { premium: true, units: 1 };
+    const both = { ...sonnet, units: 3 };
+    const usage = { input: 1_000, output: 0 };
+    const charged = { ...usage, nanoCredits: 7 };
+    const premium = { planUnit: "premium" };
+    expect(costOf(both, charged, true, premium)).toEqual({ unit: "premium", amount: 3e9 });
+    expect(costOf(sonnet, charged, true, premium)).toEqual({ unit: "premium", amount: null });
+    expect(costOf(units, usage, true, { planUnit: "credits" })).toEqual({ unit: "credits", amount: null });
+    // Of a plan of which nothing is known, the price tells it: before a request as after it. All answers state a charge.
+    for (const planUnit of [undefined, "unknown", "chat"]) {
+      expect(costOf(both, usage, true, { planUnit })).toEqual({ unit: "credits", amount: 0.3e9 });
+      expect(costOf(units, usage, true, { planUnit })).toEqual({ unit: "premium", amount: 1e9 });
+      expect(costOf(units, charged, true, { planUnit })).toEqual({ unit: "premium", amount: 1e9 });
+      expect(costOf({ premium: false, units: 0 }, charged, true, { planUnit })).toEqual({ unit: "credits", amount: 7 });
+    }
   });
 });

@@ -4,12 +4,23 @@ import type { Scope } from "../../app";
 import { percent, plural, span } from "../../format";
 import { requestKinds } from "../../history/entry";
 import type { Filters, PromptPart, PromptSums } from "../../history/history";
-import { addedCost, type Cost, costInWords, isUnknown, sum, sumKnown } from "../../money";
+import { noTotals } from "../../history/totals";
+import {
+  addedCost,
+  amountsOf,
+  byCost,
+  type Costs,
+  costFields,
+  costInWords,
+  isUnknown,
+  sum,
+  sumKnown,
+} from "../../money";
 import type { CacheMiss } from "../../upstream/cache-watch";
 import { type Prices, pricesOf, savingOf } from "./cache";
-import { cost, count, maybe, text, time, unknownCost } from "./values";
+import { count, maybe, text, time } from "./values";
 
-const requests = { request_count: count, ...cost };
+const requests = { request_count: count, ...costFields() };
 
 const partSchema = z.object({
   kind: z.enum(requestKinds).nullable(),
@@ -29,7 +40,7 @@ const promptSchema = z
     member: text,
     models: z.array(z.string()),
     ...requests,
-    unknown_cost_count: unknownCost,
+    unknown_cost_count: count.describe("Requests of unknown cost."),
     input_tokens: maybe,
     output_tokens: maybe,
     cached_tokens: maybe,
@@ -65,16 +76,14 @@ export async function listPrompts(
   const [page, others, prices] = await Promise.all([
     app.history.prompts(filters, limit, cursor),
     // Of one prompt there is nothing else to add up.
-    filters.prompt
-      ? { request_count: 0, nano_credits: null, premium_units: null, cost_at_least: false }
-      : app.history.totals({ ...filters, has_prompt: false }),
+    filters.prompt ? noTotals() : app.history.totals({ ...filters, has_prompt: false }),
     pricesOf(app),
   ]);
-  const { request_count, nano_credits, premium_units, cost_at_least } = others;
+  const { request_count, cost, cost_at_least } = others;
   return {
     ...page,
     items: page.items.map((sums) => promptOf(sums, prices)),
-    without_prompt: { request_count, nano_credits, premium_units, cost_at_least },
+    without_prompt: { request_count, cost, cost_at_least },
   };
 }
 
@@ -97,7 +106,7 @@ function promptOf({ parts, started_at_ms, ended_at_ms, ...names }: PromptSums, p
     input_tokens: added(parts, "input_tokens"),
     output_tokens: added(parts, "output_tokens"),
     cached_tokens: added(parts, "cached_tokens"),
-    parts: costs.sort((one, other) => amountOf(other) - amountOf(one) || other.request_count - one.request_count),
+    parts: costs.sort((one, other) => byCost(one, other) || other.request_count - one.request_count),
     cold: {
       request_count: requestsIn(cold),
       idle_ms: cold.reduce<number | null>((most, part) => largest(most, part.cache_idle_ms), null),
@@ -118,9 +127,6 @@ const added = (parts: PromptPart[], name: `${string}_tokens` & keyof PromptPart)
 const largest = (one: number | null, other: number | null) =>
   one === null || other === null ? (one ?? other) : Math.max(one, other);
 
-/** For shares: credits, or premium requests where nothing is charged in credits. */
-const amountOf = ({ nano_credits, premium_units }: Cost): number => nano_credits || (premium_units ?? 0);
-
 /** What reading the input from the cache would have saved, at most; null if the price is unknown. */
 const lostIn = ({ upstream_model, input_tokens, cached_tokens }: PromptPart, prices: Prices): number | null =>
   savingOf({ key: { upstream_model } }, prices, Math.max(0, (input_tokens ?? 0) - (cached_tokens ?? 0)), 0);
@@ -131,25 +137,27 @@ const maxClauses = 3;
 
 /** The parts by their share, and what of them was lost without the cache or failed. */
 function whyOf(prompt: Omit<Prompt, "why">, parts: PromptPart[], prices: Prices): string {
-  const inCredits = Boolean(prompt.nano_credits);
-  const total = amountOf(prompt);
   if (isUnknown(prompt)) return "What it cost is not known.";
+  // Of a cost in two units, the parts of the first.
+  const [unit, total] = amountsOf(prompt)[0]!;
   if (total === 0) return "It cost nothing.";
-  const amount = (cost: Cost) => costInWords({ ...cost, [inCredits ? "premium_units" : "nano_credits"]: null });
-  const shareOf = (cost: Cost) => (inCredits ? (cost.nano_credits ?? 0) : (cost.premium_units ?? 0)) / total;
+  const amountOf = ({ cost }: Pick<Costs, "cost">) => cost[unit] ?? 0;
+  const amount = (costs: Costs) => costInWords({ ...costs, cost: { [unit]: amountOf(costs) } });
+  const shareOf = (costs: Costs) => amountOf(costs) / total;
   const reasons = prompt.parts.map((part) => {
     const share = shareOf(part);
     return { share, words: `${share === 1 ? "all of it" : percent(share)} ${placeOf(part)}` };
   });
-  const lost = inCredits
-    ? parts
-        .filter((part) => part.cache_miss !== null)
-        .map((part) => ({ part, nano: lostIn(part, prices) ?? 0 }))
-        .sort((one, other) => other.nano - one.nano)
-    : [];
+  const lost =
+    unit === "credits"
+      ? parts
+          .filter((part) => part.cache_miss !== null)
+          .map((part) => ({ part, nano: lostIn(part, prices) ?? 0 }))
+          .sort((one, other) => other.nano - one.nano)
+      : [];
   if (lost[0]) {
     const nano = sum(lost.map((each) => each.nano));
-    const cost = { nano_credits: nano, premium_units: null, cost_at_least: false };
+    const cost = { cost: { credits: nano }, cost_at_least: false };
     reasons.push({ share: shareOf(cost), words: `${amount(cost)} because ${coldReason(lost[0].part)}` });
   }
   if (prompt.failed.request_count > 0)

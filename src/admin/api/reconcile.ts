@@ -6,7 +6,7 @@ import type { App } from "../../app";
 import { ProxyError } from "../../errors";
 import { dayMs } from "../../format";
 import type { Filters } from "../../history/history";
-import { isUnknown, sum } from "../../money";
+import { sum } from "../../money";
 import { count } from "./values";
 
 export const reconcileSchema = z.strictObject({
@@ -39,11 +39,6 @@ export const differences = {
     brief: "another client",
     about:
       "Another client used the account: an editor, GitHub's own agents and reviews, another machine or another proxy.",
-  },
-  premium_plan: {
-    brief: "premium requests",
-    about:
-      "This plan counts premium requests, so GitHub reports no AI credits for it. What stands here is what the answers said that they would cost.",
   },
   not_yet_reported: {
     brief: "not reported yet",
@@ -116,8 +111,6 @@ export async function reconcile(app: App, given: z.output<typeof reconcileSchema
   const days = daysOf(month, now);
   const nameOf = await namesOf(app);
   const oldest = (await app.history.oldest()) ?? now;
-  const quota = await account.quota().catch(() => undefined);
-  const isPremium = quota?.unit === "premium";
   const rows: Row[] = [];
   let dollars = 0;
   // The first day alone: if GitHub refuses, it is asked once.
@@ -126,7 +119,7 @@ export async function reconcile(app: App, given: z.output<typeof reconcileSchema
     const reported = await Promise.all(some.map((day) => report.ofDay(login, day)));
     for (const [at, items] of reported.entries()) {
       dollars += sum(items.map((item) => item.dollars));
-      rows.push(...(await rowsOf(app, { account, day: some[at]!, items, nameOf, oldest, isPremium, now })));
+      rows.push(...(await rowsOf(app, { account, day: some[at]!, items, nameOf, oldest, now })));
     }
   }
   return {
@@ -193,12 +186,10 @@ interface Day {
   nameOf(name: string): string;
   /** When the history begins, ms. */
   oldest: number;
-  /** The plan counts premium requests. */
-  isPremium: boolean;
   now: number;
 }
 
-async function rowsOf({ history }: App, { account, day, items, nameOf, oldest, isPremium, now }: Day): Promise<Row[]> {
+async function rowsOf({ history }: App, { account, day, items, nameOf, oldest, now }: Day): Promise<Row[]> {
   const from = Date.parse(day);
   const period = { account_key: account.key, from_ms: from, to_ms: from + dayMs - 1 };
   const { groups } = await history.statistics(period, ["upstream_model"]);
@@ -208,23 +199,23 @@ async function rowsOf({ history }: App, { account, day, items, nameOf, oldest, i
     const ours = own.get(name) ?? [];
     const theirs = reported.get(name) ?? [];
     const github = sum(theirs.map(({ nanoCredits }) => nanoCredits));
-    const counted = sum(ours.map(({ nano_credits }) => nano_credits));
+    const counted = sum(ours.map(({ cost }) => cost.credits ?? 0));
     const sums = {
       github_nano_credits: github,
       own_nano_credits: counted,
       difference_nano_credits: github - counted,
       request_count: sum(ours.map(({ request_count }) => request_count)),
-      unknown_count: sum(ours.map(({ unknown_cost_count }) => unknown_cost_count)),
+      unknown_count: sum(ours.map(({ unknown }) => unknown.cost)),
     };
     const unknown = await Promise.all(
-      ours.map(({ filters, unknown_cost_count }) => (unknown_cost_count > 0 ? unknownIn(history, filters) : [])),
+      ours.map(({ filters, unknown }) => (unknown.cost > 0 ? unknownIn(history, filters) : [])),
     );
     return {
       day,
       model: ours[0]?.key.upstream_model ?? theirs[0]?.model ?? null,
       ...sums,
       unknown_requests: unknown.flat().slice(0, shownUnknown),
-      likely_cause: causeOf(sums, { isPremium, beforeHistory: from < oldest, isFresh: now - from < 2 * dayMs }),
+      likely_cause: causeOf(sums, { beforeHistory: from < oldest, isFresh: now - from < 2 * dayMs }),
     };
   });
   const all = await Promise.all(rows);
@@ -237,17 +228,16 @@ async function rowsOf({ history }: App, { account, day, items, nameOf, oldest, i
 async function unknownIn(history: App["history"], filters: Filters): Promise<string[]> {
   const { items } = await history.list(filters, 200);
   return items
-    .filter(isUnknown)
+    .filter(({ cost }) => cost === null)
     .map(({ request_id }) => request_id)
     .slice(0, shownUnknown);
 }
 
 function causeOf(
-  { github_nano_credits, difference_nano_credits: gap, unknown_count }: Sums,
-  { isPremium, beforeHistory, isFresh }: { isPremium: boolean; beforeHistory: boolean; isFresh: boolean },
+  { difference_nano_credits: gap, unknown_count }: Sums,
+  { beforeHistory, isFresh }: { beforeHistory: boolean; isFresh: boolean },
 ): Difference | null {
   if (gap === 0) return null;
-  if (isPremium && github_nano_credits === 0) return "premium_plan";
   if (Math.abs(gap) < rounding) return "rounding";
   if (gap < 0) return isFresh ? "not_yet_reported" : "counted_more";
   if (unknown_count > 0) return "unknown_rows";

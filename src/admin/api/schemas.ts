@@ -5,10 +5,11 @@ import { configSchema } from "../../config/schema";
 import { type Entry, entryColumns, type InFlightRequest, runningColumns } from "../../history/entry";
 import type { Filters, Totals } from "../../history/history";
 import { type Measure, measureNames } from "../../history/totals";
+import { costFields } from "../../money";
 import { autoProtocols } from "../../upstream/copilot/auto";
 import { kinds } from "../../upstream/models/model";
 import { modelAbilitiesSchema } from "../../upstream/models/model-abilities";
-import { cost, count, maybe, text, time, unknownCost } from "./values";
+import { count, maybe, text, time } from "./values";
 
 export const metaSchema = z.object({
   dbPath: z.string().describe("The history's file, or the address of the team's database."),
@@ -167,7 +168,7 @@ const attempts = z.array(
   }),
 );
 
-const columnTypes = { TEXT: z.string(), INTEGER: z.number(), REAL: z.number(), FLAG: z.boolean() };
+const columnTypes = { TEXT: z.string(), INTEGER: z.number(), FLAG: z.boolean() };
 /** A flag is shown as a boolean. */
 type Shown<Value> = Value extends 0 | 1 ? boolean : Value;
 const columnSchemas = Object.fromEntries(
@@ -244,9 +245,8 @@ export const totalsSchema = z
     error_count: count,
     success_rate: maybe.describe("0 to 1; null without requests."),
     ...measures,
-    ...cost,
-    unknown_cost_count: unknownCost,
-    unknown: z.record(z.string(), count).describe("How many requests do not report the measure."),
+    ...costFields(),
+    unknown: z.record(z.string(), count).describe("Of how many requests the measure, or the cost, is unknown."),
     cacheable: z
       .object({ input_tokens: count, cached_tokens: count })
       .describe("Of the requests where both are known."),

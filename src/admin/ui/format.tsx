@@ -1,17 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Components for numbers and times. A missing value is shown as "unknown", never as 0. */
-import {
-  ago,
-  compact,
-  duration,
-  formatCount,
-  formatCredits,
-  formatUnits,
-  fullTime,
-  moment,
-  percent,
-  shorten,
-} from "../../format";
+import { ago, compact, duration, formatAmount, formatCount, fullTime, moment, percent, shorten } from "../../format";
+import { type Costs, costInWords } from "../../money";
 
 export const Unknown = () => <span class="unknown">unknown</span>;
 
@@ -35,9 +25,18 @@ export const Tokens = ({ of }: { of: number | null | undefined }) =>
   );
 
 /** Billionths of an AI credit, as credits. */
-export const Credits = known(formatCredits);
+export const Credits = known(formatAmount);
 
-export const Premium = known(formatUnits);
+/** What requests cost, by unit: `4.21 cr + 2 pr`. */
+export const CostOf = ({ of }: { of: Costs }) => {
+  const words = costInWords(of, true);
+  if (words === undefined) return <Unknown />;
+  return (
+    <span class="num" title={costInWords(of)}>
+      {words}
+    </span>
+  );
+};
 
 /** Milliseconds. */
 export const Duration = known((ms) => duration(ms));

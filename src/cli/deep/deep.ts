@@ -9,6 +9,7 @@ import { asProxyError } from "../../errors";
 import { plural } from "../../format";
 import { isObject, parseJson } from "../../json";
 import { differencesIn } from "../../json-shape";
+import { addedCost } from "../../money";
 import { readText } from "../../net/out/body";
 import { singleLimit } from "../../net/out/clock";
 import { modelShape } from "../../upstream/changes/known-names";
@@ -19,7 +20,7 @@ import { about, type CheckContext, type Finding } from "../checks/check";
 import { atTerminal, confirm, interrupted, say } from "../terminal";
 import { UsageError } from "../usage-error";
 import { type Look, look } from "./look";
-import { costInWords, type PlannedCall, planCalls, totalOf } from "./plan";
+import { type PlannedCall, planCalls, upTo } from "./plan";
 
 /** A test of the whole path to Copilot; undefined if the person declines. */
 export async function deepFindings(context: CheckContext, yes: boolean): Promise<Finding[] | undefined> {
@@ -80,8 +81,8 @@ async function listModels(copilot: Copilot, account: Account): Promise<ListedMod
 
 /** Says what it costs, and asks. @throws UsageError where nobody can answer */
 async function agreed(account: Account, calls: readonly PlannedCall[], yes: boolean): Promise<boolean> {
-  const lines = calls.map(({ path, model, cost }) => `  POST ${path} with ${model.id}: ${costInWords(cost)}`);
-  const all = costInWords(totalOf(calls));
+  const lines = calls.map(({ path, model, cost }) => `  POST ${path} with ${model.id}: ${upTo(cost)}`);
+  const all = upTo(addedCost(calls.map(({ cost }) => cost)));
   say(`This asks GitHub Copilot ${plural(calls.length, "time")} with the account ${account.id}:`, ...lines);
   say(`It costs ${all}${all === "nothing" ? "" : " in all"}.`);
   if (yes) return true;

@@ -1,10 +1,9 @@
 /** Which endpoints `dragoman doctor --deep` asks, with which models, and what that costs. */
 import { embeddingsPaths, upstreamPaths } from "../../api-paths";
 import { type Dialect, dialects } from "../../dialects/hub/conversation";
-import { significant } from "../../format";
+import { type Costs, costInWords, costsOf } from "../../money";
 import type { Model } from "../../upstream/models/model";
-import { type Cost, costOf } from "../../upstream/models/price";
-import type { Price } from "../../upstream/models/price-list";
+import { costOf } from "../../upstream/models/price";
 
 export interface PlannedCall {
   /** Null for embeddings. */
@@ -13,7 +12,7 @@ export interface PlannedCall {
   path: string;
   model: Model;
   /** An upper bound. */
-  cost: Cost;
+  cost: Costs;
 }
 
 /** The prompt and its answer are shorter. */
@@ -24,7 +23,7 @@ export function planCalls(models: readonly Model[]): PlannedCall[] {
   const usable = models.filter(({ enabled }) => enabled);
   const call = (dialect: Dialect | null, path: string, offered: Model[]): PlannedCall[] => {
     const model = cheapest(offered);
-    return model ? [{ dialect, path, model, cost: costAtMost(model.price) }] : [];
+    return model ? [{ dialect, path, model, cost: costOfCalls(model, 1, tokensAtMost) }] : [];
   };
   return [
     ...dialects.flatMap((dialect) =>
@@ -46,29 +45,18 @@ export function planCalls(models: readonly Model[]): PlannedCall[] {
 export const cheapest = (models: readonly Model[]): Model | undefined =>
   [...models].sort((one, other) => expense(one) - expense(other))[0];
 
-const costAtMost = (price: Price): Cost => costOf(price, tokensAtMost, true);
+/** A price that is not known comes last. */
+const expense = ({ price }: Model): number => costOf(price, tokensAtMost, true).amount ?? Number.MAX_SAFE_INTEGER;
 
-/** For sorting: free models first, then by price; a price that is not known comes last. */
-function expense({ price }: Model): number {
-  const { nanoCredits, premiumUnits } = costAtMost(price);
-  if (isFree({ nanoCredits, premiumUnits }, price)) return 0;
-  return (premiumUnits ?? 0) * 1e12 + (nanoCredits ?? (premiumUnits === null ? Number.MAX_SAFE_INTEGER : 0));
+/** What so many calls cost a person. @param tokens Of each. */
+export function costOfCalls({ price }: Model, calls: number, tokens: { input: number; output: number }): Costs {
+  const { unit, amount } = costOf(price, tokens, true);
+  return costsOf({ cost: amount === null ? null : amount * calls, cost_unit: unit, cost_at_least: false });
 }
 
-const isFree = ({ nanoCredits, premiumUnits }: Cost, { premium }: Price): boolean =>
-  !premium && (nanoCredits ?? 0) === 0 && (premiumUnits ?? 0) === 0;
-
-/** `nothing`, `at most 0.05 credits`, `0.33 premium requests`. */
-export function costInWords({ nanoCredits, premiumUnits }: Cost): string {
-  const parts = [
-    ...(nanoCredits ? [`at most ${significant(nanoCredits / 1e9)} credits`] : []),
-    ...(premiumUnits ? [`${significant(premiumUnits)} premium ${premiumUnits === 1 ? "request" : "requests"}`] : []),
-  ];
-  return parts.length === 0 ? "nothing" : parts.join(" and ");
+/** `nothing`, `at most 0.05 AI credits`, `at most 0.33 premium requests and an unknown amount`. */
+export function upTo({ cost, cost_at_least }: Costs): string {
+  const known = costInWords({ cost, cost_at_least: false });
+  const parts = [known === "nothing" ? "" : `at most ${known}`, cost_at_least ? "an unknown amount" : ""];
+  return parts.filter(Boolean).join(" and ") || "nothing";
 }
-
-/** The cost of all calls. */
-export const totalOf = (calls: readonly PlannedCall[]): Cost => ({
-  nanoCredits: calls.reduce((sum, { cost }) => sum + (cost.nanoCredits ?? 0), 0),
-  premiumUnits: calls.reduce((sum, { cost }) => sum + (cost.premiumUnits ?? 0), 0),
-});

@@ -3,16 +3,16 @@ import { parseConfig } from "../../config/schema";
 import { asProxyError } from "../../errors";
 import { plural } from "../../format";
 import { isObject } from "../../json";
+import { addedCost, type Costs, isUnknown, knownIn } from "../../money";
 import { openCopilot } from "../../upstream/copilot/copilot";
 import { type Model, readModel } from "../../upstream/models/model";
-import { type Cost, costOf } from "../../upstream/models/price";
 import type { CheckContext } from "../checks/check";
 import { atTerminal, confirm, interrupted, say } from "../terminal";
 import { askerOf, type Seen } from "./ask";
 import { firstAccount } from "./deep";
 import { type DeepLook, type Findings, type LookContext, tokensOfLook } from "./look-parts";
 import { deepLooks } from "./looks";
-import { costInWords } from "./plan";
+import { costOfCalls, upTo } from "./plan";
 
 export interface LookLimits {
   /** Do not ask. */
@@ -46,12 +46,12 @@ export async function takeLooks(context: CheckContext, limits: LookLimits): Prom
   return looks;
 }
 
-type Allow = (look: DeepLook, cost: Cost, model: Model | undefined) => Promise<Skip | undefined>;
+type Allow = (look: DeepLook, cost: Costs, model: Model | undefined) => Promise<Skip | undefined>;
 
 async function take(look: DeepLook, context: LookContext, allow: Allow): Promise<Looks[string]> {
   const model = look.model?.(context);
   if (look.model && !model) return { skipped: "no model for it" };
-  const skipped = await allow(look, costOfLook(look, model), model);
+  const skipped = await allow(look, model ? costOfCalls(model, look.calls, tokensOfLook) : free, model);
   if (skipped) return { skipped };
   try {
     return { found: await look.run(context, model) };
@@ -61,32 +61,28 @@ async function take(look: DeepLook, context: LookContext, allow: Allow): Promise
   }
 }
 
-function costOfLook({ calls }: DeepLook, model: Model | undefined): Cost {
-  if (calls === 0 || !model) return { nanoCredits: 0, premiumUnits: 0 };
-  const { nanoCredits, premiumUnits } = costOf(model.price, tokensOfLook, true);
-  const times = (amount: number | null) => (amount === null ? null : amount * calls);
-  return { nanoCredits: times(nanoCredits), premiumUnits: times(premiumUnits) };
-}
+const free: Costs = { cost: {}, cost_at_least: false };
 
 /** Free looks are taken. A person answers for each other one; where nobody can, they are taken as long as the budget lasts. */
 function allowance({ yes, budget }: LookLimits): Allow {
   const isAsked = atTerminal() && !yes;
   const interruption = isAsked ? interrupted() : undefined;
-  const spent = { credits: 0, premium: 0 };
+  let spent = free;
   return async ({ question, calls }, cost, model) => {
     if (interruption?.aborted) return "declined";
     if (calls === 0) return undefined;
-    const isUnknown = cost.nanoCredits === null && cost.premiumUnits === null;
-    const price = isUnknown ? "It is not known what that costs" : `It costs ${costInWords(cost)}`;
+    const price = isUnknown(cost) ? "It is not known what that costs" : `It costs ${upTo(cost)}`;
     say(`${question}${model ? ` (${plural(calls, "call")} to ${model.id})` : ""} ${price}.`);
     if (interruption) return (await confirm("Look?", false, interruption)) ? undefined : "declined";
-    const next = {
-      credits: spent.credits + (cost.nanoCredits ?? 0) / 1e9,
-      premium: spent.premium + (cost.premiumUnits ?? 0),
-    };
-    if (!yes || budget === undefined || isUnknown || next.credits > budget || next.premium > budget)
+    const next = addedCost([spent, cost]);
+    if (
+      !yes ||
+      budget === undefined ||
+      isUnknown(cost) ||
+      knownIn(next.cost).some(([, amount]) => amount > budget * 1e9)
+    )
       return "not within the budget";
-    Object.assign(spent, next);
+    spent = next;
     return undefined;
   };
 }

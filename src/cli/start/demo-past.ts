@@ -302,8 +302,8 @@ function rowOf(
     cache_write_tokens: isServed ? (written ?? null) : null,
     tokens_estimated: 0,
     cost_at_least: 0,
-    nano_credits: isServed ? cost.nanoCredits : null,
-    premium_units: isServed ? cost.premiumUnits : null,
+    cost: isServed ? cost.amount : null,
+    cost_unit: isServed ? cost.unit : null,
     fixups: "[]",
     dropped: "[]",
     key_name: tool.key,
@@ -351,9 +351,9 @@ export async function followPast(app: App, rows: readonly Entry[], bill: Bill): 
 async function billPast({ accounts, history }: App, bill: Bill): Promise<void> {
   for (const { id: login, key: account_key } of accounts) {
     const { groups } = await history.statistics({ account_key }, ["hour", "upstream_model"]);
-    for (const { key, nano_credits } of groups)
-      if (nano_credits)
-        bill({ login, at: Date.parse(key.hour!), model: key.upstream_model!, credits: nano_credits / 1e9 });
+    for (const { key, cost } of groups)
+      if (cost.credits)
+        bill({ login, at: Date.parse(key.hour!), model: key.upstream_model!, credits: cost.credits / 1e9 });
   }
 }
 
@@ -361,25 +361,25 @@ async function billPast({ accounts, history }: App, bill: Bill): Promise<void> {
 async function giveKeysAndBudget({ budgets, config, now }: App, rows: readonly Entry[]): Promise<void> {
   const today = new Date(now());
   const month = Date.UTC(today.getUTCFullYear(), today.getUTCMonth());
-  const nanoCredits = rows
+  const amount = rows
     .filter(({ started_at_ms }) => started_at_ms >= month)
-    .reduce((sum, { nano_credits }) => sum + (nano_credits ?? 0), 0);
+    .reduce((sum, { cost }) => sum + (cost ?? 0), 0);
   const keys = [...new Set(rows.flatMap(({ key_name }) => key_name ?? []))].map(madeUpKey);
-  const limit = Math.max(1, Math.round(nanoCredits / 1e9 / 0.8));
+  const limit = Math.max(1, Math.round(amount / 1e9 / 0.8));
   const scope = { name: "Everything", scope: {}, unit: "credits", limit, per: "month", then: "warn" } as const;
   const budget = { ...scope, warn: [0.5, 0.8], cut: false, since: new Date(month).toISOString() };
   let isBudgeted = false;
   await repeatChange(config, ({ current }) => {
-    isBudgeted = current.budgets.length === 0 && nanoCredits > 0;
+    isBudgeted = current.budgets.length === 0 && amount > 0;
     return {
       ...(current.auth.apiKeys.length === 0 && { auth: { apiKeys: keys } }),
       ...(isBudgeted && { budgets: [budget] }),
     };
   });
   if (!isBudgeted) return;
-  const amounts = { nanoCredits, premiumUnits: null };
+  const cost = { unit: "credits", amount } as const;
   const subject = { account: null, session: null, member: null, key: null, model: "", client: null };
-  const reservation = await budgets.reserve(subject, amounts);
+  const reservation = await budgets.reserve(subject, cost);
   if (reservation && !(reservation instanceof Error))
-    budgets.settle(reservation, { model: "", expected: amounts, real: amounts });
+    budgets.settle(reservation, { model: "", expected: cost, real: cost });
 }

@@ -1,18 +1,11 @@
 import type { Usage } from "../../dialects/hub/reply";
+import { type Cost, isCostUnit } from "../../money";
 import type { Price } from "./price-list";
 
-/** The cost of one request, in the units that are known. */
-export interface Cost {
-  /** Billionths of an AI credit (one credit is 0.01 USD); null when unknown. */
-  nanoCredits: number | null;
-  /** Premium requests; null if unknown, or if the model is not billed by them. */
-  premiumUnits: number | null;
-  /** The credits are at least these: not all that is charged for is known. */
-  isAtLeast?: true;
-}
-
-/** What is missing in the usage of a request, though it is charged for. */
-export interface Gaps {
+/** What else a cost depends on. */
+export interface CostFacts {
+  /** What the plan of the account that serves is counted in, as in its quota. */
+  planUnit?: string | undefined;
   /** The reply broke off: its numbers are those of its beginning. */
   isCut?: boolean | undefined;
   /** Numbers that the replies of this model always had. */
@@ -20,19 +13,22 @@ export interface Gaps {
 }
 
 /**
- * The charge that the upstream reports, or else the catalogue's prices. Of a usage with gaps, the least that it can cost.
- * @param byPerson Only a person's turn uses premium units; an agent's follow-up uses none.
+ * Premium requests by the catalogue's price, or the AI credits that the upstream states, or else those of the catalogue's
+ * prices. Of a usage with gaps, the least that it can cost. Where it is not known what the plan is counted in, the price
+ * tells the unit: only lists for plans of premium requests price a model by the request alone.
+ * @param byPerson Only a person's turn uses premium requests; an agent's follow-up uses none.
  */
-export function costOf(price: Price, usage: Partial<Usage>, byPerson: boolean, gaps: Gaps = {}): Cost {
-  const { isCut, lost = [] } = gaps;
+export function costOf(price: Price, usage: Partial<Usage>, byPerson: boolean, facts: CostFacts = {}): Cost {
+  const { planUnit, isCut, lost = [] } = facts;
+  const { units } = price;
+  const isByRequest =
+    units !== undefined && price.tokens === undefined && (units > 0 || usage.nanoCredits === undefined);
+  if (isCostUnit(planUnit) ? planUnit === "premium" : isByRequest)
+    return { unit: "premium", amount: units === undefined ? null : byPerson ? Math.round(units * 1e9) : 0 };
   const listed = creditsFor(price, isCut ? { output: 0, ...usage } : usage, isCut ? [...cacheNumbers, ...lost] : lost);
-  const nanoCredits = usage.nanoCredits ?? listed?.nano ?? null;
-  const isOpen = isCut ? nanoCredits !== null && !isFree(price) : usage.nanoCredits === undefined && listed?.isLeast;
-  return {
-    nanoCredits,
-    premiumUnits: price.units === undefined ? null : byPerson ? price.units : 0,
-    ...(isOpen && { isAtLeast: true }),
-  };
+  const amount = usage.nanoCredits ?? listed?.nano ?? null;
+  const isOpen = isCut ? amount !== null && !isFree(price) : usage.nanoCredits === undefined && listed?.isLeast;
+  return { unit: "credits", amount, ...(isOpen && { isAtLeast: true }) };
 }
 
 /** The parts of the input that have prices of their own. */

@@ -22,7 +22,7 @@ describeWithDatabases("the page Members in a browser", (postgres) => {
       await stores.members.setLimits("anna", { models: ["claude-*", "gpt-5*"], key_days: 90 });
       await stores.members.invite("cleo");
       const history = stores.openHistory({ retentionDays: () => 90, maxRows: () => 1e9, warn: () => {} });
-      const row = { member: anna.id, key_name: "anna/key-1", nano_credits: 12_340_000_000, premium_units: 1.33 };
+      const row = { member: anna.id, key_name: "anna/key-1", cost: 12_340_000_000 };
       for (let at = 0; at < 20; at += 1)
         history.add(entry({ ...row, request_id: crypto.randomUUID(), started_at_ms: Date.now() - at * 1_000 }));
       await history.flush();

@@ -11,6 +11,7 @@ import { readEnvironment } from "../../../src/config/environment";
 import type { History } from "../../../src/history/history";
 import { Postgres } from "../../../src/team/connection";
 import { openPostgresStores } from "../../../src/team/stores";
+import { unpriced } from "../../support/amounts";
 import { entry } from "../../support/history-rows";
 import {
   describeWithPostgres,
@@ -26,7 +27,6 @@ import { until } from "../../support/until";
 const limit = 500;
 const budget: Budget = budgetSchema().parse({ name: "team", unit: "requests", limit, per: "month" });
 const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1" };
-const nothing = { nanoCredits: null, premiumUnits: null };
 
 interface World {
   postgres: TestPostgres;
@@ -282,9 +282,9 @@ describeWithPostgres("a database is away, because", () => {
   }
 
   async function spendOne(ledger: Ledger): Promise<void> {
-    const result = await ledger.reserve([budget], anybody, nothing);
+    const result = await ledger.reserve([budget], anybody, unpriced);
     if ("exceeded" in result) expect.unreachable("exceeded");
-    else await ledger.settle(result.reservation, nothing);
+    else await ledger.settle(result.reservation, unpriced);
   }
 });
 

@@ -98,7 +98,7 @@ function seed(path: string, until = noon): void {
     client_name: pick("claude-cli/2", "codex/1", "opencode/3", "OpenAI/Python", "curl/8"),
     input_tokens: "CASE WHEN n % 50 THEN n * 31 % 90000 END",
     cached_tokens: "CASE WHEN n % 50 THEN n * 17 % 50000 END",
-    nano_credits: "CASE WHEN n % 50 THEN n * 7 % 5000000000 END",
+    cost: "CASE WHEN n % 50 THEN n * 7 % 5000000000 END",
   };
   const literal = (value: unknown) => (typeof value === "string" ? `'${value.replaceAll("'", "''")}'` : String(value));
   const values = Object.entries(entry()).map(([name, value]) => told[name as keyof Entry] ?? literal(value));

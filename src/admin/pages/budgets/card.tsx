@@ -62,11 +62,7 @@ async function usersInHistory({ history }: Scope, item: BudgetItem): Promise<Use
   };
   const { groups } = await history.statistics(filters, [by]);
   const amountIn = (group: (typeof groups)[number]): number =>
-    unit === "credits"
-      ? (group.nano_credits ?? 0) / 1e9
-      : unit === "premium"
-        ? (group.premium_units ?? 0)
-        : group.request_count - group.error_count;
+    unit === "requests" ? group.request_count - group.error_count : (group.cost[unit] ?? 0) / 1e9;
   return groups
     .map((group) => ({ name: group.key[by] ?? null, amount: amountIn(group) }))
     .filter(({ name, amount }) => amount > 0 && (name === null || matchesPattern(pattern, name)))

@@ -5,9 +5,9 @@ import { spanOf } from "../../../budgets/period";
 import { plural } from "../../../format";
 import type { Totals } from "../../../history/history";
 import type { KeyItem } from "../../../keys/key-list";
+import { CostOf } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath } from "../../ui/links";
-import { CostOf } from "../requests/rows";
 
 export interface KeyUses {
   from_ms: number;

@@ -2,16 +2,9 @@
 /** What a member has and uses, as parts of tables. */
 import { accountStates } from "../../../accounts/account-state";
 import type { MemberItem } from "../../../keys/member-list";
-import { costInWords } from "../../../money";
-import { Unknown, Value } from "../../ui/format";
+import { Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { StateBadge } from "../accounts/card";
-
-/** AI credits, premium requests, or both: a member may have plans of both kinds. */
-export const MemberCost = ({ item }: { item: MemberItem }): Markup => {
-  const words = item.request_count === 0 ? "nothing" : costInWords(item);
-  return words === undefined ? <Unknown /> : <span class="num">{words}</span>;
-};
 
 /** In place of what it names. */
 export const UsageUnknown = (): Markup => (

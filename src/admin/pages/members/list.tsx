@@ -7,7 +7,7 @@ import { newMemberSchema } from "../../../keys/member-fields";
 import { type MemberItem, type MemberList, memberTrouble } from "../../../keys/member-list";
 import { inviteMember, listMembers, membersQuery, teamOf } from "../../api/members";
 import { FilterChoice, TextField } from "../../ui/form-fields";
-import { Ago, Count, Value } from "../../ui/format";
+import { Ago, CostOf, Count, Value } from "../../ui/format";
 import { CardForm } from "../../ui/forms";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { type Frame, Page } from "../../ui/layout";
@@ -16,7 +16,7 @@ import { Empty, OffsetPager, Table } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
 import { type OwnerContext, orShownAgain } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
-import { AccountsOfMember, MemberCost, UsageUnknown } from "./facts";
+import { AccountsOfMember, UsageUnknown } from "./facts";
 import { NewInvitation } from "./invitation";
 import { LimitFields, readLimits } from "./limits";
 
@@ -170,7 +170,7 @@ const MemberTable = ({ list: { items, since_ms }, now }: { list: MemberList; now
           </a>
         ),
       ],
-      ["Cost", (item) => <MemberCost item={item} />],
+      ["Cost", (item) => <CostOf of={item} />],
     ]}
   />
 );

@@ -12,7 +12,7 @@ import {
   showMember,
   withdrawInvitations,
 } from "../../api/members";
-import { Ago, Count, Moment, Value } from "../../ui/format";
+import { Ago, CostOf, Count, Moment, Value } from "../../ui/format";
 import { ActionButton, CardForm, ConfirmButton } from "../../ui/forms";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { type Frame, Page } from "../../ui/layout";
@@ -21,7 +21,7 @@ import { Pair, Section } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
 import { type OwnerContext, orShownAgain, redirect } from "../../ui/page-context";
 import { KeyTable, keyIsRefused } from "../keys/table";
-import { AccountsOfMember, MemberCost, UsageUnknown } from "./facts";
+import { AccountsOfMember, UsageUnknown } from "./facts";
 import { NewInvitation } from "./invitation";
 import { LimitFields, readLimits } from "./limits";
 import { membersWith } from "./list";
@@ -153,7 +153,7 @@ const Facts = ({ item, now }: { item: MemberItem; now: number }) => (
       </a>
     </Pair>
     <Pair name="Cost this month">
-      <MemberCost item={item} />
+      <CostOf of={item} />
     </Pair>
     <Pair name="Last request">
       <Ago at={item.last_request_at_ms} now={now} never="not in the history" />

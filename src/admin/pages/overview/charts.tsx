@@ -2,23 +2,26 @@
 /** The charts of the overview: usage by day and model, requests by hour, usage by client. */
 
 import { toolOf } from "../../../clients/index";
-import {
-  clock,
-  compact,
-  day,
-  formatCount,
-  formatCredits,
-  hourMs,
-  isoDay,
-  percent,
-  plural,
-  significant,
-} from "../../../format";
+import { clock, compact, day, formatAmount, formatCount, hourMs, isoDay, percent, plural } from "../../../format";
 import type { Group, Statistics, Totals } from "../../../history/history";
-import { addedCacheable, addedCost, type Cost, cachedShareOf, marked, sum, sumKnown, unitsOf } from "../../../money";
+import {
+  addedCacheable,
+  addedCost,
+  amountsOf,
+  type Costs,
+  type CostUnit,
+  cachedShareOf,
+  costUnitNames,
+  costUnits,
+  isCostUnit,
+  isUnknown,
+  marked,
+  sum,
+  sumKnown,
+} from "../../../money";
 import { type Column, StackedBars } from "../../ui/chart";
 import { lastHours, startOfDay } from "../../ui/days";
-import { Unknown, Value } from "../../ui/format";
+import { CostOf, Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath } from "../../ui/links";
 import { Table } from "../../ui/lists";
@@ -33,21 +36,16 @@ interface Measure {
   isCost?: true;
 }
 
+const costMeasure = (unit: CostUnit): Measure => ({
+  label: costUnits[unit].label,
+  unit: `${costUnits[unit].one}s`,
+  of: ({ cost }) => cost[unit] ?? null,
+  format: formatAmount,
+  isCost: true,
+});
+
 export const chartMeasures: Record<string, Measure> = {
-  credits: {
-    label: "AI credits",
-    unit: "credits",
-    of: ({ nano_credits }) => nano_credits,
-    format: formatCredits,
-    isCost: true,
-  },
-  premium: {
-    label: "Premium requests",
-    unit: "premium requests",
-    of: ({ premium_units }) => premium_units,
-    format: significant,
-    isCost: true,
-  },
+  ...Object.fromEntries(costUnitNames.map((unit) => [unit, costMeasure(unit)])),
   tokens: {
     label: "Tokens",
     unit: "tokens",
@@ -58,10 +56,10 @@ export const chartMeasures: Record<string, Measure> = {
 };
 
 /** Whether the chart is offered: what is unknown, or billed in another unit, would have no bar. */
-export function isShown(name: string, totals: Totals): boolean {
-  const units: Record<string, boolean> = { ...unitsOf(totals) };
-  return chartMeasures[name]!.of(totals) !== null && (units[name] ?? true);
-}
+export const isShown = (name: string, totals: Totals): boolean =>
+  isCostUnit(name)
+    ? !isUnknown(totals) && amountsOf(totals).some(([unit]) => unit === name)
+    : chartMeasures[name]!.of(totals) !== null;
 
 /** The requested metric, or else the first with a value above zero. */
 export function measureFor(requested: string | null, totals: Totals): string {
@@ -200,10 +198,7 @@ export function Shares({ title, of, groups: given, all, nameOf, isTool = false }
           columns={[[`${of[0]!.toUpperCase()}${of.slice(1)}`, (group) => <ToolShare group={group} />]]}
           numbers={[
             ["Requests", (group) => formatCount(group.request_count)],
-            [
-              "Credits",
-              (group) => (group.nano_credits === null ? <Unknown /> : marked(formatCredits(group.nano_credits), group)),
-            ],
+            ["Cost", (group) => <CostOf of={group} />],
             ["Cached", (group) => (group.cached_share === null ? <Unknown /> : percent(group.cached_share))],
           ]}
         />
@@ -217,7 +212,7 @@ export function Shares({ title, of, groups: given, all, nameOf, isTool = false }
   );
 }
 
-interface ToolGroup extends Pick<Group, "filters" | "request_count" | "cached_share" | keyof Cost> {
+interface ToolGroup extends Pick<Group, "filters" | "request_count" | "cached_share" | keyof Costs> {
   name: string;
   /** Those of a known tool, the most used first. */
   versions: { version: string; filters: Group["filters"] }[];

@@ -1,19 +1,9 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The usage section of the overview: totals of a day, a week and a month, charts by day and hour, usage by client. */
 import type { Scope } from "../../../app";
-import {
-  compact,
-  dayMs,
-  dollars,
-  duration,
-  formatCount,
-  formatCredits,
-  formatUnits,
-  percent,
-  plural,
-} from "../../../format";
+import { compact, dayMs, dollars, duration, formatAmount, formatCount, percent, plural } from "../../../format";
 import type { Filters, Group, Totals } from "../../../history/history";
-import { marked, unitsOf } from "../../../money";
+import { amountsOf, costUnits, isUnknown, marked } from "../../../money";
 import { withTimeLimit } from "../../../net/time-limit";
 import { savedByCache } from "../../api/cache";
 import { lastHours, startOfDay } from "../../ui/days";
@@ -137,7 +127,6 @@ interface PeriodProps {
 
 function Period({ name, totals, before, saved, filters }: PeriodProps): Markup {
   const href = requestsPath(filters);
-  const units = unitsOf(totals);
   return (
     <article class="card period">
       <h3>{name}</h3>
@@ -160,35 +149,28 @@ function Period({ name, totals, before, saved, filters }: PeriodProps): Markup {
             </a>
           )}
         </Pair>
-        {units.credits && (
-          <Pair name="AI credits">
-            <Sum totals={totals} of="nano_credits" format={(nano) => marked(formatCredits(nano), totals)} href={href} />
-            {totals.nano_credits !== null && totals.nano_credits > 0 && (
-              <span class="aside soft">{dollars(totals.nano_credits)}</span>
-            )}
-          </Pair>
-        )}
-        {before && <Compared totals={totals} before={before} />}
-        {saved != null && saved > 0 && <SavedByCache nanoCredits={saved} />}
-        {units.premium && (
-          <Pair name="Premium requests">
+        {amountsOf(totals).map(([unit, amount]) => (
+          <Pair name={costUnits[unit].label}>
             <Sum
               totals={totals}
-              of="premium_units"
-              format={(units) => marked(formatUnits(units), totals)}
+              of={isUnknown(totals) ? null : amount}
+              format={(known) => marked(formatAmount(known), totals)}
               href={href}
             />
+            {unit === "credits" && amount > 0 && <span class="aside soft">{dollars(amount)}</span>}
           </Pair>
-        )}
+        ))}
+        {before && <Compared totals={totals} before={before} />}
+        {saved != null && saved > 0 && <SavedByCache nanoCredits={saved} />}
         <Pair name="Tokens in">
-          <Sum totals={totals} of="input_tokens" format={compact} href={href} />
+          <Sum totals={totals} of={totals.input_tokens} format={compact} href={href} />
           {totals.cached_share !== null && <span class="aside soft">{percent(totals.cached_share)} cached</span>}
         </Pair>
         <Pair name="Tokens out">
-          <Sum totals={totals} of="output_tokens" format={compact} href={href} />
+          <Sum totals={totals} of={totals.output_tokens} format={compact} href={href} />
         </Pair>
         <Pair name="Time to first byte">
-          <Sum totals={totals} of="p50_first_byte_ms" format={(ms) => `about ${duration(ms)}`} href={href} />
+          <Sum totals={totals} of={totals.p50_first_byte_ms} format={(ms) => `about ${duration(ms)}`} href={href} />
           {totals.p95_first_byte_ms !== null && (
             <span class="aside soft">95% within about {duration(totals.p95_first_byte_ms)}</span>
           )}
@@ -201,7 +183,7 @@ function Period({ name, totals, before, saved, filters }: PeriodProps): Markup {
 const SavedByCache = ({ nanoCredits }: { nanoCredits: number }) => (
   <Pair name="Saved by cache">
     <a class="figure" href="/admin/cache?period=month">
-      <span class="num">{formatCredits(nanoCredits)}</span>
+      <span class="num">{formatAmount(nanoCredits)}</span>
     </a>
     <span class="aside soft">{dollars(nanoCredits)}, at list prices</span>
   </Pair>
@@ -209,12 +191,12 @@ const SavedByCache = ({ nanoCredits }: { nanoCredits: number }) => (
 
 /** The credits of this period beside those of the one before; nothing if one of them is unknown. */
 function Compared({ totals, before }: { totals: Totals; before: Totals }): Markup | false {
-  const [now, then] = [totals.nano_credits, before.nano_credits];
-  if (now === null || then === null || then === 0) return false;
+  const [now, then] = [totals.cost.credits, before.cost.credits];
+  if (now === undefined || !then) return false;
   const change = now / then - 1;
   return (
     <Pair name="The week before">
-      <span class="num">{marked(formatCredits(then), before)}</span>
+      <span class="num">{marked(formatAmount(then), before)}</span>
       <span class="aside soft">
         {Math.abs(change) < 0.005 ? "as much" : `now ${percent(Math.abs(change))} ${change > 0 ? "more" : "less"}`}
       </span>
@@ -225,17 +207,16 @@ function Compared({ totals, before }: { totals: Totals; before: Totals }): Marku
 /** A dash if there were no requests; "unknown" if the upstream reported no value. */
 function Sum({ totals, of, format, href }: SumProps): Markup {
   if (totals.request_count === 0) return <span class="soft">–</span>;
-  const value = totals[of];
   return (
     <a class="figure" href={href}>
-      {value === null ? <Unknown /> : <span class="num">{format(value)}</span>}
+      {of === null ? <Unknown /> : <span class="num">{format(of)}</span>}
     </a>
   );
 }
 
 interface SumProps {
   totals: Totals;
-  of: "nano_credits" | "premium_units" | "input_tokens" | "output_tokens" | "p50_first_byte_ms";
+  of: number | null;
   format: (value: number) => string;
   href: string;
 }

@@ -6,7 +6,7 @@ import type { Filters } from "../../../history/history";
 import { readQuery } from "../../../input";
 import { listPrompts, type Prompt } from "../../api/prompts";
 import { queries } from "../../api/query";
-import { Duration, Moment, Value } from "../../ui/format";
+import { CostOf, Duration, Moment, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { firstRows, promptPath, promptsPath, requestsPath, withFirstRows } from "../../ui/links";
@@ -15,7 +15,6 @@ import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { ToolName } from "../../ui/tool-name";
 import { Chips } from "../requests/filters";
-import { CostOf } from "../requests/rows";
 
 export function promptsPage({ app, frame, url, member }: PageContext): StreamedPage {
   const now = app.now();

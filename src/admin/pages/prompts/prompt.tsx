@@ -2,17 +2,18 @@
 /** One prompt: why it cost what it did, what of it went where, and its requests side by side. */
 import { ProxyError } from "../../../errors";
 import { duration, formatCount, plural } from "../../../format";
+import { costsOf } from "../../../money";
 import { listPrompts, type Prompt } from "../../api/prompts";
 import { listRequests, type ShownEntry } from "../../api/requests";
 import { Stretch } from "../../ui/chart";
-import { Credits, Duration, Moment, Tokens, Value } from "../../ui/format";
+import { CostOf, Credits, Duration, Moment, Tokens, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { promptsPath, requestPath, requestsPath } from "../../ui/links";
 import { Pair, Section, Table } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { ToolName } from "../../ui/tool-name";
-import { CostOf, Status } from "../requests/rows";
+import { Status } from "../requests/rows";
 
 /** Requests that are drawn; the page Requests has all. */
 const mostDrawn = 200;
@@ -75,7 +76,7 @@ const Waterfall = ({ prompt, requests }: { prompt: Prompt; requests: ShownEntry[
           <Stretch from={from} to={from + item.duration_ms} whole={prompt.duration_ms} tone={tone} />
           <div class="text">
             <Value of={item.upstream_model ?? item.client_model} max={40} /> · <Duration of={item.duration_ms} /> ·{" "}
-            <CostOf of={item} />
+            <CostOf of={costsOf(item)} />
             {item.cache_miss !== null && " · not found in the cache"}
             {item.error_type !== null && (
               <>

@@ -1,9 +1,9 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The usage and cost of one request as the upstream reported them, beside the cost by the list price of its model. */
 import type { Scope } from "../../../app";
-import { dollars, formatCount, formatCredits, formatUnits, significant } from "../../../format";
+import { dollars, formatAmount, formatCount, significant } from "../../../format";
 import { entryOf } from "../../../json";
-import { marked } from "../../../money";
+import { costUnits, marked } from "../../../money";
 import { withTimeLimit } from "../../../net/time-limit";
 import { whatChanged } from "../../api/cache";
 import { type ModelItem, modelItems, showTokenPrice } from "../../api/models";
@@ -77,10 +77,11 @@ interface CostProps {
 }
 
 export function RequestCost({ item, model }: CostProps): Markup {
-  const { input_tokens, output_tokens, nano_credits, premium_units } = item;
-  if ([input_tokens, output_tokens, nano_credits, premium_units].every((reported) => reported === null))
+  const { input_tokens, output_tokens, cost } = item;
+  if ([input_tokens, output_tokens, cost].every((reported) => reported === null))
     return <p class="soft">Unknown: the upstream reported neither tokens nor a cost.</p>;
-  const priced = pricedOf(item, model);
+  // A plan of premium requests bills no tokens.
+  const priced = pricedOf(item, item.cost_unit === "premium" ? undefined : model?.price);
   return (
     <>
       <Bill item={item} priced={priced} />
@@ -92,9 +93,8 @@ export function RequestCost({ item, model }: CostProps): Markup {
 type Priced = ReturnType<typeof pricedOf>;
 
 /** What the tokens cost by the price of the model. */
-function pricedOf(item: ShownEntry, model: PricedModel | undefined) {
+function pricedOf(item: ShownEntry, price: PricedModel["price"] | undefined) {
   const { input_tokens } = item;
-  const price = model?.price;
   const long = price?.long && input_tokens !== null && input_tokens > price.long.above ? price.long : undefined;
   const rate = price?.tokens ? (long ?? price.tokens) : undefined;
   const million = price?.tokens ? 1_000_000 / price.tokens.per : 1;
@@ -107,7 +107,7 @@ function pricedOf(item: ShownEntry, model: PricedModel | undefined) {
 }
 
 function Bill({ item, priced: { rate, lines } }: { item: ShownEntry; priced: Priced }): Markup {
-  const { nano_credits, premium_units } = item;
+  const { cost, cost_unit } = item;
   return (
     <table class="bill">
       <caption class="hidden">Tokens and what they cost</caption>
@@ -148,42 +148,35 @@ function Bill({ item, priced: { rate, lines } }: { item: ShownEntry; priced: Pri
       <tfoot>
         <tr>
           <th scope="row" colspan={rate ? 3 : 1}>
-            AI credits {nano_credits !== null && <span class="soft">≈ {dollars(nano_credits)}</span>}
+            {cost_unit === null ? "Cost" : costUnits[cost_unit].label}
+            {cost_unit === "credits" && <span class="soft"> ≈ {dollars(cost ?? 0)}</span>}
           </th>
-          <td class="right num">{nano_credits === null ? <Unknown /> : marked(formatCredits(nano_credits), item)}</td>
+          <td class="right num">{cost === null ? <Unknown /> : marked(formatAmount(cost), item)}</td>
         </tr>
-        {(premium_units !== null || nano_credits === null) && (
-          <tr>
-            <th scope="row" colspan={rate ? 3 : 1}>
-              Premium requests
-            </th>
-            <td class="right num">{premium_units === null ? <Unknown /> : formatUnits(premium_units)}</td>
-          </tr>
-        )}
       </tfoot>
     </table>
   );
 }
 
 function Notes({ item, model, priced: { rate, long, computed, extra } }: CostProps & { priced: Priced }): Markup {
-  const { nano_credits } = item;
+  const { cost, cost_unit } = item;
   const changed = entryOf(whatChanged, item.cache_miss ?? "");
   const differs =
-    nano_credits !== null &&
+    cost !== null &&
     !item.cost_at_least &&
     rate !== undefined &&
     computed !== null &&
-    Math.abs(nano_credits - computed) > Math.max(10, computed / 1_000);
+    Math.abs(cost - computed) > Math.max(10, computed / 1_000);
   return (
     <>
-      {model && !rate && (
+      {model && !rate && cost_unit !== "premium" && (
         <p class="soft">
-          {nano_credits === null
+          {cost === null
             ? "The upstream lists no token price for this model."
             : "The upstream reported these credits with its response. It lists no token price for this model."}
         </p>
       )}
-      {model?.isPriceFromAnswers && (
+      {rate && model?.isPriceFromAnswers && (
         <p class="soft">
           The upstream lists no token price for this model. These are the prices that its answers stated last.
         </p>
@@ -191,11 +184,11 @@ function Notes({ item, model, priced: { rate, long, computed, extra } }: CostPro
       {long && (
         <p class="soft">
           Billed at the long-context rate: the prompt has more than {formatCount(long.above)} tokens.{" "}
-          {extra > 0 && <>At the base rate it would have cost {formatCredits(extra)} credits less. </>}
+          {extra > 0 && <>At the base rate it would have cost {formatAmount(extra)} credits less. </>}
           <code>maxPromptTokens</code> in the <a href="/admin/config">config</a> sets where prompts are refused.
         </p>
       )}
-      {model?.price.boundary_unknown && nano_credits !== null && (
+      {model?.price.boundary_unknown && cost_unit === "credits" && (
         <p class="soft">
           The upstream lists a dearer price for long prompts, but not from where on: these are the dearer prices.
         </p>
@@ -203,7 +196,7 @@ function Notes({ item, model, priced: { rate, long, computed, extra } }: CostPro
       {differs && (
         <p class="soft">
           The total is what the upstream reported. At{" "}
-          {model?.isPriceFromAnswers ? "these prices" : "today’s list price"} it would be {formatCredits(computed)}{" "}
+          {model?.isPriceFromAnswers ? "these prices" : "today’s list price"} it would be {formatAmount(computed)}{" "}
           credits.
         </p>
       )}

@@ -1,12 +1,13 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The web searches that ran for one request: each with its engine, its result and its cost. */
 import type { Scope } from "../../../app";
+import { costsOf } from "../../../money";
 import { findRequest, type ShownEntry, type ShownRunning } from "../../api/requests";
-import { Duration, Value } from "../../ui/format";
+import { CostOf, Duration, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestPath } from "../../ui/links";
 import { Section, Table } from "../../ui/lists";
-import { CostOf, Status } from "../requests/rows";
+import { Status } from "../requests/rows";
 
 /** More than one reply ever needs. */
 const most = 50;
@@ -43,7 +44,7 @@ export function Searches({ items }: { items: ShownEntry[] }): Markup | false {
           ["Result", (item) => <Status item={item} />],
         ]}
         numbers={[
-          ["Cost", (item) => <CostOf of={item} />],
+          ["Cost", (item) => <CostOf of={costsOf(item)} />],
           ["Took", (item) => <Duration of={item.duration_ms} />],
         ]}
       />

@@ -2,10 +2,10 @@
 /** The rows of the requests page: running requests first, then those in the history. */
 import { percent, plural } from "../../../format";
 import type { NameColumn } from "../../../history/entry";
-import { type Cost, costInBrief } from "../../../money";
+import { costsOf } from "../../../money";
 import { nothingSent } from "../../../relay/nothing";
 import type { ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
-import { Duration, Moment, Tokens, Unknown, Value } from "../../ui/format";
+import { CostOf, Duration, Moment, Tokens, Unknown, Value } from "../../ui/format";
 import { ActionButton } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import type { Frame } from "../../ui/layout";
@@ -94,7 +94,7 @@ export function RequestRows({ list, view, nothingYet }: RequestRowsProps): Marku
       ]}
       numbers={[
         ["Tokens", (item) => <TokensOf item={item} />],
-        ["Cost", (item) => <CostOf of={item} />],
+        ["Cost", (item) => <CostOf of={costsOf(item)} />],
         ["First byte, total", tookOf],
       ]}
     />
@@ -229,17 +229,6 @@ export function Status({ item }: { item: ShownEntry }): Markup {
         </span>
       )}
     </>
-  );
-}
-
-/** AI credits and premium requests side by side: they are different units and never added. */
-export function CostOf({ of }: { of: Cost }): Markup {
-  const words = costInBrief(of);
-  if (words === undefined) return <Unknown />;
-  return (
-    <span class="num" title="cr: AI credits, pr: premium requests">
-      {words}
-    </span>
   );
 }
 

@@ -1,34 +1,27 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Totals of all requests that match the filters. */
 
-import { duration, formatCount, formatCredits, formatUnits, percent, plural } from "../../../format";
+import { duration, formatAmount, formatCount, percent, plural } from "../../../format";
 import type { Totals } from "../../../history/history";
-import { marked, unitsOf } from "../../../money";
+import { amountsOf, costUnits, isUnknown, marked } from "../../../money";
 import { Count, Duration, Tokens, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Pair } from "../../ui/lists";
 
 export function TotalsLine({ totals }: { totals: Totals }): Markup {
   const failed = totals.error_count;
-  const units = unitsOf(totals);
   return (
     <dl class="line">
       <Pair name="Requests">
         <Count of={totals.request_count} />
         <small>{failed === 0 ? "none failed" : `${formatCount(failed)} failed`}</small>
       </Pair>
-      {units.credits && (
-        <Pair name="AI credits">
-          <Amount of={totals.nano_credits} format={formatCredits} totals={totals} />
-          <UnknownCount totals={totals} />
+      {amountsOf(totals).map(([unit, amount], at) => (
+        <Pair name={costUnits[unit].label}>
+          {isUnknown(totals) ? <Unknown /> : <span class="num">{marked(formatAmount(amount), totals)}</span>}
+          {at === 0 && <UnknownCount totals={totals} />}
         </Pair>
-      )}
-      {units.premium && (
-        <Pair name="Premium requests">
-          <Amount of={totals.premium_units} format={formatUnits} totals={totals} />
-          {!units.credits && <UnknownCount totals={totals} />}
-        </Pair>
-      )}
+      ))}
       <Pair name="Tokens in">
         <Tokens of={totals.input_tokens} />
         {totals.cached_share !== null && <small>{percent(totals.cached_share)} cached</small>}
@@ -45,15 +38,6 @@ export function TotalsLine({ totals }: { totals: Totals }): Markup {
   );
 }
 
-interface AmountProps {
-  of: number | null;
-  format(amount: number): string;
-  totals: Totals;
-}
-
-const Amount = ({ of, format, totals }: AmountProps): Markup =>
-  of === null ? <Unknown /> : <span class="num">{marked(format(of), totals)}</span>;
-
 /** How many requests are missing from the sums because nothing is known of their cost. */
-const UnknownCount = ({ totals: { unknown_cost_count: unknown, request_count } }: { totals: Totals }) =>
-  unknown > 0 && unknown < request_count && <small>unknown for {plural(unknown, "request")}</small>;
+const UnknownCount = ({ totals: { unknown, request_count } }: { totals: Totals }) =>
+  unknown.cost > 0 && unknown.cost < request_count && <small>unknown for {plural(unknown.cost, "request")}</small>;
