@@ -3,7 +3,7 @@ import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { mapped } from "../hub/lists";
 import { wishForJson } from "../hub/output-schema";
-import type { OfferedFunction, SchemaPlaces } from "../hub/refused-schemas";
+import { describedAs, type OfferedFunction, type SchemaPlaces } from "../hub/refused-schemas";
 
 function mapFunctions(
   { tools }: JsonObject,
@@ -17,9 +17,7 @@ function mapFunctions(
     const offered = { place: `tools[${at}]`, name, description, schema: parameters, strict };
     const next = change(offered);
     if (next === offered) return tool;
-    const described = next.description === undefined ? {} : { description: next.description };
-    const kept = next.strict === strict ? {} : { strict: next.strict };
-    return { ...tool, function: { ...definition, ...described, parameters: next.schema, ...kept } };
+    return { ...tool, function: { ...definition, ...describedAs(offered, next), parameters: next.schema } };
   });
   return after === tools ? undefined : { tools: after };
 }

@@ -14,6 +14,7 @@ import { refuse } from "./json";
 import { MemberRenamer, type RenamedProperties, renameMembers } from "./property-names";
 import type { ReplyEvent } from "./reply";
 import { asFunctionCalls } from "./server-turns";
+import { changeTexts } from "./text-changes";
 import { fitFormat } from "./tool-schema";
 import { countTools, fitTools, largestGroups, namesOf } from "./tools";
 import { upstreamFacts } from "./upstream-facts";
@@ -218,25 +219,11 @@ function restoreCalls(names: Map<string, string>, freeform: Set<string>): Stage<
 }
 
 /** Restores the client's names in the input of calls. @param renamed The properties under other names, by the tool's sent name. */
-const restoreMembers =
-  (renamed: ReadonlyMap<string, RenamedProperties>): Stage<ReplyEvent, ReplyEvent> =>
-  (next) => {
-    let renamer: MemberRenamer | undefined;
-    const write = (text: string) => {
-      if (text !== "") next.push({ type: "block-delta", text });
-    };
-    return {
-      push(event) {
-        if (event.type === "block-delta" && renamer) return write(renamer.push(event.text));
-        write(renamer?.end() ?? "");
-        const block = event.type === "block-start" ? event.block : undefined;
-        const sent = block?.kind === "tool-call" ? renamed.get(block.name) : undefined;
-        renamer = sent && new MemberRenamer(swapped(sent));
-        next.push(event);
-      },
-      end: () => next.end(),
-    };
-  };
+const restoreMembers = (renamed: ReadonlyMap<string, RenamedProperties>): Stage<ReplyEvent, ReplyEvent> =>
+  changeTexts((block) => {
+    const sent = block.kind === "tool-call" ? renamed.get(block.name) : undefined;
+    return sent && new MemberRenamer(swapped(sent));
+  });
 
 /** The text in `{"input": text}`, under whatever name the model used; anything else is returned as it is. */
 function unwrapped(json: string): string {

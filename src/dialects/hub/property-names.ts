@@ -7,6 +7,7 @@ import type { JsonObject } from "./conversation";
 import { setField } from "./json";
 import { mergeRootUnion } from "./root-union";
 import { said } from "./schema-fixups";
+import type { TextChange } from "./text-changes";
 
 /** The names of a tool's properties that are sent under other names. */
 export type RenamedProperties = ReadonlyMap<string, string>;
@@ -88,7 +89,7 @@ function plainNames(names: readonly string[]): (name: string) => string {
  * Renames the members of an object that is written piece by piece, such as the input of a call. Members of its members and
  * every other character stay.
  */
-export class MemberRenamer {
+export class MemberRenamer implements TextChange {
   #depth = 0;
   #isInString = false;
   #isEscaped = false;

@@ -28,6 +28,12 @@ export interface OfferedFunction {
   strict?: unknown;
 }
 
+/** The members of a function, other than its schema, that have to be set where it is sent as another one. */
+export const describedAs = (offered: OfferedFunction, next: OfferedFunction): JsonObject => ({
+  ...(next.description === undefined ? {} : { description: next.description }),
+  ...(next.strict === offered.strict ? {} : { strict: next.strict }),
+});
+
 /** Where a dialect's requests have schemas. Both return the fields to set; undefined if nothing changed. */
 export interface SchemaPlaces {
   mapFunctions(body: JsonObject, change: (offered: OfferedFunction) => OfferedFunction): JsonObject | undefined;

@@ -10,6 +10,7 @@ import type { Conversation, Dialect, JsonObject, ResponseFormat } from "./conver
 import { omit, setField } from "./json";
 import type { ReplyEvent } from "./reply";
 import { isStrict } from "./strict-schema";
+import { changeTexts, type TextChange } from "./text-changes";
 import { upstreamFacts } from "./upstream-facts";
 
 const member = "answer";
@@ -55,35 +56,9 @@ function moved(schema: unknown): unknown {
 
 // ── Replies ──
 
-/** Changes the texts of a reply; `make` gives the changer of one. */
-const onTexts =
-  (make: () => TextChange): Stage<ReplyEvent, ReplyEvent> =>
-  (next) => {
-    let change: TextChange | undefined;
-    const write = (text: string) => {
-      if (text !== "") next.push({ type: "block-delta", text });
-    };
-    return {
-      push(event) {
-        if (event.type === "block-start")
-          change = event.block.kind === "text" && !event.block.refusal ? make() : undefined;
-        if (event.type === "block-delta" && change) return write(change.add(event.text));
-        if (event.type === "block-end" || event.type === "error") {
-          write(change?.end() ?? "");
-          change = undefined;
-        }
-        next.push(event);
-      },
-      end: () => next.end(),
-    };
-  };
-
-interface TextChange {
-  /** @returns The text that can be written by now. */
-  add(piece: string): string;
-  /** @returns The text that is left. */
-  end(): string;
-}
+/** @param make Gives what changes one of the reply's texts. */
+const onTexts = (make: () => TextChange): Stage<ReplyEvent, ReplyEvent> =>
+  changeTexts((block) => (block.kind === "text" && !block.refusal ? make() : undefined));
 
 const opening = new RegExp(`^\\s*\\{\\s*"${member}"\\s*:\\s*`);
 /** Longer than an opening with its white space. */
@@ -123,7 +98,7 @@ const unwrapped = onTexts(() => {
     return taken;
   };
   return {
-    add(piece) {
+    push(piece) {
       if (state === "other") return piece;
       if (state !== "before") return inside(piece);
       held += piece;
@@ -145,7 +120,7 @@ const unwrapped = onTexts(() => {
 const plainText = onTexts(() => {
   let held = "";
   return {
-    add(piece) {
+    push(piece) {
       held += piece;
       return "";
     },

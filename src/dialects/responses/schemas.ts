@@ -4,7 +4,7 @@ import type { JsonObject } from "../hub/conversation";
 import { filled, without } from "../hub/json";
 import { mapped } from "../hub/lists";
 import { wishForJson } from "../hub/output-schema";
-import type { OfferedFunction, SchemaPlaces } from "../hub/refused-schemas";
+import { describedAs, type OfferedFunction, type SchemaPlaces } from "../hub/refused-schemas";
 
 type Change = (offered: OfferedFunction) => OfferedFunction;
 
@@ -35,9 +35,7 @@ function mapTools(list: unknown, place: string, change: Change): unknown {
     const offered = { place: here, name, description, schema, strict };
     const next = change(offered);
     if (next === offered) return tool;
-    const described = next.description === undefined ? {} : { description: next.description };
-    const kept = next.strict === strict ? {} : { strict: next.strict };
-    return { ...tool, ...described, parameters: next.schema, ...kept };
+    return { ...tool, ...describedAs(offered, next), parameters: next.schema };
   });
 }
 
