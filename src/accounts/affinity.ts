@@ -1,5 +1,6 @@
 /**
- * Remembers which account made an item that a client may send back and, with `accountAffinity`, which one served a session.
+ * Remembers which account made an item that a client may send back, which one served a conversation whose reasoning is bound to
+ * it, and with `accountAffinity` a session.
  * In memory only, as hashes of the newest keys: a forgotten one costs one refused try, never an answer.
  */
 import type { Awaitable } from "../awaitable";
@@ -7,7 +8,7 @@ import { BoundedMap } from "../bounded-map";
 import type { Account } from "./account";
 
 export interface Affinity {
-  /** @param mark An item made by the account, or a client's session. The last account remembered for it counts. */
+  /** @param mark An item made by the account, a conversation, or a client's session. The last account remembered for it counts. */
   remember(mark: string, account: Account): void;
   /** The account of the first mark that is remembered, if it is one of `accounts`. */
   accountFor(marks: Iterable<string>, accounts: readonly Account[]): Awaitable<Account | undefined>;

@@ -5,26 +5,60 @@
 import type { Account } from "../accounts/account";
 import type { Scope } from "../app";
 import type { Awaitable } from "../awaitable";
+import { isKnownFor } from "../upstream/models/known-models";
+import { conversationMark } from "./conversation-mark";
 import type { Exchange } from "./exchange";
 import type { Outgoing } from "./upstream-call";
 
-export type Affinity = Pick<Outgoing, "preferredAccount" | "session">;
+export type Affinity = Pick<Outgoing, "preferredAccount" | "marks">;
 
-/** The client's session, whose requests prefer one account, if the owner wants that. */
-export const sharedSession = ({ config }: Scope, { session }: Exchange): string | undefined =>
-  config.current.accountAffinity ? session : undefined;
+/** What the requests of a conversation have in common, whatever they replay. */
+interface Marks {
+  /** Of a conversation that stays with the account that served its last turn. */
+  conversation?: string;
+  /** The client's session, if the owner wants that its requests prefer one account. */
+  session?: string;
+}
 
-/** Of one account there is nothing to prefer. @param session As {@link sharedSession}. */
+/**
+ * Where the request goes first, and what the account that serves it is remembered by.
+ * @param model The id of the one that is to serve.
+ */
+export async function affinityOf(parts: Scope, exchange: Exchange, model: string): Promise<Affinity> {
+  const marks = marksOf(parts, exchange, isKnownFor("boundReasoning", model));
+  const { conversation = [], session = [] } = marks;
+  const preferredAccount = await preferredAccountOf(parts, exchange, marks);
+  return { preferredAccount, marks: [conversation, session].flat() };
+}
+
+/** The account that is asked for its choice of a model before others. */
+export const preferredForAuto = (parts: Scope, exchange: Exchange): Awaitable<Account | undefined> =>
+  preferredAccountOf(parts, exchange, marksOf(parts, exchange, true));
+
+function marksOf({ accounts, config }: Scope, exchange: Exchange, isBound: boolean): Marks {
+  return {
+    conversation: isBound && accounts.length > 1 ? conversationMark(exchange) : undefined,
+    session: config.current.accountAffinity ? exchange.session : undefined,
+  };
+}
+
+/** Of one account there is nothing to prefer. */
 export const preferredAccountOf = (
-  { accounts, affinity }: Scope,
+  { accounts, affinity }: Pick<Scope, "accounts" | "affinity">,
   exchange: Exchange,
-  session: string | undefined,
+  marks: Marks,
 ): Awaitable<Account | undefined> =>
-  accounts.length < 2 ? undefined : affinity.accountFor(keysOf(exchange, session), accounts);
+  accounts.length < 2 ? undefined : affinity.accountFor(keysOf(exchange, marks), accounts);
 
-function* keysOf(exchange: Exchange, session: string | undefined): Generator<string> {
-  for (const { parts } of exchange.conversation()?.turns.toReversed() ?? [])
+/** What the last turn replays says more than the conversation's mark, which another one that began in the same way may share. */
+function* keysOf(exchange: Exchange, { conversation, session }: Marks): Generator<string> {
+  let hasPassedLast = false;
+  for (const { role, parts } of exchange.conversation()?.turns.toReversed() ?? []) {
     for (const part of parts.toReversed())
       if ((part.kind === "thinking" || part.kind === "foreign") && part.signature) yield part.signature.value;
+    if (hasPassedLast || role !== "assistant") continue;
+    hasPassedLast = true;
+    if (conversation !== undefined) yield conversation;
+  }
   if (session !== undefined) yield session;
 }

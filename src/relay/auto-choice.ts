@@ -4,26 +4,24 @@
  */
 
 import type { Account } from "../accounts/account";
-import { markHash } from "../accounts/affinity";
 import { isSuspension } from "../accounts/suspension";
 import { upstreamPaths } from "../api-paths";
 import type { Scope } from "../app";
-import type { ClientDialect, Turn } from "../dialects/hub/conversation";
+import type { ClientDialect } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
 import { mayUseByAuto, requireAutoChoice } from "../keys/client-keys";
 import { editBody } from "../net/in/request-body";
 import { editMembers } from "../net/json/json-edit";
-import { type ReadText, readUnmarked } from "../net/json/json-skeleton";
 import { type AutoChoice, type AutoQuestion, autoTokenHeader } from "../upstream/copilot/auto";
 import { autoModel, tierOf } from "../upstream/copilot/auto-model";
 import type { Model } from "../upstream/models/model";
 import { findListed } from "../upstream/models/model-name";
 import { dearestOf } from "../upstream/models/price";
-import { preferredAccountOf, sharedSession } from "./affinity-keys";
+import { preferredForAuto } from "./affinity-keys";
+import { conversationMark, wordsOf } from "./conversation-mark";
 import type { Exchange } from "./exchange";
 import { requireOwnAccount } from "./failover";
 import { unfitReason } from "./fallback-fit";
-import { isClientsOwn } from "./initiator";
 import { type ChatTarget, preferredDialect } from "./target";
 import type { UpstreamCall } from "./upstream-call";
 
@@ -49,8 +47,8 @@ export async function serveByAuto(
   exchange.keep();
   const { auto, pool } = parts;
   const { record, running } = exchange;
-  const preferredAccount = await preferredAccountOf(parts, exchange, sharedSession(parts, exchange));
-  const conversation = conversationOf(exchange);
+  const preferredAccount = await preferredForAuto(parts, exchange);
+  const conversation = conversationMark(exchange);
   let failure: ProxyError | undefined;
   for (const account of accountsOf(parts, preferredAccount, conversation)) {
     const blocked = pool.suspensionError();
@@ -95,14 +93,18 @@ export async function serveByAuto(
 const mayTryAnotherAccount = ({ kind, details }: ProxyError): boolean =>
   kind !== "permission" && kind !== "invalid_request" && details.code !== "budget_exceeded";
 
-/** The account that keeps the conversation's choice first, then the one whose signatures it holds, then the others in order. */
+/**
+ * The accounts that keep the conversation's choice first, then the one that made what it replays or served its last turn, which
+ * is the first among several that keep one; then the others in order.
+ */
 function* accountsOf(
   { auto, pool, accounts }: Scope,
   preferredAccount: Account | undefined,
   conversation: string | undefined,
 ): Generator<Account> {
   const capable = (account: Account) => auto.worksFor(account) !== false || hasNoOther(accounts, auto);
-  const first = (account: Account) => (auto.keeps(account, conversation) ? 0 : account === preferredAccount ? 1 : 2);
+  const first = (account: Account) =>
+    Number(!auto.keeps(account, conversation)) * 2 + Number(account !== preferredAccount);
   const asked = new Set<Account>();
   // An account whose quota is used up may still serve a choice that costs none.
   for (const premium of [true, false])
@@ -209,31 +211,9 @@ export function asChosen({ model, token }: AutoChoice, { body, headers }: SentPa
 
 type SentParts = Pick<UpstreamCall, "body" | "headers">;
 
-/**
- * Tells conversations apart: by the client's session, which subagents share, and the first words of the person, which a
- * compaction replaces.
- */
-function conversationOf(exchange: Exchange): string | undefined {
-  const { session, key, whole } = exchange;
-  const turns = exchange.conversation()?.turns;
-  const first = turns?.map((turn) => wordsOf(turn, whole)).find((words) => words !== "");
-  if (first === undefined && session === undefined) return undefined;
-  return String(markHash(JSON.stringify([key?.name ?? null, session ?? null, first ?? null])));
-}
-
 const newestWords = (exchange: Exchange): string =>
   exchange
     .conversation()
     ?.turns.toReversed()
     .map((turn) => wordsOf(turn, exchange.whole))
     .find((words) => words !== "") ?? "";
-
-/** What a person wrote in a turn, without what the client added. */
-const wordsOf = ({ role, parts }: Turn, whole: ReadText = readUnmarked): string =>
-  role !== "user"
-    ? ""
-    : parts
-        .flatMap((part) => (part.kind === "text" ? [whole(part.text)] : []))
-        .filter((text) => !isClientsOwn(text))
-        .join("\n")
-        .trim();

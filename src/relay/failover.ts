@@ -220,7 +220,7 @@ async function sendWith<Answer>(
   for (;;) {
     const result = await attempt(parts, dispatch, current);
     if ("answer" in result) {
-      if (outgoing.session !== undefined) parts.affinity.remember(outgoing.session, account);
+      for (const mark of outgoing.marks ?? []) parts.affinity.remember(mark, account);
       learnFrom(parts, current);
       return result;
     }

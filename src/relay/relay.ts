@@ -13,7 +13,7 @@ import type { CallResponse, ResponseBody } from "../net/out/body";
 import { PlannedPrompt, planTools, type ServerToolPlan } from "../server-tools/plan";
 import { autoId, autoOnlyCode } from "../upstream/copilot/auto-model";
 import { betaIn } from "../upstream/copilot/unsupported-params";
-import { type Affinity, preferredAccountOf, sharedSession } from "./affinity-keys";
+import { type Affinity, affinityOf } from "./affinity-keys";
 import { asChosen, serveByAuto } from "./auto-choice";
 import { withMendedSchemas, withoutRefused } from "./body-remedies";
 import { cacheUseOf, recordedPrompt } from "./cache-hints";
@@ -206,8 +206,7 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
     options,
     clientHeaders: isPassed && isProvided(target) ? undefined : ownHeaders,
   };
-  const session = sharedSession(parts, exchange);
-  const affinity = { session, preferredAccount: await preferredAccountOf(parts, exchange, session) };
+  const affinity = await affinityOf(parts, exchange, target.model.id);
   const call = isPassed
     ? passthrough(exchange, target, options)
     : translated(parts, exchange, target, { plan, prompt, rules, affinity });
@@ -289,7 +288,7 @@ function outgoingOf(
     passesHeaders: dialect === target.dialect,
     preferredAccount: affinity?.preferredAccount,
     onlyAccount: choice?.account,
-    session: affinity?.session,
+    marks: affinity?.marks,
   };
 }
 

@@ -61,8 +61,8 @@ export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "visi
     preferredAccount?: Account;
     /** The only account that may serve: Auto chose the model for it. */
     onlyAccount?: Account;
-    /** The client's session: later requests of it prefer the account that serves this one. */
-    session?: string;
+    /** The conversation and the client's session, where later requests of them prefer the account that serves this one. */
+    marks?: readonly string[];
     /** The client speaks the dialect of the provider, which then gets a few of its headers. */
     passesHeaders?: boolean;
     /** A provider gets the body as it is, and the client gets the provider's errors as they are. */

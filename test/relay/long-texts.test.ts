@@ -163,11 +163,9 @@ function outcomeOf(
   };
   try {
     codecs[client].checkRequest(incoming.body);
-    preferredAccountOf(
-      { accounts: [], affinity } as unknown as Parameters<typeof preferredAccountOf>[0],
-      exchange,
-      exchange.session,
-    );
+    preferredAccountOf({ accounts: [], affinity } as unknown as Parameters<typeof preferredAccountOf>[0], exchange, {
+      session: exchange.session,
+    });
     const call = isPassedOn ? passthrough(exchange, target, options) : translation(exchange, target, options);
     const sent = bodyText(inOnePiece(call.body));
     const json = parseWithSource(sent) as JsonObject;

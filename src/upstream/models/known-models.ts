@@ -83,6 +83,18 @@ const facts = {
         "VS Code's client passes `per-turn-control-2026-07-01` to GitHub Copilot, 2026-10; Vercel's names these models",
     },
   ],
+  /** Its reasoning holds only for the account that received it, and for the beginning of the conversation that it followed. */
+  boundReasoning: [
+    {
+      names: /^claude-(?:fable-(?:5[.-][1-9]|[6-9]|\d\d)|mythos|(?:opus|sonnet|haiku)-(?:5[.-][5-9]|[6-9]|\d\d))/,
+      source:
+        "Anthropic's “Preserved thinking” and Amazon's “Thinking block binding”, 2026-09; OpenRouter's guide for the account",
+    },
+    {
+      names: /^gpt-(?:6[.-][2-9]|[7-9]|\d\d)/,
+      source: "pi 1.6.0, 2026-11: OpenAI leaves out reasoning of another organization, user or beginning, from 6.2 on",
+    },
+  ],
   /** It accepts no `temperature` and no `top_p` on chat completions. */
   fixedSampling: [{ names: /^o\d/, source: "OpenAI's documentation of reasoning models, 2025-12" }],
 } satisfies Record<string, Row[]>;
