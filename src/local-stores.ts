@@ -2,7 +2,7 @@
 import { openAccountStore } from "./accounts/account-store";
 import { openAffinity } from "./accounts/affinity";
 import { openMemorySignIns } from "./accounts/sign-in-store";
-import { openLedger } from "./budgets/ledger";
+import { type LedgerOptions, type LocalLedger, openLedger } from "./budgets/ledger";
 import type { Environment } from "./config/environment";
 import { inHome } from "./config/home-names";
 import { openConfig } from "./config/store";
@@ -10,13 +10,19 @@ import { openHistory } from "./history/history";
 import { lazy } from "./lazy";
 import { createLogger } from "./logger";
 import { openMemoryPageState } from "./memory-page-state";
-import { openSentNotices } from "./notices/sent-notices";
+import { type LocalSentNotices, openSentNotices } from "./notices/sent-notices";
 import type { Stores, StoresOptions } from "./stores";
+
+/** What a copy reads of a data folder, and no database has. */
+export interface LocalStores extends Stores {
+  openLedger(options: LedgerOptions): LocalLedger;
+  openSentNotices(options: Parameters<Stores["openSentNotices"]>[0]): LocalSentNotices;
+}
 
 export function openLocalStores(
   { home, configFile, accountsFolder, historyFile, adminToken }: Environment,
   { follow, write, logFormat }: StoresOptions,
-): Stores {
+): LocalStores {
   const config = lazy(() => openConfig(configFile));
   const logger = createLogger(() => (follow ? config().current.logLevel : "warn"), write, logFormat);
   const accounts = lazy(() => openAccountStore(accountsFolder, logger));

@@ -34,6 +34,10 @@ export const isSuspension = (thrown: unknown): boolean => thrown instanceof Prox
 export const suspensionError = (sentence: string): ProxyError =>
   new ProxyError("permission", sentence, { code, headers: { "x-should-retry": "false" } });
 
-/** The reason of the account's state, with GitHub's own message. */
-export const suspensionReason = (message: string): string =>
-  `GitHub has blocked this account: ${message.replace(/[^.!?]$/, "$&.")} Nothing was retried; read GitHub's message before you continue.`;
+/** What the account's person does. Words of an answer are often not kept, so none are pointed to. */
+export const suspensionAdvice =
+  "Nothing was retried. Sign in to GitHub with this account in a browser, and read what it says there, before you continue.";
+
+/** The reason of the account's state. @param said A sentence of GitHub's, or of what its answer named. */
+export const suspensionReason = (said: string): string =>
+  `GitHub has blocked this account: ${said.replace(/[^.!?]$/, "$&.")} ${suspensionAdvice}`;

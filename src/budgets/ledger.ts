@@ -43,10 +43,6 @@ export interface Ledger {
   read(entries: readonly LedgerEntry[]): Awaitable<BudgetState[]>;
   /** Who has used something of a budget in this period, the largest share of a limit first. @param budget One with holders. */
   holders(budget: Budget, query: HolderQuery): Awaitable<HolderPage>;
-  /** What was used in all periods that are kept. */
-  periods(): Awaitable<UsedPeriod[]>;
-  /** Takes over what another ledger has counted: of each period the larger amount. */
-  takeOver(periods: readonly UsedPeriod[]): Awaitable<void>;
   /** Tells the servers of a team that an amount is used up, for requests that run there. Missing where there is one server. */
   tellUsedUp?(key: AmountKey): Awaitable<void>;
   followUsedUp?(listener: (key: AmountKey) => void): void;
@@ -189,12 +185,9 @@ export class LocalLedger implements Ledger {
     });
   }
 
+  /** What was used in all periods that are kept. */
   periods(): UsedPeriod[] {
     return this.#ask(periodsIn);
-  }
-
-  takeOver(periods: readonly UsedPeriod[]): void {
-    this.#ask((database) => this.#takeOver(database, periods));
   }
 
   close(): void {

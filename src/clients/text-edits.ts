@@ -16,28 +16,3 @@ export const applyEdits = (text: string, changes: readonly TextEdit[]): string =
     text,
     changes.toSorted((a, b) => a.start - b.start || a.end - b.end),
   );
-
-/** Maximum characters to parse: about a second. */
-const maxRead = 2_000_000;
-
-/**
- * The first line of the statement that cannot be parsed, for parsers that do not report it. Parses ever longer prefixes
- * of the text: a prefix may fail because it ends inside a statement, so the longest one that parses counts.
- * @returns Undefined if the text is too long to be parsed that often.
- */
-export function faultLine(text: string, parse: (text: string) => unknown): number | undefined {
-  const lines = text.split("\n");
-  if ((lines.length * text.length) / 2 > maxRead) return undefined;
-  let good = 0;
-  for (let count = 1; count < lines.length; count++) if (reads(lines.slice(0, count).join("\n"), parse)) good = count;
-  return good + 1;
-}
-
-function reads(text: string, parse: (text: string) => unknown): boolean {
-  try {
-    parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -3,7 +3,7 @@ import { type AST, ParseError, parseTOML, traverseNodes } from "toml-eslint-pars
 import { isObject } from "../json";
 import type { TextEdit } from "../net/json/json-edit";
 import { type Edit, SettingsFault } from "./edit";
-import { applyEdits, ended, faultLine, lineEnding } from "./text-edits";
+import { applyEdits, ended, lineEnding } from "./text-edits";
 
 /** Integers beyond 2^53 are read as texts of their digits. @throws SettingsFault */
 export function parseToml(text: string): unknown {
@@ -13,7 +13,7 @@ export function parseToml(text: string): unknown {
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message.replace(/^TOML Parse error: /, "") : String(thrown);
     // The quoted part may be a key.
-    throw new SettingsFault(why.replace(/:? ".*$/s, ""), faultLine(readable, Bun.TOML.parse));
+    throw new SettingsFault(why.replace(/:? ".*$/s, ""), faultLine(readable));
   }
 }
 
@@ -276,5 +276,30 @@ function programOf(text: string): AST.TOMLProgram {
   } catch (thrown) {
     if (thrown instanceof ParseError) throw new SettingsFault(thrown.message, thrown.lineNumber);
     throw thrown;
+  }
+}
+
+/** Maximum characters to parse: about a second. */
+const maxRead = 2_000_000;
+
+/**
+ * The first line of the statement that cannot be parsed, which the parser does not report. Parses ever longer prefixes
+ * of the text: a prefix may fail because it ends inside a statement, so the longest one that parses counts.
+ * @returns Undefined if the text is too long to be parsed that often.
+ */
+function faultLine(text: string): number | undefined {
+  const lines = text.split("\n");
+  if ((lines.length * text.length) / 2 > maxRead) return undefined;
+  let good = 0;
+  for (let count = 1; count < lines.length; count++) if (reads(lines.slice(0, count).join("\n"))) good = count;
+  return good + 1;
+}
+
+function reads(text: string): boolean {
+  try {
+    Bun.TOML.parse(text);
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -23,9 +23,11 @@ export interface SentNotices {
   claim(ids: readonly string[]): Awaitable<readonly Claim[]>;
   /** Notes which channels have a notice. @param isDone All of them: it is not claimed again. */
   note(id: string, delivered: readonly string[], isDone: boolean): Awaitable<void>;
-  /** Notes that these were sent elsewhere. */
-  takeOver(ids: readonly string[]): Awaitable<void>;
-  all(): Awaitable<readonly string[]>;
+}
+
+/** In a data folder, which a database takes over. */
+export interface LocalSentNotices extends SentNotices {
+  all(): readonly string[];
 }
 
 /** Milliseconds that an id is remembered: longer than any period. */
@@ -46,7 +48,7 @@ const sentSchema = lazy(() => z.record(z.string(), notedSchema()));
 export function openSentNotices(
   path: string,
   { now, warn }: { now(): number; warn(sentence: string, cause: unknown): void },
-): SentNotices {
+): LocalSentNotices {
   let known: Map<string, Noted> | undefined;
   const noted = () => {
     try {
@@ -84,10 +86,6 @@ export function openSentNotices(
       const before = noted().get(id);
       if (typeof before !== "object") return;
       noted().set(id, isDone ? before.at : { ...before, delivered: [...delivered] });
-      save();
-    },
-    takeOver(ids) {
-      for (const id of ids) if (!noted().has(id)) noted().set(id, now());
       save();
     },
   };

@@ -1,6 +1,7 @@
 /** Counts what a copy would move, and finds what its target has that the source does not have. Changes nothing. */
 import { accountKeyOf } from "../accounts/account-store";
 import type { History } from "../history/history";
+import type { LocalStores } from "../local-stores";
 import type { Stores } from "../stores";
 
 export interface CopyPlan {
@@ -14,12 +15,12 @@ export interface CopyPlan {
 
 /** @param to Undefined where there is nothing yet. @throws ProxyError if one of the stores cannot be read. */
 export async function planCopy(
-  from: Stores,
+  from: LocalStores,
   to: Stores | undefined,
   warn: (sentence: string) => void,
 ): Promise<CopyPlan> {
   const ledger = from.openLedger({ now: Date.now, warn });
-  const periods = (await ledger.periods()).length;
+  const periods = ledger.periods().length;
   ledger.close();
   const source = openWholeHistory(from, warn);
   try {

@@ -1,7 +1,9 @@
 /** Copies everything from the data folder to a database. It may be run again: what is there already is not added twice. */
 import { ProxyError } from "../errors";
+import type { LocalStores } from "../local-stores";
 import type { Stores } from "../stores";
 import { openWholeHistory } from "./copy-plan";
+import type { PostgresStores } from "./stores";
 
 /** How much was copied. */
 export interface CopyReport {
@@ -23,7 +25,7 @@ interface CopyOptions {
 const rowsAtOnce = 500;
 
 /** @throws ProxyError if one of the stores cannot be read or written. */
-export async function copyStores(from: Stores, to: Stores, options: CopyOptions): Promise<CopyReport> {
+export async function copyStores(from: LocalStores, to: PostgresStores, options: CopyOptions): Promise<CopyReport> {
   const config = await copyConfig(from, to);
   const accounts = await copyAccounts(from, to);
   const periods = await copyLedger(from, to, options);
@@ -55,21 +57,21 @@ async function copyAccounts(from: Stores, to: Stores): Promise<Pick<CopyReport, 
   return { accounts, skipped };
 }
 
-async function copyLedger(from: Stores, to: Stores, { warn }: CopyOptions): Promise<number> {
-  const [source, target] = [from, to].map((stores) => stores.openLedger({ now: Date.now, warn }));
+async function copyLedger(from: LocalStores, to: PostgresStores, { warn }: CopyOptions): Promise<number> {
+  const source = from.openLedger({ now: Date.now, warn });
+  const target = to.openLedger({ now: Date.now, warn });
   try {
-    const periods = await source!.periods();
-    if (periods.length > 0) await target!.takeOver(periods);
+    const periods = source.periods();
+    if (periods.length > 0) await target.takeOver(periods);
     return periods.length;
   } finally {
-    source!.close();
-    target!.close();
+    source.close();
+    target.close();
   }
 }
 
-async function copySentNotices(from: Stores, to: Stores, { warn }: CopyOptions): Promise<void> {
-  const [source, target] = [from, to].map((stores) => stores.openSentNotices({ now: Date.now, warn }));
-  await target!.takeOver(await source!.all());
+async function copySentNotices(from: LocalStores, to: PostgresStores, { warn }: CopyOptions): Promise<void> {
+  await to.openSentNotices().takeOver(from.openSentNotices({ now: Date.now, warn }).all());
 }
 
 async function copyHistory(from: Stores, to: Stores, { warn, progress }: CopyOptions): Promise<number> {

@@ -41,14 +41,6 @@ export async function readHolders(
   return { count: rows[0]?.count ?? 0, rows: rows.map(({ count: _, ...row }) => row) };
 }
 
-export async function readPeriods(postgres: Postgres): Promise<UsedPeriod[]> {
-  const rows = await postgres.ask(
-    (sql) => sql<Settlement[]>`SELECT budget, kind, member, item, start_ms::float8 AS start_ms, used::float8 AS amount,
-      unknown::float8 AS unknown FROM dragoman.ledger`,
-  );
-  return rows.map(({ start_ms, amount, unknown, ...key }) => ({ key: { ...key, start: start_ms }, amount, unknown }));
-}
-
 export async function takeOverPeriods(postgres: Postgres, periods: readonly UsedPeriod[]): Promise<void> {
   const rows = JSON.stringify(periods.map(({ key, amount, unknown }) => ({ ...periodOf(key), amount, unknown })));
   await postgres.ask(

@@ -26,7 +26,7 @@ import { isAwayError, mayBeDone, sqlState } from "./away";
 import { reasonOf } from "./backlog";
 import { type Changes, notifyServers } from "./changes";
 import type { Questions } from "./lane";
-import { periodOf, readHolders, readPeriods, type Settlement, takeOverPeriods } from "./ledger-queries";
+import { periodOf, readHolders, type Settlement, takeOverPeriods } from "./ledger-queries";
 import { type SettlementOptions, Settlements } from "./settlements";
 
 interface TeamLedgerOptions extends LedgerOptions, SettlementOptions {
@@ -100,10 +100,7 @@ export class TeamLedger implements Ledger {
     return readHolders(this.#options.postgres, budget, query, this.#options.now());
   }
 
-  periods(): Promise<UsedPeriod[]> {
-    return readPeriods(this.#options.postgres);
-  }
-
+  /** Takes over what a data folder's ledger has counted: of each period the larger amount. */
   takeOver(periods: readonly UsedPeriod[]): Promise<void> {
     return takeOverPeriods(this.#options.postgres, periods);
   }

@@ -2,7 +2,12 @@
 import { type SentNotices, triedEvery, triedFor } from "../notices/sent-notices";
 import type { Postgres } from "./connection";
 
-export const postgresSentNotices = (postgres: Postgres): SentNotices => ({
+export interface TeamSentNotices extends SentNotices {
+  /** Notes that these were sent elsewhere. */
+  takeOver(ids: readonly string[]): Promise<void>;
+}
+
+export const postgresSentNotices = (postgres: Postgres): TeamSentNotices => ({
   claim: async (ids) => [
     ...(await postgres.ask(
       // A row that was inserted has no older version.
@@ -28,6 +33,4 @@ export const postgresSentNotices = (postgres: Postgres): SentNotices => ({
         SELECT jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb) ON CONFLICT DO NOTHING`,
     );
   },
-  all: async () =>
-    (await postgres.ask((sql) => sql<{ id: string }[]>`SELECT id FROM dragoman.notices`)).map(({ id }) => id),
 });

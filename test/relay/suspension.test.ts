@@ -43,6 +43,8 @@ async function expectStopped(proxy: TimedProxy, said = words): Promise<void> {
     ]);
     expect(error.message).toContain("octo-demo");
     expect(error.message).toContain(said);
+    // GitHub's words may not be kept: none are pointed to.
+    expect(error.message).toContain("Sign in to GitHub with this account in a browser");
   }
   expect(served(proxy)).toBe(before);
   const usage = (await (await fetch(`${proxy.url}/usage`)).json()) as { accounts: Record<string, unknown>[] };

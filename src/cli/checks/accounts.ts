@@ -85,7 +85,8 @@ async function examine(known: Known, host: string | undefined, subject: CheckCon
     if (state.name === "failed")
       return finding.fail(
         state.reason ?? summary,
-        state.suspended ? "Read GitHub's message first." : "Run `dragoman auth`.",
+        // The reason says what to do.
+        state.suspended ? undefined : "Run `dragoman auth`.",
       );
     if (renamed)
       return finding.warn(`${summary} ${renamed}.`, "Sign in again with `dragoman auth` to save the new name.");

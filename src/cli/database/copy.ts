@@ -3,13 +3,14 @@ import type { Environment } from "../../config/environment";
 import { ensurePrivateFolder } from "../../config/files";
 import { ProxyError } from "../../errors";
 import { plural } from "../../format";
+import { openLocalStores } from "../../local-stores";
 import { createLogger } from "../../logger";
-import { openStores } from "../../open-stores";
 import type { Stores } from "../../stores";
 import { type CopyReport, copyStores } from "../../team/copy";
 import { type CopyPlan, planCopy } from "../../team/copy-plan";
 import { inspectDatabase } from "../../team/inspect";
 import { requireNoServer } from "../../team/server";
+import { openPostgresStores } from "../../team/stores";
 import { findInstance } from "../start/instance-file";
 import { say, withProgress } from "../terminal";
 import { UsageError } from "../usage-error";
@@ -26,17 +27,16 @@ interface CopyOptions {
 export async function databaseCopy({ environment, dryRun, merge }: CopyOptions): Promise<number> {
   if (environment.databaseUrl === undefined)
     throw new UsageError("Set DRAGOMAN_DATABASE_URL to the database to copy to.");
-  const folder = { ...environment, databaseUrl: undefined };
   const isNew = await requireStopped(environment);
   const { warn } = createLogger(() => "warn");
   ensurePrivateFolder(environment.home, warn);
-  await using from = await opened(folder);
+  await using from = closing(openLocalStores(environment, { follow: false }));
   // A dry run makes no tables in a new database.
   if (dryRun && isNew) {
     say(...planLines(await planCopy(from.stores, undefined, warn), merge));
     return 0;
   }
-  await using into = await opened(environment);
+  await using into = closing(await openPostgresStores(environment, { follow: false }));
   const plan = await planCopy(from.stores, into.stores, warn);
   if (dryRun) {
     say(...planLines(plan, merge));
@@ -58,10 +58,7 @@ export async function databaseCopy({ environment, dryRun, merge }: CopyOptions):
   return 0;
 }
 
-async function opened(environment: Environment): Promise<AsyncDisposable & { stores: Stores }> {
-  const stores = await openStores(environment, { follow: false });
-  return { stores, [Symbol.asyncDispose]: () => stores.close() };
-}
+const closing = <Opened extends Stores>(stores: Opened) => ({ stores, [Symbol.asyncDispose]: () => stores.close() });
 
 /** What a server writes meanwhile would be missing on the other side. @returns Whether the database is new. */
 async function requireStopped(environment: Environment): Promise<boolean> {

@@ -1,5 +1,5 @@
 /** What each error answer of GitHub Copilot means, as a table. `failure-match.ts` finds the row of an answer. */
-import { suspensionCodes, suspensionStatuses, suspensionWords } from "../../accounts/suspension";
+import { suspensionAdvice, suspensionCodes, suspensionStatuses, suspensionWords } from "../../accounts/suspension";
 import { personalTokenReason, personalTokenWords } from "../../accounts/token-exchange";
 import { contextWords } from "../../dialects/hub/context-limit";
 import type { FailureRow } from "./failure-row";
@@ -89,7 +89,7 @@ const suspended = {
   kind: "permission",
   clientStatus: 403,
   clientCode: "account_suspended",
-  sentence: "Nothing was retried and no other account was tried: please read GitHub's message before you continue.",
+  sentence: suspensionAdvice,
 } as const;
 
 /** Codes of limits that hold for every account and model alike. */
