@@ -26,7 +26,7 @@ export const reports = new Elysia({ name: "admin-reports" })
       query: queries.filters,
       detail: described({
         about:
-          "What matching requests cost by day, as CSV: prompts, requests, AI credits, US dollars, premium requests. With `project`, the bill of a client's work.",
+          "What matching requests cost by day, as CSV: prompts, requests, unit, amount, US dollars; a line for each day and unit. With `project`, the bill of a client's work.",
         answers: () => ({ "text/csv": z.string() }),
       }),
     },
