@@ -143,7 +143,6 @@ function reachableHost({ address, name }: Binding): string {
  */
 export function webOf(app: Server, served: Served, lists: () => GuardLists) {
   const fail = (thrown: unknown, request: Request) => errorResponse(app, served, thrown, request);
-  const callerOf = (request: Request) => visits.get(request)!.caller!;
   // Loaded with the first request for them: few starts need them, and the first answer should not wait for them.
   const adminApi = lazy(async () =>
     (await import("./admin/api/plugin")).adminApi(
@@ -151,9 +150,9 @@ export function webOf(app: Server, served: Served, lists: () => GuardLists) {
       lazy(() => describeApi(app)),
     ),
   );
-  const pages = lazy(async () => (await import("./admin/pages/routes")).pageAnswers(app, callerOf, fail));
+  const pages = lazy(async () => (await import("./admin/pages/plugin")).adminPages(app, fail));
   const admin = async (request: Request) =>
-    (await (isAdminApi(pathOfUrl(request.url)) ? adminApi() : pages()))(request);
+    isAdminApi(pathOfUrl(request.url)) ? (await adminApi())(request) : (await pages()).fetch(request);
   return new Elysia({ name: "dragoman", strictPath: true, normalize: false, handler: { standardHostname: false } })
     .use(errors(app, served))
     .use(guard(app, served, lists, admin))

@@ -4,7 +4,6 @@ import { geminiPath, modelsPath } from "../api-paths";
 import { nearestName } from "../edit-distance";
 import { ProxyError } from "../errors";
 import { lazy } from "../lazy";
-import { methodNotAllowed, methodsOf } from "../matcher";
 import { type Access, type AccessName, accessRules } from "./access";
 import { type Described, endpointsOf } from "./described";
 
@@ -99,6 +98,15 @@ export class Served {
     return new ProxyError("not_found", `No such path: ${path.slice(0, 200)}.${hint} GET / lists the paths.`);
   }
 }
+
+/** GET implies HEAD. */
+export const methodsOf = (endpoints: readonly { method: string }[]): string[] =>
+  endpoints.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+
+export const methodNotAllowed = (method: string, methods: readonly string[]): ProxyError =>
+  new ProxyError("method_not_allowed", `${method} is not served at this path; use ${methods.join(" or ")}.`, {
+    headers: { allow: methods.join(", ") },
+  });
 
 /** Only Google's clients end the name of a model like this. */
 const googleForm = new RegExp(`^${modelsPath}/.+(?::|%3a)[a-z]+$`, "i");

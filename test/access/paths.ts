@@ -1,6 +1,6 @@
 /** Every path of the server, from the product's own tables, by what decides who may ask. */
 import { adminEndpoints } from "../../src/admin/api/plugin";
-import { pageRoutes } from "../../src/admin/pages/routes";
+import { pageEndpoints } from "../../src/admin/pages/plugin";
 import { clientEndpoints } from "../../src/api/clients";
 import { gatewayPaths } from "../../src/api-paths";
 
@@ -62,7 +62,7 @@ export const paths: Readonly<Record<Kind | typeof signIn, readonly Ask[]>> = {
   open: clients("open"),
   metrics: clients("metrics"),
   admin: asks(adminEndpoints()),
-  page: [...asks(pageRoutes), { method: "POST", path: "/admin/sign-out" }],
+  page: asks(pageEndpoints()),
 };
 
 /** A page that is not there. */

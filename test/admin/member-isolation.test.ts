@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Role } from "../../src/admin/access/authorize";
 import { adminEndpoints } from "../../src/admin/api/plugin";
-import { pageRoutes } from "../../src/admin/pages/routes";
+import { pageEndpoints } from "../../src/admin/pages/plugin";
 import { formatAmount } from "../../src/format";
 import { dimensions } from "../../src/history/dimensions";
 import { nameColumns } from "../../src/history/entry";
@@ -36,8 +36,7 @@ interface Route {
 }
 
 const routes: Route[] = [
-  ...pageRoutes.map(({ method, path, role }) => ({ method, path, role, isPage: true })),
-  { method: "POST", path: "/admin/sign-out", role: "member" as const, isPage: true },
+  ...pageEndpoints().map(({ method, path, role }) => ({ method, path, role, isPage: true })),
   ...adminEndpoints().map(({ method, path, role, body, query }) => ({
     method,
     path,

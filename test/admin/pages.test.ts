@@ -5,8 +5,8 @@ import { join } from "node:path";
 import type { AccountItem } from "../../src/admin/api/accounts";
 import { fields } from "../../src/admin/pages/config/form";
 import { forecastOf } from "../../src/admin/pages/forecast";
+import { pageEndpoints } from "../../src/admin/pages/plugin";
 import { describeFixup } from "../../src/admin/pages/request/fixups";
-import { pageRoutes } from "../../src/admin/pages/routes";
 import { niceTop } from "../../src/admin/ui/chart";
 import { compact, dollars, duration, formatAmount, percent, shorten, significant, span } from "../../src/format";
 import { nameColumns } from "../../src/history/entry";
@@ -21,7 +21,9 @@ import { temporaryFolder } from "../support/temporary-folder";
 const now = Date.now();
 const minute = 60_000;
 const token = "t-admin-0123456789";
-const pages = pageRoutes.filter(({ title, teamOnly }) => title && !teamOnly).map(({ path }) => path);
+const pages = pageEndpoints()
+  .filter(({ title, teamOnly }) => title && !teamOnly)
+  .map(({ path }) => path);
 
 let full: RunningProxy;
 let empty: RunningProxy;

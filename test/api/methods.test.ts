@@ -1,9 +1,9 @@
 /** A known path with a method that it does not have is 405 and names those that it has, whatever the path looks like. */
 import { afterAll, expect, test } from "bun:test";
 import { adminEndpoints } from "../../src/admin/api/plugin";
-import { pageRoutes } from "../../src/admin/pages/routes";
+import { pageEndpoints } from "../../src/admin/pages/plugin";
 import { clientEndpoints } from "../../src/api/clients";
-import { methodsByPathOf } from "../../src/matcher";
+import { methodsOf } from "../../src/web/served";
 import { startProxy } from "../support/proxy";
 
 const proxy = await startProxy({
@@ -14,6 +14,10 @@ afterAll(() => proxy[Symbol.asyncDispose]());
 /** What stands for each parameter. A model may have slashes. */
 const values: Record<string, string> = { provider: "deep", model: "vendor/gpt-5-mini", accountIndex: "0" };
 const filled = (path: string) => path.replace(/(?<=\/):(\w+)/g, (_, name) => values[name] ?? "gpt-5-mini");
+
+/** The methods of each path. */
+const methodsByPathOf = (endpoints: readonly { method: string; path: string }[]) =>
+  new Map([...Map.groupBy(endpoints, ({ path }) => path)].map(([path, same]) => [path, methodsOf(same)]));
 
 /** Also as some clients spell them. */
 const paths = new Map([
@@ -43,7 +47,7 @@ test.each(cases)("a request %s %s is refused with 405, which names what is serve
   expect(await response.text()).toContain(`${method} is not served`);
 });
 
-test.each([...methodsByPathOf(pageRoutes)])("the page %s by another method", async (path, methods) => {
+test.each([...methodsByPathOf(pageEndpoints())])("the page %s by another method", async (path, methods) => {
   // Another method is refused before anybody looks at the path.
   for (const method of ["GET", "POST"].filter((each) => !methods.includes(each))) {
     const response = await fetch(proxy.url + filled(path), { method });

@@ -11,16 +11,7 @@ import { warmUp } from "./warm-up";
 
 /** What an exchange comes through, and the files that belong to it; the first one that a path begins with counts. */
 const segments: [segment: string, ...files: string[]][] = [
-  [
-    "the server, the guard, the route, the key",
-    "server",
-    "net/in/",
-    "api/",
-    "matcher",
-    "endpoint",
-    "keys/",
-    "host-name",
-  ],
+  ["the server, the guard, the route, the key", "server", "net/in/", "api/", "web/", "keys/", "host-name"],
   [
     "the record, budgets, traces, requests in flight",
     "relay/request-",

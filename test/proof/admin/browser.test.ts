@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { pageRoutes } from "../../../src/admin/pages/routes";
+import { pageEndpoints } from "../../../src/admin/pages/plugin";
 import type { Entry } from "../../../src/history/history";
 import { cacheMisses } from "../../../src/upstream/cache-watch";
 import { openBrowser } from "../../support/browser";
@@ -16,7 +16,7 @@ const inBrowser = describe.skipIf(!browser);
 const now = Date.now();
 const minute = 60_000;
 const token = "t-admin-0123456789";
-const pages = pageRoutes.flatMap(({ path, title }) => (title === undefined ? [] : [path]));
+const pages = pageEndpoints().flatMap(({ path, title }) => (title === undefined ? [] : [path]));
 const evil = `"><svg onload=alert(1)><img src=x onerror=alert(2)></script><script>alert(3)</script>`;
 
 let proxy: RunningProxy;

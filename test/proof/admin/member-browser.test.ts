@@ -1,6 +1,6 @@
 /** The pages of a member in a real Chromium: entered with the key, used on a phone, and left. */
 import { afterAll, expect, test } from "bun:test";
-import { pageRoutes } from "../../../src/admin/pages/routes";
+import { pageEndpoints } from "../../../src/admin/pages/plugin";
 import { openBrowser, openPage, violations } from "../../support/browser";
 import { entry } from "../../support/history-rows";
 import { addMember, withTeamStores } from "../../support/members";
@@ -42,7 +42,7 @@ describeWithPostgres("a member in a browser", () => {
       const links = await page
         .locator("nav[aria-label=Pages] a")
         .evaluateAll((all) => all.map((each) => each.textContent));
-      const titles = pageRoutes.flatMap(({ title, role }) => (title && role === "member" ? [title] : []));
+      const titles = pageEndpoints().flatMap(({ title, role }) => (title && role === "member" ? [title] : []));
       expect(links).toEqual(titles);
       for (const name of links) {
         await page.locator("nav[aria-label=Pages]").getByRole("link", { name: name!, exact: true }).click();

@@ -1,7 +1,7 @@
 /** The pages of a team against other sites, siblings of its domain and other members: whose form, whose cookie, whose sign-in. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { adminEndpoints } from "../../../src/admin/api/plugin";
-import { pageRoutes } from "../../../src/admin/pages/routes";
+import { pageEndpoints } from "../../../src/admin/pages/plugin";
 import { formTokenIn } from "../../support/form-fields";
 import type { TestMember } from "../../support/members";
 import { describeWithDatabases } from "../../support/shared-postgres";
@@ -86,7 +86,9 @@ describeWithDatabases("the pages of a team", (postgres) => {
       ["an old token", own, old],
       ["the token of nobody", own, "-"],
     ];
-    const paths = ["/admin/sign-out", ...pageRoutes.filter(({ method }) => method === "POST").map(({ path }) => path)];
+    const paths = pageEndpoints()
+      .filter(({ method }) => method === "POST")
+      .map(({ path }) => path);
     expect(paths.length).toBeGreaterThan(20);
     const fill = (path: string) => path.replace(":name", "anna").replace(":id", crypto.randomUUID());
     for (const path of paths)
@@ -147,7 +149,9 @@ describeWithDatabases("the pages of a team", (postgres) => {
   test("every page refuses to be framed, cached or read by another site, and so do its errors", async () => {
     const [here] = servers;
     const cookie = pair(await signIn(here, anna.key));
-    const paths = pageRoutes.filter(({ method }) => method === "GET").map(({ path }) => path);
+    const paths = pageEndpoints()
+      .filter(({ method }) => method === "GET")
+      .map(({ path }) => path);
     for (const path of [...paths, "/admin/nothing", `/admin/join/${"x".repeat(32)}`])
       for (const headers of [{ ...own, cookie }, own, { "sec-fetch-site": "cross-site", cookie }]) {
         const controller = new AbortController();

@@ -4,13 +4,14 @@
  * sign-in, no script and no form token, because nobody else can guess the address.
  */
 
+import { Elysia } from "elysia";
 import { ownAccountsOnly } from "../../../accounts/hosts";
 import type { Scope, Server } from "../../../app";
 import { asProxyError, ProxyError } from "../../../errors";
 import { utcDay } from "../../../format";
 import type { InvitationState, Member } from "../../../keys/members";
 import { networkOf } from "../../../net/address";
-import type { Visitor } from "../../../net/in/guard";
+import { browserUrl } from "../../../net/in/browser-url";
 import { decodedParams } from "../../../net/in/params";
 import { beginSignIn, showSignIn } from "../../api/account-actions";
 import { Sentence, Value } from "../../ui/format";
@@ -18,17 +19,8 @@ import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { BarePage, type Frame } from "../../ui/layout";
 import { ReloadedAlways, ShownOnce } from "../../ui/notes";
 import { html, redirect } from "../../ui/page-context";
+import { type Asked, access } from "../access";
 import { DeviceCode, SignInProgress } from "../accounts/sign-in";
-
-interface JoinParts {
-  app: Server;
-  callerOf(request: Request): Visitor;
-  frameFor(): Frame;
-  /** The address as the browser sees it. */
-  urlOf(request: Request): URL;
-  /** @returns The headers that sign the browser in with a member's new key. */
-  signedIn(request: Request, member: string, key: string): Promise<Record<string, string>>;
-}
 
 interface Guest {
   app: Server;
@@ -40,39 +32,25 @@ interface Guest {
   signedIn(key: string): Promise<Record<string, string>>;
 }
 
-interface JoinRoute {
-  method: "GET" | "POST";
-  path: string;
-  answer(request: Request, params: Record<string, string>): Promise<Response>;
-}
-
 /** Codes that were never made are not looked up. */
 const codeForm = /^[\w-]{32}$/;
 
 const pathOf = (code: string) => `/admin/join/${encodeURIComponent(code)}`;
 
-export function joinRoutes(parts: JoinParts): JoinRoute[] {
-  const route = (method: JoinRoute["method"], path: string, show: (guest: Guest) => Response | Promise<Response>) => ({
-    method,
-    path,
-    answer: (request: Request, params: Record<string, string>) => serve(parts, request, decodedParams(params), show),
-  });
-  return [
-    route("GET", "/admin/join/:code", welcome),
-    route("POST", "/admin/join/:code/sign-in", begin),
-    route("GET", "/admin/join/:code/sign-in/:id", follow),
-    route("POST", "/admin/join/:code/key", finish),
-  ];
+interface Sent {
+  request: Request;
+  params: Record<string, string | null>;
 }
 
+type Show = (guest: Guest) => Response | Promise<Response>;
+
 async function serve(
-  { app, callerOf, frameFor, urlOf, signedIn }: JoinParts,
   request: Request,
+  { dragoman: app, visitors, caller }: Pick<Asked, "dragoman" | "visitors" | "caller">,
   params: Record<string, string>,
-  show: (guest: Guest) => Response | Promise<Response>,
+  show: Show,
 ): Promise<Response> {
-  const frame = frameFor();
-  const caller = callerOf(request);
+  const frame = visitors.frameFor();
   try {
     const network = caller.local ? undefined : networkOf(caller.peer ?? "unknown");
     const { invitations: tries } = app.wrongSecrets;
@@ -86,8 +64,8 @@ async function serve(
     if (invitation?.name !== "open") throw new ProxyError("not_found", whyNot(invitation));
     const { member } = invitation;
     return await show({
-      ...{ app, scope: app.forMember(member.id), frame, url: urlOf(request), member, params },
-      signedIn: (key) => signedIn(request, member.id, key),
+      ...{ app, scope: app.forMember(member.id), frame, url: browserUrl(request), member, params },
+      signedIn: (key) => visitors.signInWith(request, caller, member.id, key),
     });
   } catch (thrown) {
     const error = asProxyError(thrown);
@@ -201,3 +179,15 @@ async function finish(guest: Guest): Promise<Response> {
     await signedIn(accepted.key),
   );
 }
+
+const by =
+  (show: Show) =>
+  ({ request, params, dragoman, visitors, caller }: Asked & Sent) =>
+    serve(request, { dragoman, visitors, caller }, decodedParams(params), show);
+
+export const join = new Elysia({ name: "join" })
+  .use(access)
+  .get("/join/:code", by(welcome), { page: "everybody" })
+  .post("/join/:code/sign-in", by(begin), { page: "everybody" })
+  .get("/join/:code/sign-in/:id", by(follow), { page: "everybody" })
+  .post("/join/:code/key", by(finish), { page: "everybody" });

@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** Serves pages: sign-ins, form tokens, who may open a page, and what everybody else is shown. */
+/** Who comes to the pages: lets them in, signs them in and out, and shows them a page, or why not. */
 import type { Server } from "../../app";
 import { asProxyError, ProxyError } from "../../errors";
 import { keyGone } from "../../keys/client-keys";
@@ -14,43 +14,34 @@ import { openSignInCookies, type SignInCookies } from "../access/sign-in-cookie"
 import { ClosedPage, FailedPart, FailurePage, SignedInPage, SignInPage } from "../access/sign-in-page";
 import { Fragment, Markup } from "../ui/jsx/jsx-runtime";
 import type { Frame } from "../ui/layout";
-import {
-  html,
-  htmlInParts,
-  type OwnerContext,
-  type PageContext,
-  redirect,
-  withSecurityHeaders,
-} from "../ui/page-context";
+import { html, htmlInParts, type PageContext, redirect, withSecurityHeaders } from "../ui/page-context";
 import type { StreamedPage } from "../ui/streamed-page";
 import { assetTag } from "./assets";
 import { PendingChanges } from "./config/pending-changes";
 
-type PageResult = Markup | StreamedPage | Response;
+/** What a page gives to be shown. */
+export type PageResult = Markup | StreamedPage | Response;
 
-/** Renders a page: one that is everybody's, or the owner's. */
-export type ShowPage =
-  | { role: "member"; show(context: PageContext): PageResult | Promise<PageResult> }
-  | { role: "owner"; show(context: OwnerContext): PageResult | Promise<PageResult> };
+/** Thrown at whoever is not let in, with what they see instead of the page. */
+export class Denied extends Error {
+  constructor(readonly response: Response) {
+    super();
+  }
+}
 
-/** The menu of the pages that a visitor may open. @param member Null for the owner. */
-export type MenuFor = (member: string | null, isTeam: boolean) => Frame["menu"];
-
-/** Authorizes whoever asks for a page, and renders the page, the sign-in page or an error page. */
-export class PageServer {
+export class Visitors {
   readonly #app: Server;
   readonly #guard: Guard;
-  readonly #callerOf: (request: Request) => Visitor;
-  readonly #menuFor: MenuFor;
+  readonly #menuFor: (member: string | null, isTeam: boolean) => Frame["menu"];
   readonly #changes: PendingChanges;
   readonly #cookies: SignInCookies;
   readonly #formTokens: FormTokens;
 
-  constructor(app: Server, callerOf: (request: Request) => Visitor, menuFor: MenuFor) {
+  /** @param menuFor The pages that somebody may open. `member` is null for the owner. */
+  constructor(app: Server, menuFor: (member: string | null, isTeam: boolean) => Frame["menu"]) {
     const { changeKey, formSecret, signIns } = app.pageState;
     this.#app = app;
     this.#guard = adminGuard(app);
-    this.#callerOf = callerOf;
     this.#menuFor = menuFor;
     this.#changes = new PendingChanges(changeKey, app.now);
     this.#cookies = openSignInCookies(signIns);
@@ -73,53 +64,59 @@ export class PageServer {
     };
   }
 
-  async serve(
-    page: ShowPage,
-    request: Request,
-    given: Record<string, string>,
-    hasForm = request.method === "POST",
-  ): Promise<Response> {
-    const caller = this.#callerOf(request);
+  /** What a page of this role gets, without a form or parameters yet. @throws Denied at everybody who may not open it. */
+  async admit(request: Request, caller: Visitor, role: Role): Promise<PageContext> {
     const url = browserUrl(request);
     const isRead = request.method !== "POST";
     // A request that another site made, even by a link, never gets a page with data.
     if (caller.foreign && isRead)
-      return html(<SignedInPage frame={this.frameFor()} path={url.pathname + url.search} />);
+      throw new Denied(html(<SignedInPage frame={this.frameFor()} path={url.pathname + url.search} />));
     let pageSignIn: PageSignIn | undefined;
     try {
       pageSignIn = await this.#enter(request, caller);
-      if (pageSignIn && pageSignIn.member !== null && page.role === "owner") throw ownersPages();
+      if (pageSignIn && pageSignIn.member !== null && role === "owner") throw ownersPages();
     } catch (thrown) {
       const why = this.#cookies.lostKey(request) ? lostKey : undefined;
       const path = isRead ? url.pathname + url.search : "/admin";
-      return deniedPage(asProxyError(thrown), this.frameFor(pageSignIn), path, why);
+      throw new Denied(deniedPage(asProxyError(thrown), this.frameFor(pageSignIn), path, why));
     }
-    const frame = this.frameFor(pageSignIn);
+    const member = pageSignIn?.member ?? null;
+    return {
+      ...{ app: this.#app.forMember(member), member, frame: this.frameFor(pageSignIn), request, caller, pageSignIn },
+      ...{ url, params: {}, form: new URLSearchParams(), changes: this.#changes },
+    };
+  }
+
+  /**
+   * Reads into a page's context what was sent to it: the form of a POST, and the parameters of the path.
+   * @throws ProxyError For a form without its token, and as `readForm` and `decodedParams`.
+   */
+  async read(page: PageContext, params: Record<string, string | null> | undefined): Promise<void> {
+    const { request, caller, pageSignIn } = page;
+    if (request.method === "POST") {
+      page.form = await readForm(request);
+      this.#refuseForged(page.form, pageSignIn);
+    }
+    // A form may be sent so slowly that the sign-in ends before it.
+    if (pageSignIn && !pageSignIn.holds) throw keyGone();
+    caller.connection.keepOpen();
+    page.params = decodedParams(params);
+  }
+
+  shown({ caller }: PageContext, result: PageResult): Response {
+    if (result instanceof Response) return withSecurityHeaders(result);
     const asTyped = this.#asTypedBy(caller);
-    try {
-      const form = hasForm ? await readForm(request) : new URLSearchParams();
-      if (hasForm) this.#refuseForged(form, pageSignIn);
-      // A form may be sent so slowly that the sign-in ends before it.
-      if (pageSignIn && !pageSignIn.holds) throw keyGone();
-      caller.connection.keepOpen();
-      const member = pageSignIn?.member ?? null;
-      const context = {
-        ...{ app: this.#app.forMember(member), member, frame, request, caller, pageSignIn, url, form },
-        ...{ params: decodedParams(given), changes: this.#changes },
-      };
-      const shown = await (page.role === "owner"
-        ? page.show({ ...context, app: context.app.owner! })
-        : page.show(context));
-      if (shown instanceof Response) return withSecurityHeaders(shown);
-      if (shown instanceof Markup) return html(asTyped(shown));
-      const parts = shown.parts.map((part) => async () => asTyped(await part()));
-      return htmlInParts({ page: asTyped(shown.page), parts }, FailedPart);
-    } catch (thrown) {
-      const error = asProxyError(thrown);
-      if (error.kind === "internal") this.#app.logger.error("A page could not be shown.", error.details.cause);
-      const page = asTyped(<FailurePage frame={frame} path={url.pathname} error={error} />);
-      return html(page, error.status, error.details.headers);
-    }
+    if (result instanceof Markup) return html(asTyped(result));
+    const parts = result.parts.map((part) => async () => asTyped(await part()));
+    return htmlInParts({ page: asTyped(result.page), parts }, FailedPart);
+  }
+
+  /** A page that says why the one that was asked for cannot be shown. */
+  failed({ frame, url, caller }: PageContext, thrown: unknown): Response {
+    const error = asProxyError(thrown);
+    if (error.kind === "internal") this.#app.logger.error("A page could not be shown.", error.details.cause);
+    const page = <FailurePage frame={frame} path={url.pathname} error={error} />;
+    return html(this.#asTypedBy(caller)(page), error.status, error.details.headers);
   }
 
   /** Names commands as they can be typed on this machine, for whoever sits at it. */
@@ -130,20 +127,21 @@ export class PageServer {
     return ({ html }) => new Markup(html.replaceAll("<code>dragoman ", () => typed));
   }
 
-  /** Only who may open the pages learns what there is. */
-  refuse(request: Request, error: ProxyError, role: Role): Promise<Response> {
-    const show = () => {
-      throw error;
-    };
-    return this.serve({ role, show }, request, {}, false);
+  /** Only who may open a page of this role learns of the error. */
+  async refuse(request: Request, caller: Visitor, error: ProxyError, role: Role): Promise<Response> {
+    try {
+      return this.failed(await this.admit(request, caller, role), error);
+    } catch (thrown) {
+      if (thrown instanceof Denied) return thrown.response;
+      throw thrown;
+    }
   }
 
   /** Checks the token with the guard of the admin API, which also counts failed attempts. */
-  async signIn(request: Request): Promise<Response> {
+  async signIn(request: Request, caller: Caller): Promise<Response> {
     const frame = this.frameFor();
     let next = "/admin";
     try {
-      const caller = this.#callerOf(request);
       if (caller.foreign)
         throw new ProxyError("permission", `Forms on other sites cannot sign in here.${hintOfTls(caller)}`);
       const form = await readForm(request);
@@ -160,8 +158,8 @@ export class PageServer {
   }
 
   /** @returns The headers that begin a sign-in with a member's new key; none if the browser may open the pages already. */
-  async signInWith(request: Request, member: string, secret: string): Promise<Record<string, string>> {
-    const isIn = await this.#enter(request, this.#callerOf(request)).then(
+  async signInWith(request: Request, caller: Caller, member: string, secret: string): Promise<Record<string, string>> {
+    const isIn = await this.#enter(request, caller).then(
       () => true,
       () => false,
     );
