@@ -39,8 +39,11 @@ export interface Listening {
    * load balancer may need to notice it, other requests too.
    */
   drain(noticeMs?: number): Promise<void>;
-  /** Ends the requests that are still in progress with an error, and settles when each has its row. */
-  cut(): Promise<void>;
+  /**
+   * Ends the requests that are still in progress with an error, and settles when each has its row.
+   * @param ms Within which they may tell their clients. The rows of those that take longer do not wait for that.
+   */
+  cut(ms: number): Promise<void>;
   /** Closes the connections that are still open. */
   close(): void;
 }
@@ -94,9 +97,11 @@ export function listen(app: Server, port: number, binding: Binding = { address: 
       if (noticeMs !== undefined) await app.inFlight.idle();
       await Promise.all(servers.map((server) => server.stop()));
     },
-    cut() {
-      app.inFlight.stopAll(shuttingDown());
-      return app.inFlight.idle();
+    async cut(ms) {
+      const why = shuttingDown();
+      app.inFlight.stopAll(why);
+      await Promise.race([app.inFlight.idle(), Bun.sleep(ms)]);
+      app.inFlight.cutAllShort(why);
     },
     close: () => servers.forEach((server) => void server.stop(true)),
   };

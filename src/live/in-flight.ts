@@ -9,6 +9,8 @@ export interface InFlightHandle {
   tell(): InFlightRequest;
   /** Ends the request at once; its client gets the error. */
   stop(why: ProxyError): void;
+  /** Writes its row now, whatever it still waits for. */
+  cutShort(why: ProxyError): void;
 }
 
 export type InFlightEvent = { type: "running"; running: InFlightRequest } | { type: "finished"; entry: Entry };
@@ -80,6 +82,11 @@ export class InFlight {
   /** Ends all requests at once. @param why For their clients. */
   stopAll(why: ProxyError): void {
     for (const exchange of [...this.#exchanges.values()]) exchange.stop(why);
+  }
+
+  /** Writes the rows of all requests that are still in flight. */
+  cutAllShort(why: ProxyError): void {
+    for (const exchange of [...this.#exchanges.values()]) exchange.cutShort(why);
   }
 
   /** @returns A function that ends the watch. */

@@ -211,6 +211,11 @@ export class RunningRequest implements InFlightHandle, Progress {
     return this.record.passOver(why);
   }
 
+  /** Of a stream that has begun, the client has the status. */
+  cutShort(why: ProxyError): void {
+    this.fail(why, this.record.hasBegun ? 200 : undefined);
+  }
+
   /** Writes the row; only the first call counts. */
   end(status: number): void {
     if (this.#hasEnded) return;

@@ -39,7 +39,12 @@ describe("running requests", () => {
     const stopped: string[] = [];
     const begin = (id: string, member: string | null) => {
       const tell = () => entry({ request_id: id, member });
-      inFlight.begin(id, { member, tell, stop: ({ message }) => void stopped.push(`${id}: ${message}`) });
+      inFlight.begin(id, {
+        member,
+        tell,
+        stop: ({ message }) => void stopped.push(`${id}: ${message}`),
+        cutShort() {},
+      });
     };
     const idsOf = (running: RunningRequests) => running.list().map(({ request_id }) => request_id);
     const heard: string[] = [];
@@ -247,7 +252,7 @@ describe("the feed", () => {
   test("the live feed does not read requests while there are no watchers", () => {
     const inFlight = new InFlight();
     let told = 0;
-    inFlight.begin("a", { member: null, tell: () => ({ ...sample, told: told++ }) as never, stop() {} });
+    inFlight.begin("a", { member: null, tell: () => ({ ...sample, told: told++ }) as never, stop() {}, cutShort() {} });
     inFlight.notify("a");
     expect([told, inFlight.count]).toEqual([0, 1]);
     inFlight.end({ ...sample, request_id: "a" });

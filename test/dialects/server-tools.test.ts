@@ -65,7 +65,7 @@ describe("what the model sees", () => {
       ["user", ["tool-result", "tool-result"]],
       ["assistant", ["text"]],
     ]);
-    expect(turns[2]!.parts[1]).toMatchObject({ id: "2", parts: [text("Nothing was found.")] });
+    expect(turns[2]!.parts[1]).toMatchObject({ id: "2", parts: [text("No page was found.")] });
   });
 
   test("the model sees the client's tools unchanged when no server tool is offered", () => {

@@ -2,7 +2,9 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { listen } from "../../src/server";
 import { type Command, run } from "../support/command";
+import { startProxy } from "../support/proxy";
 import { until } from "../support/until";
 
 const bodies = {
@@ -39,6 +41,33 @@ async function fifty(command: Command, content: string) {
   );
   return { url, streams };
 }
+
+test("a request that ends too slowly for a second signal has its row all the same, once", async () => {
+  await using proxy = await startProxy();
+  const listening = listen(proxy.app, 0);
+  const headers = { "content-type": "application/json" };
+  const post = (content: string) =>
+    fetch(`${listening.url}/v1/chat/completions`, {
+      method: "POST",
+      body: JSON.stringify({ ...bodies["/v1/chat/completions"](content), stream: true }),
+      headers,
+    });
+  const begun = await post("[demo: silence 20] Hello");
+  const waiting = post("[demo: slow-headers 20] Hello");
+  await until(() => proxy.app.inFlight.count === 2, "both run");
+  // No time at all, as on a machine that is busy.
+  await listening.cut(0);
+  const rows = () => proxy.rows().map(({ http_status, error_type }) => [http_status, error_type]);
+  const expected = [
+    [503, "shutting_down"],
+    [200, "shutting_down"],
+  ];
+  expect(rows().toSorted()).toEqual(expected.toSorted());
+  expect((await waiting).status).toBe(503);
+  expect(await begun.text()).toContain("shutting down");
+  expect(rows()).toHaveLength(2);
+  listening.close();
+});
 
 describe.skipIf(process.platform === "win32")("of the operating system", () => {
   test.concurrent.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(

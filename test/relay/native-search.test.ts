@@ -120,7 +120,7 @@ describe("in one answer", () => {
     const history = [...messages, { role: "assistant", content: reply.content }, { role: "user", content: "And?" }];
     expect((await proxy.post("/v1/messages", ask({ messages: history }))).status).toBe(200);
     const told = JSON.stringify(sentTo(proxy).at(-1).input);
-    expect(told).not.toContain("Nothing was found");
+    expect(told).not.toContain("No page was found");
     expect(told).toContain("The result is not kept here.");
     expect(told).toContain("https://example.com/pandas");
   });

@@ -209,7 +209,7 @@ async function untilStopped(app: App, listening: Listening, endings: ShutdownSig
   const outcome = await Promise.race([drained.then(() => "drained" as const), endings.over]);
   const sending = outcome === "late" ? 500 : 100;
   // What has no answer yet gets an error too, and a row.
-  if (outcome !== "drained") await Promise.race([listening.cut(), Bun.sleep(sending)]);
+  if (outcome !== "drained") await listening.cut(sending);
   app.close();
   if (outcome === "drained") return 0;
   // The final events of the streams are being sent.

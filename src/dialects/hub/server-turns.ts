@@ -58,7 +58,8 @@ export function outputText(output: ServerToolOutput): string {
     return output.names.length === 0
       ? "No tool was found. Try other words."
       : `These tools were found and can be called now: ${output.names.join(", ")}.`;
-  if (output.pages.length === 0) return output.report ?? "Nothing was found.";
+  // A client's history has no place for the report of a search that named no page: this is true of that one too.
+  if (output.pages.length === 0) return output.report ?? "No page was found.";
   const pages = output.pages.map(({ url, title, text, age }, at) =>
     [`${at + 1}. ${title}`, title !== url && url, age && `(${age})`, text].filter((line) => line).join("\n"),
   );

@@ -6,7 +6,8 @@ import { beginningOf } from "../../beginning";
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { countIn, omitUndefined, refuse, textIn } from "../hub/json";
-import { errorSentences, type ServerToolOffer, type ServerToolOutput } from "../hub/server-tools";
+import type { ServerToolOffer, ServerToolOutput } from "../hub/server-tools";
+import { outputText } from "../hub/server-turns";
 import { decodeOffer } from "./server-tools";
 
 /** One thing to look up. */
@@ -100,8 +101,7 @@ export function encodeSearchAnswer(found: LookupResult[], maxLength: number): Js
 
 function sentencesOf(output: LookupResult["output"]): string {
   if (typeof output === "string") return output;
-  if (output.kind === "error") return errorSentences[output.code];
-  if (output.kind !== "pages" || output.pages.length === 0) return "Nothing was found.";
+  if (output.kind !== "pages" || output.pages.length === 0) return outputText(output);
   return output.pages
     .map(({ title, url, age, text }) =>
       [`[${title}](${url})${age ? ` (${age})` : ""}`, text].filter(Boolean).join("\n"),
