@@ -23,6 +23,8 @@ export interface Subject {
   isProvided?: boolean;
   /** What the client was working on; missing or null if it names no project. */
   project?: string | null;
+  /** The names of the amounts in which the request counts already, by what another account has served of it. */
+  counted?: ReadonlySet<string>;
 }
 
 /** All budgets of a config. The scope of a key's budget is the key. */

@@ -52,11 +52,14 @@ export interface UsedPeriod {
 /** Amounts are stored as integers, in these parts of a unit. */
 const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const;
 
-/** The periods of the budgets that apply to a request. */
+/** The periods of the budgets that apply to a request. Where requests are counted, one that counts already counts no more. */
 export function entriesFor(budgets: readonly Budget[], subject: Subject, at: number): LedgerEntry[] {
   return budgets.flatMap((budget) => {
     const holder = matchesScope(budget, subject) ? holderOf(budget, subject) : undefined;
-    return holder === undefined ? [] : [entryFor(budget, holder, at)];
+    if (holder === undefined) return [];
+    const entry = entryFor(budget, holder, at);
+    const isCounted = budget.unit === "requests" && subject.counted?.has(amountName(entry.key));
+    return isCounted ? [] : [entry];
   });
 }
 
@@ -90,8 +93,10 @@ export function entryFor(budget: Budget, holder: Holder | null, at: number): Led
 }
 
 /** Whether two keys are those of the same amount, whatever the period. */
-export const isSameAmount = (one: AmountKey, other: AmountKey): boolean =>
-  one.budget === other.budget && textOf(one) === textOf(other);
+export const isSameAmount = (one: AmountKey, other: AmountKey): boolean => amountName(one) === amountName(other);
+
+/** Of the amount, in every period. */
+export const amountName = (key: AmountKey): string => `${key.budget} ${textOf(key)}`;
 
 /** What the amounts of a budget are stored under. */
 export const budgetId = ({ name, unit, per }: Budget): string => `${unit}/${per}/${name}`;

@@ -1,7 +1,7 @@
 /** Holds one request to the budgets: reserves before it is sent, and settles with its cost when it ends. */
 import { type Awaitable, whenKnown } from "../awaitable";
 import type { Subject } from "../budgets/budgets";
-import type { Reservation } from "../budgets/entries";
+import { amountName, type Reservation } from "../budgets/entries";
 import type { BudgetGuard } from "../budgets/guard";
 import { codecs } from "../dialects/codecs";
 import type { Usage } from "../dialects/hub/reply";
@@ -34,6 +34,8 @@ export class RequestBudget {
   #isCharged = false;
   /** What accounts that served the request before have settled. */
   #settled: Costs["cost"] = {};
+  /** The names of the amounts in which they did. */
+  readonly #counted = new Set<string>();
 
   constructor(guard: BudgetGuard, state: RequestState, request: Stoppable) {
     this.#guard = guard;
@@ -48,7 +50,7 @@ export class RequestBudget {
 
   /**
    * Reserves for a call with this account (null with a provider), in place of an earlier reservation. What another account
-   * was charged is settled with that account: the request counts once for each account that served a part of it.
+   * was charged is settled with that account. It is one request all the same, where requests are counted.
    * @returns The error if only this account's budget refuses the request, so that another account may serve it.
    * @throws ProxyError `quota`, `unable`.
    */
@@ -63,7 +65,8 @@ export class RequestBudget {
       if (!target || this.#guard.budgets.length === 0) return undefined;
       this.#expected = this.#guard.expect(target.model.id, this.#costOf(expectedUsage(this.#state)));
       const stop = (why: ProxyError) => this.#request.stop(why);
-      return whenKnown(this.#guard.reserve(this.#subject(), this.#expected, stop), (result) => this.#keep(result));
+      const subject = { ...this.#subject(), counted: this.#counted };
+      return whenKnown(this.#guard.reserve(subject, this.#expected, stop), (result) => this.#keep(result));
     });
   }
 
@@ -80,6 +83,7 @@ export class RequestBudget {
     const soFar = this.#costOf(this.#state.usage);
     const real = withExpected(less(soFar, this.#settled), this.#expected);
     this.#settled = { ...this.#settled, [soFar.unit]: soFar.amount ?? 0 };
+    for (const { key } of this.#reservation!.entries) this.#counted.add(amountName(key));
     this.#guard.settle(this.#reservation!, { model: this.#model!, expected: this.#expected, real });
     this.#reservation = undefined;
     this.#isCharged = false;

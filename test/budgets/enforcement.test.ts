@@ -196,7 +196,13 @@ describe("a reply of several answers", () => {
     await using proxy = await startProxy({
       accounts: ["octo-demo", "work-demo"],
       demo: { generation: "C" },
-      config: { budgets: [budget({ unit: "credits", limit: 1_000, each: "account" })] },
+      config: {
+        budgets: [
+          budget({ unit: "credits", limit: 1_000, each: "account" }),
+          budget({ name: "Count", limit: 100 }),
+          budget({ name: "Count of each", limit: 100, each: "account" }),
+        ],
+      },
     });
     // The account that gave the first answer is at its limit when the second one is asked for.
     let answers = 0;
@@ -216,11 +222,11 @@ describe("a reply of several answers", () => {
     const rows = proxy.rows();
     const whole = rows.reduce((sum, { cost }) => sum + cost!, 0) / 1e9;
     type Holder = { name: string; used: number; reserved: number };
-    const holders = async () => {
+    const holders = async (at = 0) => {
       const { items } = (await (await fetch(`${proxy.url}/api/admin/budgets`)).json()) as {
         items: { holders: { items: Holder[] } }[];
       };
-      return items[0]!.holders.items;
+      return items[at]!.holders.items;
     };
     await until(async () => (await holders()).every(({ reserved }) => reserved === 0), "nothing is reserved");
     const items = await holders();
@@ -231,6 +237,9 @@ describe("a reply of several answers", () => {
     expect(charged["octo-demo"]).toBeGreaterThan(0.001);
     expect(charged["work-demo"]).toBeGreaterThan(0.001);
     expect(items.reduce((sum, { used }) => sum + used, 0)).toBeCloseTo(whole, 6);
+    // The request and its search are two, whoever served them; each account has served a part.
+    expect((await used(proxy)).find(([name]) => name === "Count")).toEqual(["Count", 2, 0]);
+    expect((await holders(2)).map((each) => each.used).sort()).toEqual([1, 2]);
   });
 });
 
