@@ -71,6 +71,13 @@ export const needsPerson = ({ name }: ShownState): boolean => name === "failed" 
 export const isRetryDue = (state: ShownState, now: number): boolean =>
   state.name === "failed" ? state.retryAt <= now : "until" in state && state.until !== undefined && state.until <= now;
 
+/**
+ * The state has an end that is far away and that one answer set, and the quota endpoint may say by now that it is over: its
+ * person has bought more, or the end was a mistake. Nothing but its end tells that a limit with a plausible one is over.
+ */
+export const mayEndEarly = (state: ShownState): boolean =>
+  state.name === "exhausted" || (state.name === "cooling" && state.doubtful === true);
+
 /** When the state ends by itself; undefined if it does not. */
 export function endOf(state: ShownState): number | undefined {
   if (state.name === "cooling") return state.until;

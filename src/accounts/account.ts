@@ -143,6 +143,10 @@ export class Account {
   quota(): Promise<Quota> {
     return this.#open().quota.current();
   }
+  /** As {@link QuotaTracker.lookAgain} */
+  lookAgain(): Promise<void> {
+    return this.#open().quota.lookAgain();
+  }
   /** The last known quota, without asking GitHub. */
   get knownQuota(): Quota | undefined {
     return this.#parts ? this.#parts.quota.known : this.#sync?.cached(this.identity).quota;

@@ -1,8 +1,9 @@
 /** Selects the account for a request: premium requests use the accounts in registration order; free requests use each account in turn, unless configured otherwise. */
 import { inBoth, joined, ProxyError, retryHeaders, type Words, words } from "../errors";
 import { withoutFullStop, zonedTime } from "../format";
+import { withTimeLimit } from "../net/time-limit";
 import type { Account } from "./account";
-import { canServe, endOf, isRetryDue, needsPerson, reasonOf, type ShownState } from "./account-state";
+import { canServe, endOf, isRetryDue, mayEndEarly, needsPerson, reasonOf, type ShownState } from "./account-state";
 import { suspensionError } from "./suspension";
 
 /** What a request needs from an account. */
@@ -25,6 +26,9 @@ interface PoolParts {
   /** ms */
   now?: () => number;
 }
+
+/** Milliseconds that a request waits for GitHub's answer; the next request finds what comes later. */
+const longestLookMs = 2000;
 
 const everyone = () => true;
 const isSuspended = (account: Account) => account.isSuspended;
@@ -67,6 +71,21 @@ export class Pool {
     const states = candidates.map((account) => account.stateFor(need.model, need.premium));
     const ends = states.flatMap((state) => ("until" in state && state.until) || []);
     return ends.length === 0 ? undefined : Math.min(...ends) - now;
+  }
+
+  /**
+   * Looks again at the accounts that could serve but for a state that one answer has set for long.
+   * @param signal Ends the wait with its reason.
+   * @returns Whether one of them can serve now.
+   */
+  async lookAgain(need: Need, signal: AbortSignal): Promise<boolean> {
+    const all = this.#parts.accounts();
+    const { model, premium, capable = everyone } = need;
+    const unsure = all.filter((account) => capable(account) && mayEndEarly(account.stateFor(model, premium)));
+    if (unsure.length === 0 || all.some(isSuspended)) return false;
+    const looks = Promise.all(unsure.map((account) => account.lookAgain()));
+    await withTimeLimit(looks, longestLookMs, () => {}, signal);
+    return this.candidates(need).length > 0;
   }
 
   /** The error for every request while GitHub has suspended one of the accounts: no account is used until a person has acted. */

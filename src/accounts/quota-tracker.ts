@@ -1,5 +1,6 @@
 /** The quota of one account, fetched from GitHub and updated from the answers of models, and the state that follows from it. */
 import { asProxyError, ProxyError, words } from "../errors";
+import { minuteMs } from "../format";
 import { type NewState, reasonOf } from "./account-state";
 import { type CopilotUser, fetchCopilotUser, type GithubCaller } from "./github";
 import type { Mode } from "./hosts";
@@ -24,12 +25,15 @@ interface QuotaTrackerOptions {
 
 /** Milliseconds an answer of the quota endpoint is reused. */
 const reuseFor = 45_000;
+/** Milliseconds from what set the state, and from one look to the next, in which nobody looks whether it has ended. */
+const lookEvery = 3 * minuteMs;
 
 export class QuotaTracker {
   readonly #options: QuotaTrackerOptions;
   #quota: Quota | undefined;
   /** `user` is missing where another server has asked. */
   #request: { at: number; answer: Promise<Quota>; user?: Promise<CopilotUser> } | undefined;
+  #look: { at: number; done: Promise<void> } | undefined;
 
   constructor(options: QuotaTrackerOptions) {
     this.#options = options;
@@ -65,6 +69,20 @@ export class QuotaTracker {
       if (quota) return quota;
       throw new ProxyError(error.kind, words`${id()}: ${error.words}`, error.details);
     }
+  }
+
+  /**
+   * Asks whether a state is over that one answer has set for long. However many requests ask, GitHub is asked once in three
+   * minutes, and not while what set the state is younger than that. Never rejects.
+   */
+  async lookAgain(): Promise<void> {
+    const { status, now } = this.#options;
+    const told = [status.enteredAt, this.#quota?.at ?? 0, this.#look?.at ?? 0];
+    if (told.every((at) => Math.abs(now() - at) >= lookEvery)) {
+      const known = () => {};
+      this.#look = { at: now(), done: this.current().then(known, known) }; // an error leaves the state as it is
+    }
+    await this.#look?.done;
   }
 
   /** The answer of the quota endpoint, at most 45 s old. @throws ProxyError if GitHub cannot be asked */
@@ -126,6 +144,7 @@ export class QuotaTracker {
     const { state } = status;
     const before = this.#quota;
     this.#quota = fresh;
+    if (authoritative) status.endDoubtfulModels();
     const next = stateOf(fresh, now());
     if (state.name === "ready") {
       if (next.name === "exhausted") status.enter(next);

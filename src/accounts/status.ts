@@ -60,6 +60,7 @@ const isOutage = (state: AccountState): boolean => state.name === "cooling" && s
 export class AccountStatus {
   readonly #options: AccountStatusOptions;
   #entered: AccountState = ready;
+  #enteredAt = 0;
   /** When a cooldown ends by the monotonic clock: a wall clock that is set back does not prolong it. */
   #coolUntil = 0;
   readonly #models = new Map<string, { cooling: Cooling; coolUntil: number }>();
@@ -76,6 +77,11 @@ export class AccountStatus {
     if (state.name === "cooling" && this.#isCooling(state, this.#coolUntil)) return state;
     const next = state.name === "cooling" ? this.#timed(afterCooldown(), state.until) : state;
     return next.name === "exhausted" && next.until <= now() ? ready : next;
+  }
+
+  /** When the account or one of its models was last given a state, by the wall clock, ms; 0 if that was never. */
+  get enteredAt(): number {
+    return this.#enteredAt;
   }
 
   /** The state for one model, which may be cooling down by itself. @param premium Whether the model costs quota; true by default. */
@@ -123,6 +129,11 @@ export class AccountStatus {
     this.#options.changed?.();
   }
 
+  /** The models whose limit was to end implausibly late are tried again. */
+  endDoubtfulModels(): void {
+    for (const [model, { cooling }] of this.#models) if (cooling.doubtful) this.#models.delete(model);
+  }
+
   /** Fails the account if the error concerns the account itself: a suspension, or a sign-in that GitHub no longer accepts. */
   noteError(thrown: unknown): void {
     const { details, message } = asProxyError(thrown);
@@ -154,6 +165,7 @@ export class AccountStatus {
     if (isSuspended(before)) return;
     const state = this.#timed(next);
     this.#entered = state;
+    this.#enteredAt = this.#options.now();
     if (state.name === "cooling") this.#coolUntil = this.#byMonotonic(state.until);
     if (before.name !== state.name || reasonOf(before) !== reasonOf(state) || isSuspended(state)) this.#log(cause);
   }
@@ -176,7 +188,9 @@ export class AccountStatus {
     const isCooling = this.#coolingOf(model) !== undefined;
     const until = next.until ?? now() + defaultMs.cooling;
     const reason = next.reason && logger.scrub(next.reason);
-    this.#models.set(model, { cooling: { name: "cooling", until, reason }, coolUntil: this.#byMonotonic(until) });
+    const cooling: Cooling = { name: "cooling", until, reason, ...(next.doubtful && { doubtful: true }) };
+    this.#models.set(model, { cooling, coolUntil: this.#byMonotonic(until) });
+    this.#enteredAt = now();
     if (!isCooling)
       logger.warn(`${id()} is cooling down for ${model} until ${new Date(until).toISOString()}: ${reason ?? noReason}`);
   }

@@ -8,11 +8,14 @@
 export async function withTimeLimit<Result, Late>(
   work: Promise<Result>,
   timeoutMs: number | undefined,
-  late: () => Late,
+  late: () => Late | Promise<Late>,
   signal?: AbortSignal,
 ): Promise<Result | Late> {
   if (timeoutMs === undefined && !signal) return work;
-  signal?.throwIfAborted();
+  if (signal?.aborted) {
+    work.catch(() => {}); // nobody waits for it
+    throw signal.reason;
+  }
   const limit = Promise.withResolvers<void>();
   const abort = () => limit.reject(signal?.reason);
   const timer = timeoutMs === undefined ? undefined : setTimeout(limit.resolve, timeoutMs);

@@ -50,6 +50,8 @@ export async function serveByAuto(
   const preferredAccount = await preferredForAuto(parts, exchange);
   const conversation = conversationMark(exchange);
   let failure: ProxyError | undefined;
+  const need = { premium: false, capable: mayChoose(parts) };
+  if (pool.candidates(need).length === 0) await pool.lookAgain(need, running.controller.signal);
   for (const account of accountsOf(parts, preferredAccount, conversation)) {
     const blocked = pool.suspensionError();
     if (blocked) throw blocked;
@@ -98,11 +100,12 @@ const mayTryAnotherAccount = ({ kind, details }: ProxyError): boolean =>
  * is the first among several that keep one; then the others in order.
  */
 function* accountsOf(
-  { auto, pool, accounts }: Scope,
+  parts: Scope,
   preferredAccount: Account | undefined,
   conversation: string | undefined,
 ): Generator<Account> {
-  const capable = (account: Account) => auto.worksFor(account) !== false || hasNoOther(accounts, auto);
+  const { auto, pool } = parts;
+  const capable = mayChoose(parts);
   const first = (account: Account) =>
     Number(!auto.keeps(account, conversation)) * 2 + Number(account !== preferredAccount);
   const asked = new Set<Account>();
@@ -115,9 +118,11 @@ function* accountsOf(
     }
 }
 
-/** Whether no account has Auto: then each is asked again, and its answer says so. */
-const hasNoOther = (accounts: readonly Account[], auto: Scope["auto"]): boolean =>
-  accounts.every((account) => auto.worksFor(account) === false);
+/** Whether an account has Auto. Where none has it, each is asked again, and its answer says so. */
+const mayChoose =
+  ({ auto, accounts }: Scope) =>
+  (account: Account): boolean =>
+    auto.worksFor(account) !== false || accounts.every((each) => auto.worksFor(each) === false);
 
 async function targetOf(
   parts: Scope,
@@ -129,9 +134,9 @@ async function targetOf(
   const { auto, catalogue } = parts;
   const { dialect, key, facts, running } = exchange;
   requireOwnAccount(account, running);
-  await catalogue.load(account).catch((thrown: unknown) => {
+  await running.whileThere(catalogue.load(account)).catch((thrown: unknown) => {
     // A choice describes its model itself.
-    if (!(thrown instanceof ProxyError) || isSuspension(thrown)) throw thrown;
+    if (running.isStopped || !(thrown instanceof ProxyError) || isSuspension(thrown)) throw thrown;
   });
   const listed = catalogue.listOf(account);
   const question: AutoQuestion = {

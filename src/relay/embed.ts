@@ -30,7 +30,7 @@ export async function embed(parts: Scope, request: Request, caller: KeyedCaller)
     record.setRequest(incoming);
     const asked = decodeEmbeddingsRequest(incoming.body);
     const { texts, dimensions } = asked;
-    const target = await chooseEmbeddingsTarget(parts, incoming.model, caller.key);
+    const target = await running.whileThere(chooseEmbeddingsTarget(parts, incoming.model, caller.key));
     record.setTarget(target, { initiator: "agent", reason: "embeddings are not a turn", vision: false });
 
     const all: Embeddings = { vectors: [], tokens: 0 };

@@ -67,8 +67,10 @@ export async function sendWithFailover<Answer>(parts: Scope, dispatch: Dispatch<
       if (result.remedy !== "next-account") throw result.error;
     }
     const pause = pool.wait(need);
-    if (round === 2 || pause === undefined || pause > maxPauseMs) break;
-    await wait(pause, undefined, { signal: running.controller.signal });
+    if (round === 2) break;
+    const { signal } = running.controller;
+    if (pause !== undefined && pause <= maxPauseMs) await wait(pause, undefined, { signal });
+    else if (!(await pool.lookAgain(need, signal))) break;
   }
   throw asLimit(parts, need, finalError(parts, need, failures), onlyAccount !== undefined);
 }
@@ -207,8 +209,8 @@ async function sendWith<Answer>(
   requireOwnAccount(account, running);
   const token = account.presentCopilotToken() ?? (await tokenOf(account, running, timeoutMs));
   if ("remedy" in token) return token;
-  const overage = mayBeOverage(parts, account, target) ? await overageError(parts, account, target) : undefined;
-  if (overage) return { remedy: "next-account", error: overage };
+  const overage = mayBeOverage(parts, account, target) ? await overageOf(parts, account, dispatch) : undefined;
+  if (overage) return overage;
   const reserved = running.budget.reserve(account);
   const overBudget = reserved instanceof Promise ? await reserved : reserved;
   if (overBudget) return { remedy: "next-account", error: overBudget };
@@ -250,24 +252,25 @@ export function requireOwnAccount({ id, member }: Account, running: RunningReque
 const mayBeOverage = ({ config }: Scope, account: Account, { model }: Target): boolean =>
   config.current.neverOverage && model.price.premium && !account.knownQuota;
 
-async function overageError({ pool }: Scope, account: Account, { model }: Target): Promise<ProxyError | undefined> {
-  try {
-    await account.quota();
-  } catch (thrown) {
-    return asUnavailable(asProxyError(thrown));
-  }
-  const isReady = account.stateFor(model.id).name === "ready";
-  return isReady ? undefined : pool.whyNone({ premium: true, model: model.id });
+/** Why the account may not be charged, if it may not. */
+async function overageOf(
+  { pool }: Scope,
+  account: Account,
+  { target, running }: Pick<Dispatch<unknown>, "target" | "running">,
+): Promise<Failure | undefined> {
+  const model = target.model.id;
+  const quota = await orUnavailable(account, running, () => account.quota());
+  if ("remedy" in quota) return quota;
+  if (account.stateFor(model).name === "ready") return undefined;
+  return { remedy: "next-account", error: pool.whyNone({ premium: true, model }) };
 }
 
 const applied = (remedy: Remedy<AccountCall>, current: AccountCall, failure: Failure): Promise<boolean | Failure> =>
   orUnavailable(current.account, current.running, async () => remedy.apply(current, failure));
 
-/** The account's token, or why it has none. Nobody waits for it whose client has gone. */
+/** The account's token, or why it has none. */
 const tokenOf = (account: Account, running: RunningRequest, timeoutMs: number | undefined) =>
-  orUnavailable(account, running, () =>
-    withTimeLimit(account.copilotToken(), timeoutMs, throwSlowToken, running.controller.signal),
-  );
+  orUnavailable(account, running, () => account.copilotToken(), timeoutMs);
 
 /** One call and the result of its answer; or the failure, as long as nothing of the answer went to the client. */
 async function attempt<Answer>(
@@ -328,15 +331,19 @@ function withAnswer(answer: Failure, failure: Failure): Failure {
   return { ...failure, error: new ProxyError(kind, reason, details), reason };
 }
 
-/** What `work` gives; or, when the account cannot get a token, the failure after which the next account is asked. */
+/**
+ * What `work` gives, which asks GitHub of the account; or, when GitHub does not tell, the failure after which the next account is
+ * asked. Nobody waits for it whose client has gone.
+ */
 async function orUnavailable<Result>(
   account: Account,
   running: RunningRequest,
   work: () => Promise<Result>,
+  timeoutMs?: number,
 ): Promise<Result | Failure> {
-  const { record } = running;
+  const { record, controller } = running;
   try {
-    return await work();
+    return await withTimeLimit(work(), timeoutMs, throwSlowToken, controller.signal);
   } catch (thrown) {
     if (running.isStopped) throw thrown;
     const error = asProxyError(thrown);

@@ -101,9 +101,10 @@ async function serveByChain(
 type First = { first: ChatTarget; failure?: undefined } | { first?: undefined; failure: ProxyError };
 
 /** The model that the client asked for; or why it is not known now, if its chain may be used for that. */
-async function firstTarget(parts: Scope, { dialect, key, incoming, record }: Exchange): Promise<First> {
+async function firstTarget(parts: Scope, exchange: Exchange): Promise<First> {
+  const { incoming, record } = exchange;
   try {
-    return { first: await chooseTarget(parts, incoming.model, dialect, key) };
+    return { first: await targetNamed(parts, exchange, incoming.model) };
   } catch (thrown) {
     const hasChain = Object.hasOwn(parts.config.current.fallbacks, incoming.model);
     if (!hasChain || !(thrown instanceof ProxyError) || !mayFallBackAfter(parts, thrown, record)) throw thrown;
@@ -170,18 +171,23 @@ interface Chain {
   passedOver: { model: string; why: Words }[];
 }
 
+function targetNamed(parts: Scope, { dialect, key, running }: Exchange, name: string): Promise<ChatTarget> {
+  const target = chooseTarget(parts, name, dialect, key);
+  return parts.catalogue.presentModels() ? target : running.whileThere(target);
+}
+
 /** The next model that can take the request. The record says why others cannot. */
 async function nextTarget(parts: Scope, exchange: Exchange, chain: Chain): Promise<ChatTarget | undefined> {
-  const { dialect, key, running } = exchange;
+  const { running } = exchange;
   for (let name = chain.names.shift(); name !== undefined; name = chain.names.shift()) {
     if (running.isStopped) throw running.controller.signal.reason;
     // The first model is one of those that were asked.
     if (chain.asked.size > maxAsked) break;
     let target: ChatTarget;
     try {
-      target = await chooseTarget(parts, name, dialect, key);
+      target = await targetNamed(parts, exchange, name);
     } catch (thrown) {
-      if (!(thrown instanceof ProxyError)) throw thrown;
+      if (running.isStopped || !(thrown instanceof ProxyError)) throw thrown;
       passOver(chain, running, name, null, thrown.words);
       continue;
     }

@@ -13,6 +13,7 @@ import type { KeyedCaller } from "../keys/client-keys";
 import type { InFlightHandle } from "../live/in-flight";
 import type { HeldBytes } from "../net/in/held-bytes";
 import { pathOfUrl } from "../net/in/params";
+import { withTimeLimit } from "../net/time-limit";
 import type { ExchangeTrace } from "../observe/tracing";
 import type { Lesson } from "../tokens/token-counts";
 import { isSuspensionEvent } from "../upstream/copilot/failure-match";
@@ -134,6 +135,11 @@ export class RunningRequest implements InFlightHandle, Progress {
 
   get elapsedMs(): number {
     return Math.round(performance.now() - this.#openedAt);
+  }
+
+  /** What `work` gives, for which others may wait too. Nobody waits whose client has gone: it throws the signal's reason then. */
+  whileThere<Result>(work: Promise<Result>): Promise<Result> {
+    return withTimeLimit(work, undefined, () => work, this.controller.signal);
   }
 
   /** Begins a web search that runs for this request and has a row of its own. It is stopped with this request. */

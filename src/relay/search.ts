@@ -30,7 +30,7 @@ export async function search(parts: Scope, request: Request, caller: KeyedCaller
     record.setRequest({ bytes, model: beginningOf(textIn(body.model), longestModelName), stream: false });
     const { lookups, offer, maxLength } = decodeSearchCommands(body, parts.now());
     // Which model searches is decided by those that are known. An engine of the config needs none.
-    if (!parts.searchEngine() && !parts.catalogue.presentModels()) await parts.catalogue.models();
+    if (!parts.searchEngine() && !parts.catalogue.presentModels()) await running.whileThere(parts.catalogue.models());
     const found = await Promise.all(lookups.map((lookup) => lookUp(toolContext(parts, running), lookup, offer)));
     record.markFirstByte();
     running.end(200);

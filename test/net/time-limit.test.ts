@@ -10,6 +10,17 @@ test("a promise with a time limit gives its result, or what replaces it", async 
   expect(await withTimeLimit(never, 1, () => "late")).toBe("late");
 });
 
+test("a wait that is over before it begins leaves no failure that nobody takes", async () => {
+  const unhandled: unknown[] = [];
+  const note = (thrown: unknown) => void unhandled.push(thrown);
+  process.on("unhandledRejection", note);
+  const waited = withTimeLimit(failed(), undefined, () => "late", AbortSignal.abort("gone"));
+  expect(await waited.catch((thrown: unknown) => thrown)).toBe("gone");
+  await Bun.sleep(5);
+  process.off("unhandledRejection", note);
+  expect(unhandled).toEqual([]);
+});
+
 test("several promises: results in their order, failures among them", async () => {
   const results = await settledInTime([failed(), Promise.resolve("a")], { others: 60_000, total: 60_000 });
   expect(statuses(results)).toEqual(["rejected", "fulfilled"]);

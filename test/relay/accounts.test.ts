@@ -574,4 +574,44 @@ describe("GitHub cannot be asked", () => {
     const { items } = (await (await fetch(`${proxy.url}/api/admin/budgets`)).json()) as { items: object[] };
     expect(items).toMatchObject([{ used: 1, reserved: 0 }]);
   });
+
+  test.each([
+    ["a 401 has its token renewed", exchange, { refused: 401 }],
+    ["a 403 has its token renewed", exchange, { refused: 403 }],
+    ["a 421 has its host asked for", exchange, { refused: 421 }],
+    ["its quota is asked for before it may be charged", "/copilot_internal/user", { isFirst: true, neverOverage: true }],
+    ["its models are listed", "/models", { isFirst: true }],
+    ["its models are listed for Auto", "/models", { isFirst: true, model: "auto" }],
+    ["its models are listed for embeddings", "/models", { isFirst: true, to: "/v1/embeddings" }],
+  ] as [
+    string,
+    string,
+    Partial<{ refused: number; neverOverage: boolean; isFirst: boolean; model: string; to: string }>,
+  ][])(
+    "who hangs up while %s waits no longer, and the place is free",
+    async (_, path, { refused, neverOverage, isFirst, model, to = "/v1/chat/completions" }) => {
+      await using proxy = await startProxy({ accounts: ["octo-demo"], config: { neverOverage } });
+      if (!isFirst) await post(proxy, "Hello", free);
+      if (refused) proxy.demo.intercept(chat, () => refuse(refused, "unauthorized"));
+      const held = Promise.withResolvers<undefined>();
+      let isAsked = false;
+      proxy.demo.intercept(path, () => {
+        isAsked = true;
+        return held.promise;
+      });
+      const rows = proxy.rows().length;
+      const client = new AbortController();
+      const body = to.endsWith("embeddings")
+        ? { model: "text-embedding-3-small", input: "Hello" }
+        : ask("Hello", model ?? (neverOverage ? premium : free));
+      const answer = proxy.post(to, body, { signal: client.signal }).catch(() => undefined);
+      await until(() => isAsked, "GitHub is asked");
+      client.abort();
+      await answer;
+      await until(() => proxy.rows().length > rows, "the request has its row");
+      expect(proxy.rows()[0]).toMatchObject({ http_status: 499 });
+      expect(proxy.app.inFlight.count).toBe(0);
+      held.resolve(undefined);
+    },
+  );
 });

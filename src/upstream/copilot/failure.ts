@@ -144,7 +144,8 @@ function troubleOf(
 ): NewTrouble | undefined {
   if (name === "cooling") return { name, until, reason, premiumOnly: scope === "premium", doubtful: isLate };
   if (name === "exhausted") return { name, until, reason, untilRaised };
-  return name && { name, retryAt: until, reason, suspended };
+  // A person may settle it at any time, so that it is tried again soon, whatever the answer says.
+  return name && { name, reason, suspended };
 }
 
 /** The upstream's message and our sentences, with a full stop between them. */
