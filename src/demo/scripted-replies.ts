@@ -8,9 +8,10 @@ import { isHostedSearch, scriptedCalls, searchWish } from "./tool-scripts";
 import { parse } from "./wire";
 
 export function answer(ask: ModelRequest, model: Model, effects: Effects): ModelReply {
-  const calls = effects.refuse || effects.long !== undefined ? [] : scriptedCalls(ask);
+  const verdict = verdictOn(ask);
+  const calls = verdict || effects.refuse || effects.long !== undefined ? [] : scriptedCalls(ask);
   const thinking = wantsThinking(ask, model) ? thoughts(ask) : "";
-  const whole = effects.long === undefined ? words(ask, calls, effects) : longText(effects.long);
+  const whole = verdict ?? (effects.long === undefined ? words(ask, calls, effects) : longText(effects.long));
   const { text, finish, stopSequence } = limit(whole, ask);
   const kept = finish === "length" ? [] : calls;
   return {
@@ -36,6 +37,15 @@ const thoughts = (ask: ModelRequest): string =>
   ask.results.length > 0
     ? "The tool has answered. 🔎 I will say what it said."
     : `The person wrote ${ask.prompt.length} characters. Let me think… 🤔 A demo can only follow its script.`;
+
+/**
+ * What Claude Code's auto mode is told of a tool call, before which it has a model judge it: nothing speaks against it. Its
+ * instructions begin so, and want this form (2.1.332, 2026-11). Without a verdict no tool runs in its default mode.
+ */
+const verdictOn = ({ background }: ModelRequest): string | undefined =>
+  background.some((text) => /^\s*You are a security monitor for autonomous AI coding agents\./m.test(text))
+    ? "<severity>0</severity>"
+    : undefined;
 
 function words(ask: ModelRequest, calls: Call[], effects: Effects): string {
   if (effects.help) return effects.help;

@@ -101,6 +101,15 @@ test("a prompt's bill has the checks, the title and the compaction of its sessio
   });
 });
 
+test.each(["claude-sonnet-4-6", "gpt-5.4", "gpt-4.1"])("in the demo a check by %s lets the tool run", async (model) => {
+  await using proxy = await startProxy();
+  const asked = { role: "user", content: "<transcript>\nUser: [demo: help] call ls\nBash ls\n</transcript>" };
+  const sent = { ...check, model, messages: [asked], stop_sequences: [] };
+  const answer = await proxy.post("/v1/messages", sent, { headers: classed("auxiliary") });
+  const { content, stop_reason } = (await answer.json()) as { content: { text: string }[]; stop_reason: string };
+  expect([content.map(({ text }) => text), stop_reason]).toEqual([["<severity>0</severity>"], "end_turn"]);
+});
+
 test("a title that is asked for before the prompt's first request belongs to it, if it ends after that has begun", async () => {
   await using proxy = await start();
   const asked = Promise.withResolvers<void>();
