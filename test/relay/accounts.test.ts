@@ -579,7 +579,11 @@ describe("GitHub cannot be asked", () => {
     ["a 401 has its token renewed", exchange, { refused: 401 }],
     ["a 403 has its token renewed", exchange, { refused: 403 }],
     ["a 421 has its host asked for", exchange, { refused: 421 }],
-    ["its quota is asked for before it may be charged", "/copilot_internal/user", { isFirst: true, neverOverage: true }],
+    [
+      "its quota is asked for before it may be charged",
+      "/copilot_internal/user",
+      { isFirst: true, neverOverage: true },
+    ],
     ["its models are listed", "/models", { isFirst: true }],
     ["its models are listed for Auto", "/models", { isFirst: true, model: "auto" }],
     ["its models are listed for embeddings", "/models", { isFirst: true, to: "/v1/embeddings" }],
@@ -606,9 +610,12 @@ describe("GitHub cannot be asked", () => {
         : ask("Hello", model ?? (neverOverage ? premium : free));
       const answer = proxy.post(to, body, { signal: client.signal }).catch(() => undefined);
       await until(() => isAsked, "GitHub is asked");
+      const left = performance.now();
       client.abort();
       await answer;
       await until(() => proxy.rows().length > rows, "the request has its row");
+      // A call to GitHub ends by itself after 15 s.
+      expect(performance.now() - left).toBeLessThan(10_000);
       expect(proxy.rows()[0]).toMatchObject({ http_status: 499 });
       expect(proxy.app.inFlight.count).toBe(0);
       held.resolve(undefined);
