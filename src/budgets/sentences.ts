@@ -2,6 +2,7 @@
 import type { Budget } from "../config/budget-schema";
 import { ProxyError, retryHeaders } from "../errors";
 import { significant, zonedTime } from "../format";
+import { marked } from "../money";
 import type { BudgetState } from "./entries";
 import type { Holder } from "./holders";
 
@@ -35,6 +36,10 @@ export function ofHolder(holder: Pick<Holder, "kind" | "name"> | null): string {
 
 /** Numbers that look like a status: opencode repeats a request whose error has one. */
 const statusLike = /\b(?:429|5\d\d)\b/;
+
+/** What was used of an amount, without its unit: at least so much, if requests of unknown price are among it. */
+export const usedInWords = (used: number, unknown: number | null): string =>
+  marked(significant(used), { cost_at_least: (unknown ?? 0) > 0 });
 
 interface Exceeded {
   /** Whether the client may know what was used: of a member, others must have used nothing of it. */

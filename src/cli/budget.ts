@@ -1,6 +1,6 @@
 /** `dragoman budget`, `budget add` and `rm`: what is used of each budget, and changes of the list. */
 import { type BudgetItem, budgetListSchema, type HolderItem, holderName } from "../budgets/budget-list";
-import { amountOf } from "../budgets/sentences";
+import { amountOf, usedInWords } from "../budgets/sentences";
 import { addStoredBudget, removeStoredBudget } from "../budgets/stored-budgets";
 import { type Budget, budgetSchema } from "../config/budget-schema";
 import type { Environment } from "../config/environment";
@@ -121,13 +121,14 @@ function budgetLines(items: readonly BudgetItem[], now: number): string[] {
   return table([["budget", "scope", "used", "limit", "resets", "state"], ...rows]);
 }
 
-function usedText({ used, limit, holders }: BudgetItem): string {
-  if (used !== null) return `${significant(used)} (${percent(used / limit)})`;
+function usedText({ used, limit, holders, unknown_price_count: unknown }: BudgetItem): string {
+  if (used !== null) return `${usedInWords(used, unknown)} (${percent(used / limit)})`;
   const [highest] = holders?.items ?? [];
   return highest ? `${holderName(highest)}: ${usedBy(highest)}` : "–";
 }
 
-const usedBy = ({ used, limit }: HolderItem) => `${significant(used)} (${percent(used / limit)})`;
+const usedBy = ({ used, limit, unknown_price_count: unknown }: HolderItem) =>
+  `${usedInWords(used, unknown)} (${percent(used / limit)})`;
 
 /** A line for each that has an amount of its own. */
 function holderLines({ holders, each }: BudgetItem): string[] {

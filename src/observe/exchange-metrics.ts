@@ -2,7 +2,7 @@
 import { beginningOf } from "../beginning";
 import { BoundedMap } from "../bounded-map";
 import type { Entry } from "../history/entry";
-import type { CostUnit } from "../money";
+import { type CostUnit, costsOf } from "../money";
 import { addTo, type Distribution, maxSeries, openCounter, openHistogram, type Total } from "./series";
 
 /** One try of an exchange to reach an upstream. */
@@ -30,6 +30,7 @@ const openFamilies = () => ({
   requestTokens: openHistogram(["kind", "dialect", "model", "upstream"], tokenBounds),
   tokens: openCounter(["kind", "dialect", "model", "upstream"]),
   cost: openCounter(["unit", "account", "model", "key"]),
+  costUnknown: openCounter(["account", "model", "key"]),
   upstreamErrors: openCounter(["code"]),
   clientTelemetry: openCounter(["kind"]),
 });
@@ -120,6 +121,7 @@ class SeriesOfKind {
   #firstByteSeconds: Distribution | undefined;
   readonly #tokens: Record<string, TokenSeries> = {};
   readonly #cost: Partial<Record<CostUnit, Total>> = {};
+  #costUnknown: Total | undefined;
 
   constructor(
     readonly families: ReturnType<typeof openFamilies>,
@@ -146,6 +148,10 @@ class SeriesOfKind {
       const { sum, sizes } = this.#tokens[tokens.name] ?? this.#openTokens(tokens);
       sum.total += count;
       if (sizes) addTo(sizes, tokenBounds, count);
+    }
+    if (costsOf(row).cost_at_least) {
+      this.#costUnknown ??= families.costUnknown.find([account, model, key]);
+      this.#costUnknown.total++;
     }
     const { cost, cost_unit: unit } = row;
     if (!cost || unit === null) return;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { startProvider } from "../support/provider";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { readSamples, valueIn } from "../support/samples";
 import { until } from "../support/until";
 
 const hello = [{ role: "user", content: "Hi" }];
@@ -66,6 +67,28 @@ describe("a stop", () => {
     expect((await proxy.post("/other/v1/messages", body)).status).toBe(429);
     expect(provider.seen).toHaveLength(1);
   });
+});
+
+test("where requests of unknown price are among what was used, it is said to be at least so much", async () => {
+  await using provider = startProvider({ key: "p-0123456789", auth: "x-api-key" });
+  await using proxy = await startProxy({
+    config: {
+      budgets: [
+        budget({ unit: "credits", limit: 9, then: "warn" }),
+        budget({ name: "Each", unit: "credits", each: "account" }),
+      ],
+      providers: { other: { type: "anthropic", baseUrl: provider.url, apiKey: "p-0123456789" } },
+    },
+  });
+  const page = async () => (await fetch(`${proxy.url}/admin/budgets`)).text();
+  expect(await page()).not.toContain("≥");
+  const answer = await proxy.post("/other/v1/messages", { ...bodies["/v1/messages"], model: "some-model" });
+  expect(answer.status).toBe(200);
+  await answer.text();
+  const isKnown = async () => (await page()).includes('<strong class="num">≥ 0</strong> of 9 credits used');
+  await until(isKnown, "the card says at least");
+  const metrics = readSamples(await (await fetch(`${proxy.url}/metrics`)).text());
+  expect(valueIn(metrics, "dragoman_cost_unknown_total", { model: "some-model" })).toBe(1);
 });
 
 describe("amounts", () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { readSamples, valueIn } from "../support/samples";
 import { until } from "../support/until";
 
 const start = (config: object = {}) => {
@@ -76,6 +77,8 @@ describe("cached tokens that the upstream no longer states", () => {
       const { used } = (await json(proxy, "/api/admin/budgets")).items[0];
       const sum = proxy.rows().reduce((all, { cost }) => all + cost!, 0);
       expect(used * 1e9).toBeGreaterThanOrEqual(sum - 1);
+      const metrics = readSamples(await text(proxy, "/metrics"));
+      expect(valueIn(metrics, "dragoman_cost_unknown_total", { model })).toBe(1);
       // A number that comes back is exact again.
       expect(await ask(stated)).toMatchObject({ cost_at_least: 0 });
     },

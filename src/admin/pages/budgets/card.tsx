@@ -2,7 +2,7 @@
 /** One budget: what is used of it, and by whom. */
 import type { Scope } from "../../../app";
 import type { BudgetItem } from "../../../budgets/budget-list";
-import { amountOf } from "../../../budgets/sentences";
+import { amountOf, usedInWords } from "../../../budgets/sentences";
 import { moment, percent, plural, significant, zonedTime } from "../../../format";
 import { matchesPattern } from "../../../keys/client-keys";
 import { Meter } from "../../ui/chart";
@@ -98,7 +98,8 @@ export function BudgetCard({ frame, item, users, change, strangers, now }: CardP
       ) : (
         <>
           <p>
-            <strong class="num">{significant(used)}</strong> of {amountOf(limit, item)} used ({percent(used / limit)})
+            <strong class="num">{usedInWords(used, unknown_price_count)}</strong> of {amountOf(limit, item)} used (
+            {percent(used / limit)})
           </p>
           <Meter
             share={Math.min(1, used / limit)}

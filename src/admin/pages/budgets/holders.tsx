@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Those that have an amount of their own in a budget, the largest share of a limit first. */
 import { type BudgetItem, type HolderItem, holderName } from "../../../budgets/budget-list";
-import { amountOf } from "../../../budgets/sentences";
+import { amountOf, usedInWords } from "../../../budgets/sentences";
 import { percent, plural, significant } from "../../../format";
 import type { Filters } from "../../../history/history";
 import { Meter } from "../../ui/chart";
@@ -32,7 +32,8 @@ export function HighestHolders({ item, holders: { count, items } }: HoldersProps
               <HolderLink item={item} holder={holder} />
             </dt>
             <dd>
-              {significant(holder.used)} of {significant(holder.limit)} ({percent(holder.used / holder.limit)})
+              {usedInWords(holder.used, holder.unknown_price_count)} of {significant(holder.limit)} (
+              {percent(holder.used / holder.limit)})
             </dd>
           </div>
         ))}
@@ -101,7 +102,7 @@ function Share({ item, holder, now }: CellProps & { now: number }): Markup {
 const Used = ({ item, holder }: CellProps) => (
   <>
     <span class="num">
-      {significant(holder.used)} of {amountOf(holder.limit, item)}
+      {usedInWords(holder.used, holder.unknown_price_count)} of {amountOf(holder.limit, item)}
     </span>
     {holder.reserved > 0 && <p class="soft">{significant(holder.reserved)} reserved</p>}
     {holder.unknown_price_count > 0 && (
