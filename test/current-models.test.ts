@@ -1,11 +1,11 @@
-/** What people read and try names models that GitHub Copilot lists: a retirement is one row of `current-models.ts`. */
+/** What people read and try names models that GitHub Copilot lists: a retirement is one row of `known-models.ts`. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { demoAccounts } from "../src/demo/accounts";
 import { visibleModels } from "../src/demo/models";
 import { DemoState } from "../src/demo/state";
-import { currentModels, exampleModels } from "../src/upstream/models/current-models";
+import { currentModels, exampleModels } from "../src/upstream/models/known-models";
 import { documents, textOfDocument } from "./support/docs";
 
 const root = join(import.meta.dir, "..");
@@ -17,13 +17,12 @@ const modelName =
 /** `claude-sonnet-5-5` is how Anthropic writes `claude-sonnet-5.5`. */
 const idOf = (name: string): string => name.replace(/^(claude-.*-\d)-(\d)$/, "$1.$2");
 
-/** Names that clients have by themselves, where the text says so; and those of the list that `start --demo` has. */
+/** Names that clients have by themselves, where the text says so. */
 const others: Record<string, string[]> = {
   // What Gemini CLI asks for, whatever is listed.
   "src/api/README.md": ["gemini-2.5-flash"],
   // The name of the instructions that Codex brings along.
   "src/clients/README.md": ["gpt-5.5", "gpt-5.5.md"],
-  "src/cli/start/demo-past.ts": ["gpt-5.4", "gpt-5-mini", "gemini-3.1-pro-preview"],
 };
 
 test("documents, help, pages and examples name no model that is not in the table", () => {
@@ -44,7 +43,7 @@ test("examples are in the table", () => {
 });
 
 test("the demo lists these models, and no other one for conversations", () => {
-  const state = new DemoState({ generation: "D" });
+  const state = new DemoState({ generation: "C" });
   const [account] = demoAccounts();
   const all = visibleModels(state, { ...account!, plan: "enterprise" });
   const ids = all.filter(({ kind }) => kind === "chat").map(({ id }) => id);

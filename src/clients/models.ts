@@ -1,6 +1,7 @@
 /** The models for a set-up: the facts that clients need, and the best choice for each family. */
 
 import { upstreamPaths } from "../api-paths";
+import type { ListedPrice } from "../format";
 
 export interface ClientModel {
   id: string;
@@ -11,6 +12,8 @@ export interface ClientModel {
   premium: boolean;
   /** Premium requests of one turn; null or missing if the model is billed in another unit, or the price is unknown. */
   units?: number | null;
+  /** AI credits per `per` tokens; null or missing if the model is billed in another unit, or the price is unknown. */
+  tokens?: ListedPrice["tokens"];
   preview: boolean;
   /** Meant for small tasks. */
   light: boolean;
@@ -49,7 +52,7 @@ export interface Choice {
   haiku: ClientModel;
   /** The newest Claude Fable, or the Opus: not every plan has one. */
   fable: ClientModel;
-  /** The newest GPT that is not for small tasks; among equal versions, one that is not dear, then the one for code. */
+  /** The newest GPT that is not for small tasks; among equal versions, one that is not dear. */
   gpt: ClientModel;
   gemini?: ClientModel;
   /** For small tasks such as titles: a model that uses no quota, if there is one. */
@@ -111,7 +114,7 @@ function preferred(models: readonly ClientModel[], has: (model: ClientModel) => 
   return those.length > 0 ? those : models;
 }
 
-/** Finished models before previews, then by version, then dear models last, then models for code first, then the shortest id. */
+/** Finished models before previews, then by version, then dear models last, then the shortest id. */
 function newestFirst(a: ClientModel, b: ClientModel): number {
   const [one, other] = [versionOf(a.id), versionOf(b.id)];
   const digits = Array.from(
@@ -122,7 +125,6 @@ function newestFirst(a: ClientModel, b: ClientModel): number {
     Number(a.preview) - Number(b.preview) ||
     digits.find((each) => each !== 0) ||
     dearLast(a) - dearLast(b) ||
-    codeFirst(a) - codeFirst(b) ||
     a.id.length - b.id.length
   );
 }
@@ -131,8 +133,6 @@ function newestFirst(a: ClientModel, b: ClientModel): number {
 const dearWords: readonly (string | undefined)[] = ["high", "very_high"];
 
 const dearLast = ({ priceCategory }: ClientModel) => dearWords.indexOf(priceCategory) + 1;
-
-const codeFirst = ({ id }: ClientModel) => (id.includes("codex") ? 0 : 1);
 
 /** `gpt-5.3-codex` is 5.3; a date is not a version. */
 function versionOf(id: string): number[] {

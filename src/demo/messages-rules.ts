@@ -19,6 +19,7 @@ const toolFields = words("type name description input_schema cache_control stric
 const advancedToolFields = words("defer_loading input_examples allowed_callers");
 const turnControl = "per-turn-control-2026-07-01";
 const computerUse = "computer-use-2025-11-24";
+const compact = "compact-2026-01-12";
 const clientTools = words(
   "bash_20250124 text_editor_20250124 text_editor_20250429 text_editor_20250728 memory_20250818",
 );
@@ -42,7 +43,7 @@ export function* messagesRules(view: View): Generator<Objection> {
   const turns = records(body.messages);
   const tools = records(body.tools);
   const unknown = sent.find(
-    (beta) => !betas.includes(beta) && !(isNewest && [oneHourCache, computerUse, turnControl].includes(beta)),
+    (beta) => !betas.includes(beta) && !(isNewest && [oneHourCache, computerUse, turnControl, compact].includes(beta)),
   );
   yield unknown !== undefined &&
     bad(
@@ -65,7 +66,7 @@ export function* messagesRules(view: View): Generator<Objection> {
   for (const [at, turn] of turns.entries()) {
     const isPlaced = turns[at - 1]?.role === "user" && turns[at + 1]?.role !== "user";
     yield turn.role === "system" && !isPlaced && bad(`messages.${at}: system messages must follow a user message`);
-    yield* turnRules(turn, `messages.${at}`, turnEffort, account.login);
+    yield* turnRules(turn, `messages.${at}`, { turnEffort, summaries: takesSummaries(view), login: account.login });
   }
   yield* pairRules(
     turns,
@@ -126,8 +127,14 @@ function marked(body: Json): { path: string; block: Json }[] {
   ].filter(({ block }) => block.cache_control != null);
 }
 
-function* newestRules({ body, model }: View): Generator<Objection> {
-  const known = ["clear_tool_uses_20250919", "clear_thinking_20251015"];
+/** The older models of a family make no summaries, and take none. */
+const takesSummaries = ({ model, headers }: View) =>
+  !model.id.includes("haiku-4") && betasOf(headers).includes(compact);
+
+function* newestRules(view: View): Generator<Objection> {
+  const { body, model } = view;
+  const summaries = takesSummaries(view) ? ["compact_20260112"] : [];
+  const known = ["clear_tool_uses_20250919", "clear_thinking_20251015", ...summaries];
   for (const [at, { type }] of records(record(body.context_management).edits).entries())
     yield !known.includes(string(type)) && unknownTag(`context_management.edits.${at}`, string(type), known);
   // Only some of the hosts behind this endpoint check it; here it is the one that serves all but Opus.
@@ -164,8 +171,7 @@ function* outputConfig({ body, model: { traits, efforts } }: View): Generator<Ob
 function* turnRules(
   { role, content, ...others }: Json,
   path: string,
-  turnEffort: boolean,
-  login: string,
+  { turnEffort, summaries, login }: { turnEffort: boolean; summaries: boolean; login: string },
 ): Generator<Objection> {
   const isSystem = role === "system";
   yield !isSystem &&
@@ -176,7 +182,8 @@ function* turnRules(
   yield list(content).length + string(content).length === 0 &&
     others.output_config === undefined &&
     bad(`${path}: ${role} messages must have non-empty content`);
-  for (const [at, block] of blocksOf(content).entries()) yield* blockRules(block, `${path}.content.${at}`, login);
+  for (const [at, block] of blocksOf(content).entries())
+    if (!summaries || block.type !== "compaction") yield* blockRules(block, `${path}.content.${at}`, login);
 }
 
 /** The words of Anthropic's documentation of 2026-09, for an account as for a conversation. */

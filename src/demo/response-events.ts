@@ -67,7 +67,7 @@ function items(context: ReplyContext): Item[] {
   const { reply, body, model } = context;
   const isAsked = context.isNewest && records(body.input).some(({ type }) => type === "compaction_trigger");
   // The small model answers with two items.
-  if (isAsked) return Array.from({ length: model.id.includes("mini") ? 2 : 1 }, () => compactionItem(context));
+  if (isAsked) return Array.from({ length: model.traits.has("two-summaries") ? 2 : 1 }, () => compactionItem(context));
   return [
     ...(reply.thinking.length > 0 ? [reasoningItem(context)] : []),
     ...(reply.search ? [searchItem(context, reply.search)] : []),

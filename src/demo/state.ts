@@ -1,8 +1,8 @@
 /** The state of a running demo, which tests read and change. */
 import { type DemoAccount, demoAccounts, type HostName } from "./accounts";
 
-/** Of the model list and its rules: A counts premium requests, C prices tokens (since August 2026), and D is the list of November. */
-type Generation = "A" | "C" | "D";
+/** Of the model list and its rules: A counts premium requests, C prices tokens (since August 2026). */
+type Generation = "A" | "C";
 
 export type ChangeAnswer = (response: Response, path: string) => Promise<Response>;
 

@@ -1,5 +1,6 @@
 /** Runs an image in Docker as compose.yaml does, until it is healthy, asks it something and stops it: `image-smoke.ts <image>`. */
 import assert from "node:assert/strict";
+import { exampleModels } from "../upstream/models/known-models";
 
 const [image] = process.argv.slice(2);
 assert.ok(image, "Which image?");
@@ -32,7 +33,7 @@ try {
   assert.equal((await fetch(`${url}/v1/models`)).status, 401);
   const headers = { "x-api-key": "key-of-the-smoke-test" };
   const messages = [{ role: "user", content: "Hello! Who are you?" }];
-  const body = JSON.stringify({ model: "claude-sonnet-4.6", max_tokens: 100, messages });
+  const body = JSON.stringify({ model: exampleModels.claude, max_tokens: 100, messages });
   assert.match(await (await fetch(`${url}/v1/messages`, { method: "POST", headers, body })).text(), /DEMO/);
   // The port is published, so its callers are not on the container's loopback.
   assert.notEqual((await fetch(`${url}/api/admin/meta`)).status, 200);

@@ -6,7 +6,10 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { version } from "../../package.json";
+import { exampleModels } from "../upstream/models/known-models";
 import { fileName, targets } from "./targets";
+
+const model = exampleModels.claude;
 
 interface Place {
   cwd?: string;
@@ -42,11 +45,11 @@ export async function drive(command: string[], { cwd, env = process.env }: Place
 async function ask(url: string): Promise<void> {
   const messages = [{ role: "user", content: "Hello! Who are you?" }];
   const post = (path: string, body: object) => fetch(url + path, { method: "POST", body: JSON.stringify(body) });
-  const said = await post("/v1/messages", { model: "claude-sonnet-4.6", max_tokens: 100, messages });
+  const said = await post("/v1/messages", { model, max_tokens: 100, messages });
   assert.match(await said.text(), /DEMO/);
-  const streamed = await post("/v1/chat/completions", { model: "claude-sonnet-4.6", stream: true, messages });
+  const streamed = await post("/v1/chat/completions", { model, stream: true, messages });
   assert.match(await streamed.text(), /data: \[DONE\]\n\n$/);
-  const counted = await post("/v1/messages/count_tokens", { model: "claude-sonnet-4.6", messages });
+  const counted = await post("/v1/messages/count_tokens", { model, messages });
   const { input_tokens: few } = (await counted.json()) as { input_tokens: number };
   // Six tokens of the vocabulary and what frames them; letters alone would be some twenty.
   assert.ok(few > 5 && few < 20, `${few} tokens were counted`);

@@ -2,13 +2,14 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { CacheReport } from "../../src/admin/api/cache";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { entry } from "../support/history-rows";
 import { startProxy } from "../support/proxy";
 
 const now = Date.now();
 const hour = 3_600_000;
-/** List prices of the demo: 300 and 25 credits for a million tokens, cached 30 and 2, written 375. */
-const [claude, gpt] = ["claude-sonnet-4.6", "gpt-5-mini"];
+/** List prices of the demo: 300 and 75 credits for a million tokens, cached 30 and 7.5, written 375. */
+const [claude, gpt] = ["claude-sonnet-4.6", exampleModels.flash];
 
 const [account] = demoAccounts();
 const able = { ...account!, plan: "individual_pro", quota: quotas.credits() };
@@ -43,18 +44,18 @@ describe("GET /api/admin/cache", () => {
       input_tokens: 4_000_000,
       cached_tokens: 1_900_000,
       cached_share: 0.475,
-      // 0.8 × (300 − 30) − 0.1 × (375 − 300) + 1.1 × (25 − 2)
-      saved_nano_credits: credits(216 - 7.5 + 25.3),
-      // (1 + 0.8) × (25 − 2)
-      lost_nano_credits: credits(41.4),
+      // 0.8 × (300 − 30) − 0.1 × (375 − 300) + 1.1 × (75 − 7.5)
+      saved_nano_credits: credits(216 - 7.5 + 74.25),
+      // (1 + 0.8) × (75 − 7.5)
+      lost_nano_credits: credits(121.5),
     });
     expect(models.map(({ name, cached_share }) => [name, cached_share])).toEqual([
       [gpt, 1_100_000 / 3_000_000],
       [claude, 0.8],
     ]);
     expect(clients.map(({ name, saved_nano_credits }) => [name, saved_nano_credits])).toEqual([
-      ["cli/1", credits(216 - 7.5 + 4.6)],
-      ["other/2", credits(20.7)],
+      ["cli/1", credits(216 - 7.5 + 13.5)],
+      ["other/2", credits(60.75)],
     ]);
     expect(sessions.map(({ name, cached_share }) => [name, cached_share]).sort()).toEqual([
       ["aaaaaaaaaaaa", 0.8],
@@ -67,8 +68,8 @@ describe("GET /api/admin/cache", () => {
     expect(
       misses.map(({ reason, uncached_tokens, ...miss }) => [reason, uncached_tokens, miss.lost_nano_credits]),
     ).toEqual([
-      ["system", 1_000_000, credits(23)],
-      ["tools", 800_000, credits(18.4)],
+      ["system", 1_000_000, credits(67.5)],
+      ["tools", 800_000, credits(54)],
     ]);
     expect(misses[0]!.changed).toBe("The system prompt changed.");
     expect(turns.map(({ reason, session }) => [reason, session])).toEqual([

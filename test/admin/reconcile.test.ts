@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Reconciliation } from "../../src/admin/api/reconcile";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { run } from "../support/command";
 import { entry } from "../support/history-rows";
 import { inProcess } from "../support/in-process";
@@ -49,7 +50,7 @@ const counted = (at: number, credits: number | null, more: Parameters<typeof ent
 
 describe("what goes through the proxy", () => {
   test("agrees to the last billionth, and the sums are those of the rows", async () => {
-    for (const model of [claude, "gpt-5-mini", claude]) {
+    for (const model of [claude, exampleModels.small, claude]) {
       const answer = await proxy.post("/v1/chat/completions", {
         model,
         messages: [{ role: "user", content: "How much is this?" }],
@@ -72,7 +73,7 @@ describe("what goes through the proxy", () => {
     expect(days.map((each) => each.day)).toEqual([new Date(rows[0]!.started_at_ms).toISOString().slice(0, 10)]);
     expect(compared.map(({ model, request_count }) => [model, request_count]).sort()).toEqual([
       [claude, 2],
-      ["gpt-5-mini", 1],
+      [exampleModels.small, 1],
     ]);
   });
 });
@@ -89,8 +90,8 @@ describe("what differs", () => {
     charged(at(5), 2.5, "Auto: Claude Sonnet 4.6");
     // Another client on a day of which the history has nothing, and beside a model of ours.
     charged(at(8), 40, "Claude Opus 9");
-    counted(at(9), 1, { upstream_model: "gpt-5-mini" });
-    charged(at(9), 3, "GPT-5 mini");
+    counted(at(9), 1, { upstream_model: exampleModels.small });
+    charged(at(9), 3, "GPT-6 Luna");
     // A row without a cost.
     counted(at(11), 2);
     counted(at(11), null, { request_id: "cut-off" });
@@ -113,7 +114,7 @@ describe("what differs", () => {
       [day(14), claude, -7, 0, "counted_more"],
       [day(13), claude, -0.004, 0, "rounding"],
       [day(11), claude, 4, 1, "unknown_rows"],
-      [day(9), "gpt-5-mini", 2, 0, "other_client"],
+      [day(9), exampleModels.small, 2, 0, "other_client"],
       [day(8), "Claude Opus 9", 40, 0, "other_client"],
       [day(5), claude, 0, 0, null],
       [day(3), "Claude Sonnet 4.6", 5, 0, "before_history"],

@@ -88,21 +88,21 @@ test("its list has every chat model of the picker under an id that it takes, say
   expect(names).toEqual([...new Set(names)]);
   expect(ids.filter((id) => !/claude|anthropic/i.test(id))).toEqual([]);
   expect(ids).toEqual(
-    expect.arrayContaining(["claude-opus-5-5", "claude-sonnet-4-6", "gpt-5.4:claude", "gemini-3.8-flash:claude"]),
+    expect.arrayContaining(["claude-opus-5-5", "claude-sonnet-4-6", "gpt-6.1-sol:claude", "gemini-3.8-flash:claude"]),
   );
   expect(ids.some((id) => id.includes("embedding"))).toBe(false);
-  expect(listed.find(({ id }) => id === "gpt-5.4:claude")).toMatchObject({
-    display_name: "GPT-5.4",
-    description: "250/1,500 credits per M in/out · 272K prompt",
+  expect(listed.find(({ id }) => id === "gpt-6.1-sol:claude")).toMatchObject({
+    display_name: "GPT-6.1 Sol",
+    description: "200/1,000 credits per M in/out · 272K prompt",
   });
-  for (const id of ["claude-opus-5-5", "gpt-5.4:claude", "gemini-3.8-flash:claude"]) {
+  for (const id of ["claude-opus-5-5", "gpt-6.1-sol:claude", "gemini-3.8-flash:claude"]) {
     const answer = await proxy.post("/v1/messages?beta=true", first(id, false));
     expect([id, answer.status]).toEqual([id, 200]);
   }
   expect(proxy.rows().map(({ upstream_model }) => upstream_model)).toEqual([
     "gemini-3.8-flash",
-    "gpt-5.4",
+    "gpt-6.1-sol",
     "claude-opus-5.5",
   ]);
-  expect((await list()).map(({ id }) => id)).toContain("gpt-5.4");
+  expect((await list()).map(({ id }) => id)).toContain("gpt-6.1-sol");
 });

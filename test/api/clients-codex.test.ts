@@ -39,13 +39,18 @@ describe("its model list", () => {
     const { data } = (await (await fetch(`${proxy.url}/v1/models`)).json()) as { data: { id: string; kind: string }[] };
     const chats = data.filter(({ kind }) => kind === "chat").map(({ id }) => id);
     expect(models.map(({ slug }) => slug)).toEqual([...chats, "codex-auto-review"]);
-    expect(models.find(({ slug }) => slug === "gpt-5.4")).toMatchObject({
-      ...{ display_name: "GPT-5.4", visibility: "list", context_window: 272_000, default_reasoning_level: "medium" },
-      ...{ description: "250/1,500 credits per M in/out · 272K prompt", apply_patch_tool_type: "freeform" },
+    expect(models.find(({ slug }) => slug === "gpt-6.1-terra")).toMatchObject({
+      ...{
+        display_name: "GPT-6.1 Terra",
+        visibility: "list",
+        context_window: 272_000,
+        default_reasoning_level: "medium",
+      },
+      ...{ description: "100/500 credits per M in/out · 272K prompt", apply_patch_tool_type: "freeform" },
     });
     const efforts = (id: string) =>
       models.find(({ slug }) => slug === id)!.supported_reasoning_levels.map(({ effort }) => effort);
-    expect(efforts("gpt-5.4")).toEqual(["none", "low", "medium", "high", "xhigh"]);
+    expect(efforts("gpt-6.1-terra")).toEqual(["none", "low", "medium", "high", "xhigh", "max"]);
     expect(efforts("claude-haiku-4.5")).toEqual(["low", "medium", "high"]);
     expect(models.find(({ slug }) => slug === "claude-haiku-4.5")).not.toHaveProperty("apply_patch_tool_type");
   });

@@ -1,6 +1,7 @@
 /** Compaction: the endpoint that OpenAI's SDK calls, and the trigger that Codex sends with its conversation. */
 import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { eventsIn } from "../support/event-stream";
 import { openFrames } from "../support/frame-client";
 import { type RunningProxy, startProxy } from "../support/proxy";
@@ -214,14 +215,14 @@ describe("an upstream that makes summaries itself", () => {
   test("an upstream that answers a compaction with two items gives the client one, which stands for both", async () => {
     await using proxy = await newest();
     for (const stream of [false, true]) {
-      const text = await (await proxy.post("/v1/responses", ask({ model: "gpt-5-mini", stream }))).text();
+      const text = await (await proxy.post("/v1/responses", ask({ model: exampleModels.small, stream }))).text();
       const events = stream ? eventsIn(text) : [];
       const { output } = (stream ? events.at(-1).response : JSON.parse(text)) as { output: Item[] };
       expect(output.map(({ type }) => type)).toEqual(["compaction"]);
       if (stream) expect(events.filter(({ type }) => type === "response.output_item.done").length).toBe(1);
       const next = await proxy.post(
         "/v1/responses",
-        ask({ model: "gpt-5-mini", input: [...output, says("user", "Go on.")] }),
+        ask({ model: exampleModels.small, input: [...output, says("user", "Go on.")] }),
       );
       expect(next.status).toBe(200);
       const sent = posts(proxy).at(-1)!.body as { input: Item[] };

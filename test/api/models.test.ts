@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { ModelInfo } from "@anthropic-ai/sdk/resources/models";
 import OpenAI from "openai";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { offerOnly } from "../support/catalogue";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";
@@ -92,8 +93,7 @@ describe("the list", () => {
     };
     const premium = Object.fromEntries(data.map((model) => [model.id, model.premium]));
     expect(premium).toMatchObject({
-      "gpt-5-mini": true,
-      "gpt-4o-mini-2024-07-18": false,
+      [exampleModels.small]: true,
       "text-embedding-3-small": false,
     });
     expect(data.map(({ id }) => id)).not.toContain("gpt-6-astra");

@@ -5,6 +5,7 @@ import { clientEndpoints } from "../../src/api/clients";
 import type { UsageItem } from "../../src/api/usage";
 import { quotas } from "../../src/demo/accounts";
 import type { Demo } from "../../src/demo/demo";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { startProxy } from "../support/proxy";
 
 const quotaPath = "/copilot_internal/user";
@@ -67,14 +68,14 @@ describe("what is left", () => {
   test("an exhausted pooled seat stays exhausted while free models answer with headers that say unlimited", async () => {
     await using proxy = await startProxy({ demo: { generation: "C" } });
     Object.assign(proxy.demo.accounts[0]!, { quota: quotas.pooledOut(), plan: "business" });
-    const ask = async (model: string) =>
-      (await proxy.post("/v1/chat/completions", { model, messages: [{ role: "user", content: "Hi" }] })).status;
+    const ask = async () => (await proxy.post("/v1/responses", { model: exampleModels.small, input: "Hi" })).status;
+    const free = { model: "text-embedding-3-small", input: "Hi" };
     expect((await usages(proxy.url))[0]).toMatchObject({ state: "exhausted", unlimited: false });
     const sent = proxy.demo.journal.length;
-    expect([await ask("gpt-5-mini"), await ask("gpt-4o-mini-2024-07-18")]).toEqual([429, 200]);
+    expect([await ask(), (await proxy.post("/v1/embeddings", free)).status]).toEqual([429, 200]);
     expect(proxy.demo.journal.slice(sent).filter(({ status }) => status === 402)).toEqual([]);
     expect((await usages(proxy.url))[0]).toMatchObject({ state: "exhausted", unlimited: false });
-    expect(await ask("gpt-5-mini")).toBe(429);
+    expect(await ask()).toBe(429);
   });
 
   test("an exact number is not replaced by a percentage or an amount that is rounded or cut", async () => {
@@ -83,8 +84,7 @@ describe("what is left", () => {
         await using proxy = await startProxy({ demo: { generation } });
         proxy.demo.accounts[0]!.quota.premium.remaining = remaining;
         await proxy.app.accounts[0]!.quota();
-        const model = generation === "A" ? "gpt-5-mini" : "gpt-4o-mini-2024-07-18";
-        await proxy.post("/v1/chat/completions", { model, messages: [{ role: "user", content: "Hi" }] });
+        await proxy.post("/v1/embeddings", { model: "text-embedding-3-small", input: "Hi" });
         expect(proxy.app.accounts[0]!.knownQuota).toMatchObject({ entitlement: 300, remaining });
       }
   });

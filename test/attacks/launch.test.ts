@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { scriptedGithub } from "../cli/bench";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
@@ -24,7 +25,7 @@ import { until } from "../support/until";
 const demo = ["start", "--demo", "--json", "--port", "0"];
 const post = (url: string, path: string, body: object) =>
   fetch(url + path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
-const hello = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
+const hello = { model: exampleModels.flash, messages: [{ role: "user", content: "Hello" }] };
 
 /** A data folder made by somebody else. */
 function folderWith(files: Record<string, string>): Disposable & { path: string; data: string } {

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { demoAccounts } from "../../src/demo/accounts";
 import { createLogger } from "../../src/logger";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { run } from "../support/command";
 import { startProvider } from "../support/provider";
 import { startProxy } from "../support/proxy";
@@ -235,7 +236,11 @@ test.if(process.platform === "linux")(
     const { url } = await command.ready();
     for (const order of ["", "[demo: 500] ", "[demo: cut 3] "])
       for (let turn = 0; turn < 5; turn++) {
-        const body = { model: "gpt-5-mini", stream: true, messages: [{ role: "user", content: `${order}Hello` }] };
+        const body = {
+          model: exampleModels.flash,
+          stream: true,
+          messages: [{ role: "user", content: `${order}Hello` }],
+        };
         const response = await fetch(`${url}/v1/chat/completions`, { method: "POST", body: JSON.stringify(body) });
         expect(await response.text()).toContain(order ? '"error"' : "[DONE]");
       }

@@ -3,6 +3,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { startProvider } from "../support/provider";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { readSamples, valueIn } from "../support/samples";
@@ -154,7 +155,7 @@ describe("amounts", () => {
   test.each([
     ["/v1/messages", { model: "claude-sonnet-4.6", max_tokens: 50_000, messages: [{ role: "user", content: "" }] }],
     ["/v1/chat/completions", { model: "claude-sonnet-4.6", messages: [{ role: "user", content: "" }] }],
-    ["/v1/responses", { model: "gpt-5-mini", input: "" }],
+    ["/v1/responses", { model: exampleModels.gpt, input: "" }],
   ] as const)(
     "%s: who hangs up before the end pays for what was read, whatever was learnt of the model",
     async (path, body) => {

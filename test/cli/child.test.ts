@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { program, run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { until } from "../support/until";
@@ -16,7 +17,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 const ask = (url: string, content: string) =>
   fetch(`${url}/v1/chat/completions`, {
     method: "POST",
-    body: JSON.stringify({ model: "gpt-5-mini", stream: true, messages: [{ role: "user", content }] }),
+    body: JSON.stringify({ model: exampleModels.flash, stream: true, messages: [{ role: "user", content }] }),
   });
 
 /** An ended process is there until its new parent, the system, has taken note of it. */

@@ -18,6 +18,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import type { SettingsFormat } from "../../src/clients/formats";
 import { type ClientId, clientIds, clientOf } from "../../src/clients/index";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { personsAt, settings } from "./person";
@@ -67,7 +68,7 @@ const modes: Record<string, (own: Person, id: ClientId, path: string, before: st
     return before;
   },
   "written twice": async (own, id, _, before) => {
-    await done(own, id, "--write", "--model", "gpt-5.4");
+    await done(own, id, "--write", "--model", exampleModels.gpt);
     await done(own, id, "--write");
     await done(own, id, "--write", "--model", "claude-sonnet-4.6");
     await done(own, id, "--undo");
@@ -83,7 +84,7 @@ const modes: Record<string, (own: Person, id: ClientId, path: string, before: st
   "adopted by a dotfile manager between two writes": async (own, id, path, before) => {
     await done(own, id, "--write");
     adopt(path);
-    await done(own, id, "--write", "--model", "gpt-5.4");
+    await done(own, id, "--write", "--model", exampleModels.gpt);
     await done(own, id, "--undo");
     expect([lstatSync(path).isSymbolicLink(), own.backups(id)]).toEqual([true, []]);
     return before;
@@ -106,7 +107,7 @@ const modes: Record<string, (own: Person, id: ClientId, path: string, before: st
     const put = putIn[clientOf(id).file!.format];
     await done(own, id, "--write");
     writeFileSync(path, put(text(path)));
-    await done(own, id, "--write", "--model", "gpt-5.4");
+    await done(own, id, "--write", "--model", exampleModels.gpt);
     await done(own, id, "--undo");
     return put(before);
   },
@@ -186,7 +187,7 @@ describe.each(withFile)("%s", (id) => {
 
   test.concurrent("where there was no file, nothing is left, however often it was written", async () => {
     using own = person();
-    await done(own, id, "--write", "--model", "gpt-5.4");
+    await done(own, id, "--write", "--model", exampleModels.gpt);
     await done(own, id, "--write", "--model", "claude-sonnet-4.6");
     await done(own, id, "--undo");
     expect([existsSync(own.path(id)), readdirSync(own.home), own.backups(id)]).toEqual([false, [], []]);

@@ -12,10 +12,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { anthropicId } from "../../src/clients/claude-code-names";
 import { settingAt } from "../../src/clients/edit";
 import { readSettings, type SettingsFormat, withEdits } from "../../src/clients/formats";
 import { type ClientId, clientIds, clientOf } from "../../src/clients/index";
 import { clientStatus } from "../../src/clients/status";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { run } from "../support/command";
 import { asProcess, inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
@@ -52,7 +54,7 @@ describe.each(withFile)("%s", (id) => {
     using own = person();
     const before = settings[id]!;
     const path = own.settle(id, before, 0o640);
-    for (const model of ["gpt-5.4", "claude-sonnet-4.6"]) {
+    for (const model of [exampleModels.gpt, "claude-sonnet-4.6"]) {
       expect((await own.connect(id, "--write", "--model", model)).code).toBe(0);
       expect(text(path)).toContain(id === "claude-code" ? model.replace(".6", "-6") : model);
     }
@@ -72,17 +74,19 @@ describe.each(withFile)("%s", (id) => {
 describe("what is shown", () => {
   test("the settings, for the person's shell and for others", async () => {
     using own = person();
-    const told = await own.connect("claude-code", "--model", "GPT-5.4");
+    const told = await own.connect("claude-code", "--model", exampleModels.gpt.toUpperCase());
     const { code, stdout } = told;
     expect(code).toBe(0);
-    expect(await asProcess(["connect", "claude-code", "--model", "GPT-5.4"], own.env)).toEqual(told);
+    expect(await asProcess(["connect", "claude-code", "--model", exampleModels.gpt.toUpperCase()], own.env)).toEqual(
+      told,
+    );
     expect(stdout).toContain(`"ANTHROPIC_BASE_URL": "${url}"`);
     expect(stdout).toContain(`export ANTHROPIC_AUTH_TOKEN=${key}\n`);
     expect(stdout).toContain("CLAUDE_CODE_MAX_CONTEXT_TOKENS=272000");
     expect(stdout).toContain("(DEMO)");
     expect(existsSync(own.path("claude-code"))).toBe(false);
     expect((await own.connect("claude-code", "--print", "--shell", "fish")).stdout).toContain(
-      `set -gx ANTHROPIC_MODEL claude-sonnet-5\n`,
+      `set -gx ANTHROPIC_MODEL ${anthropicId(exampleModels.claude)}\n`,
     );
     expect((await own.connect("claude-code", "--shell", "zsh")).stdout).toContain("export ANTHROPIC_MODEL=");
     own.env.SHELL = "/usr/bin/fish";
@@ -96,7 +100,7 @@ describe("what is shown", () => {
       {
         schema: "v1",
         models: [
-          { name: "dragoman", model: "gpt-5.4", apiBase: `${url}/v1`, apiKey: key },
+          { name: "dragoman", model: exampleModels.gpt, apiBase: `${url}/v1`, apiKey: key },
           { name: "dragoman small", apiBase: `${url}/v1`, apiKey: key },
         ],
       },
@@ -104,11 +108,16 @@ describe("what is shown", () => {
     [
       "aider",
       "Or in ~/.aider.conf.yml:",
-      { model: "openai/gpt-5.4", "openai-api-base": `${url}/v1`, "openai-api-key": key, "show-model-warnings": false },
+      {
+        model: `openai/${exampleModels.gpt}`,
+        "openai-api-base": `${url}/v1`,
+        "openai-api-key": key,
+        "show-model-warnings": false,
+      },
     ],
   ])("the settings of %s in YAML, with the place where they go", async (id, place, settings) => {
     using own = person();
-    const { code, stdout } = await own.connect(id, "--model", "gpt-5.4");
+    const { code, stdout } = await own.connect(id, "--model", exampleModels.gpt);
     const [, printed = ""] = stdout.split(`${place}\n\n`);
     expect([code, Bun.YAML.parse(printed.split("\n\n")[0]!)]).toMatchObject([0, settings]);
     expect(readdirSync(own.home)).toEqual([]);
@@ -116,9 +125,9 @@ describe("what is shown", () => {
 
   test("the same for aider in its own variables", async () => {
     using own = person();
-    const { stdout } = await own.connect("aider", "--model", "gpt-5.4");
+    const { stdout } = await own.connect("aider", "--model", exampleModels.gpt);
     for (const line of [
-      "AIDER_MODEL=openai/gpt-5.4",
+      `AIDER_MODEL=openai/${exampleModels.gpt}`,
       `AIDER_OPENAI_API_BASE=${url}/v1`,
       "AIDER_SHOW_MODEL_WARNINGS=false",
     ])
@@ -273,8 +282,8 @@ test("variables of Claude Code that name models which the server has stay, other
 test.each<[ClientId, before: string, kept: string]>([
   ["claude-code", '{ "model": "opus" }\n', '"model": "opus"'],
   ["claude-code", '{ "env": { "ANTHROPIC_MODEL": "claude-haiku-4-5" } }\n', '"model": "claude-haiku-4-5"'],
-  ["codex", 'model = "gpt-5.4" # mine\n', 'model = "gpt-5.4" # mine'],
-  ["gemini-cli", '{ "model": { "name": "gpt-5.4" } }\n', '"name": "gpt-5.4"'],
+  ["codex", `model = "${exampleModels.gpt}" # mine\n`, `model = "${exampleModels.gpt}" # mine`],
+  ["gemini-cli", `{ "model": { "name": "${exampleModels.gpt}" } }\n`, `"name": "${exampleModels.gpt}"`],
 ])(
   "%s: the model of a person's own that the server has stays, unless another is asked for: %s",
   async (id, before, kept) => {
@@ -282,11 +291,11 @@ test.each<[ClientId, before: string, kept: string]>([
     const path = own.settle(id, before);
     await own.connect(id, "--write");
     expect(text(path)).toContain(kept);
-    const other = await own.connect(id, "--write", "--model", "gpt-5-mini");
+    const other = await own.connect(id, "--write", "--model", exampleModels.small);
     expect([other.code, text(path)]).toEqual([0, expect.not.stringContaining(kept)]);
     // Chosen by --model or in the tool: the next write does not change it.
     await own.connect(id, "--write");
-    expect(text(path)).toContain("gpt-5-mini");
+    expect(text(path)).toContain(exampleModels.small);
     expect((await own.connect(id, "--undo")).code).toBe(0);
     expect(text(path)).toBe(before);
   },
@@ -325,7 +334,7 @@ describe("what is refused", () => {
       using other = Bun.serve({
         port: 0,
         hostname: "127.0.0.1",
-        fetch: () => Response.json({ data: [{ id: "gpt-5.2", kind: "chat" }] }),
+        fetch: () => Response.json({ data: [{ id: exampleModels.gpt, kind: "chat" }] }),
       });
       note(own.env.DRAGOMAN_HOME!, other.url.origin);
       const { code, stderr } = await inProcess(args, own.env);
@@ -444,7 +453,7 @@ describe("the way back", () => {
     mkdirSync(folder, { recursive: true });
     symlinkSync("dotfiles/codex", dirname(own.path("codex")));
     await own.connect("codex", "--write");
-    await own.connect("codex", "--write", "--model", "gpt-5.2");
+    await own.connect("codex", "--write", "--model", exampleModels.gpt);
     expect(own.backups("codex")).toHaveLength(1);
     expect((await own.connect("codex", "--undo")).stderr).toContain("is removed: dragoman had created it");
     expect(readdirSync(folder)).toEqual([]);
@@ -474,7 +483,9 @@ describe("the way back", () => {
     using own = person();
     const path = own.settle("codex", settings.codex!);
     const both = await Promise.all(
-      ["gpt-5.5", "gpt-5.4"].map((model) => asProcess(["connect", "codex", "--write", "--model", model], own.env)),
+      [exampleModels.small, exampleModels.gpt].map((model) =>
+        asProcess(["connect", "codex", "--write", "--model", model], own.env),
+      ),
     );
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
     expect(own.backups("codex")).toHaveLength(1);
@@ -495,8 +506,8 @@ describe("the way back", () => {
 
     await own.connect("codex", "--write");
     writeFileSync(path, text(path).replace("# mine", "# mine, and more"));
-    await own.connect("codex", "--write", "--model", "gpt-5.5");
-    expect(text(path)).toContain('model = "gpt-5.5"');
+    await own.connect("codex", "--write", "--model", exampleModels.small);
+    expect(text(path)).toContain(`model = "${exampleModels.small}"`);
     expect((await own.connect("codex", "--undo")).stderr).toContain("is restored to what it was");
     expect(text(path)).toBe(`${settings.codex}\n${trusted}`.replace("# mine", "# mine, and more"));
   });
@@ -547,7 +558,7 @@ describe("the way back", () => {
       expect(refused.stderr).toContain(`\`dragoman connect ${id} --undo --force\``);
       expect(text(path)).toBe(changed);
       // Written anew, that change is somebody's own, which an undo brings back.
-      await own.connect(id, "--write", "--model", "gpt-5.4");
+      await own.connect(id, "--write", "--model", exampleModels.gpt);
       expect(text(path)).toContain(more[1]!);
       expect((await own.connect(id, "--undo")).code).toBe(0);
       const { format } = clientOf(id).file!;
@@ -638,11 +649,13 @@ describe("the way back", () => {
 
   /** What clients do to their file when a person chooses another model in them. */
   const chosen: Partial<Record<ClientId, (now: string) => string>> = {
-    "claude-code": (now) => JSON.stringify({ ...readSettings("json", now), model: "gpt-5.4:claude" }, null, 2),
-    codex: (now) => now.replace(/^model = .*/m, 'model = "gpt-5-mini"'),
+    "claude-code": (now) =>
+      JSON.stringify({ ...readSettings("json", now), model: `${exampleModels.gpt}:claude` }, null, 2),
+    codex: (now) => now.replace(/^model = .*/m, `model = "${exampleModels.small}"`),
     "gemini-cli": (now) =>
-      now.replace(/"name": "[^"]+"/, '"name": "gpt-5-mini"').replace(/,?\s*\}\s*$/, ', "mcpServers": {} }'),
-    "qwen-code": (now) => JSON.stringify({ ...readSettings("json", now), model: { name: "gpt-5-mini" } }, null, 2),
+      now.replace(/"name": "[^"]+"/, `"name": "${exampleModels.small}"`).replace(/,?\s*\}\s*$/, ', "mcpServers": {} }'),
+    "qwen-code": (now) =>
+      JSON.stringify({ ...readSettings("json", now), model: { name: exampleModels.small } }, null, 2),
   };
 
   test.concurrent.each(Object.entries(chosen) as [ClientId, (now: string) => string][])(
@@ -669,7 +682,7 @@ describe("the way back", () => {
       const noted = {
         ...ours,
         apiKey: `\${input:chat.lm.secret.2}`,
-        settings: { "gpt-5.4": { reasoningEffort: "low" } },
+        settings: { [exampleModels.gpt]: { reasoningEffort: "low" } },
       };
       writeFileSync(path, JSON.stringify([...theirs.toReversed(), noted], null, "\t"));
       expect((await own.connect("vscode", "--undo")).code).toBe(0);
@@ -707,7 +720,7 @@ describe("the way back", () => {
       const variables = join(dirname(own.path("gemini-cli")), ".env");
       own.settle("gemini-cli", settings["gemini-cli"]!);
       if (before !== "") writeFileSync(variables, before, { mode });
-      for (const model of ["gpt-5.4", "claude-sonnet-4.6"]) {
+      for (const model of [exampleModels.gpt, "claude-sonnet-4.6"]) {
         const { code, stdout, stderr } = await own.connect("gemini-cli", "--write", "--model", model);
         expect([code, stdout + stderr]).toEqual([0, expect.not.stringContaining(key)]);
         expect(stderr.split("`dragoman connect gemini-cli --undo`")).toHaveLength(2);
@@ -866,20 +879,33 @@ describe("the call that tries it", () => {
     expect(readSettings("toml", text(own.path("codex")))).toMatchObject({ model: "gpt-6-solar" });
   });
 
-  test("the call that tries a connected tool costs nothing, or waits to be asked for", async () => {
+  test("the call that tries a connected tool costs nothing, or waits to be asked for, and is to the cheapest small model", async () => {
     await using proxy = await serving();
-    proxy.demo.intercept("/models", () => Response.json({ data: [priced("gpt-5.4")] }));
+    const one = (id: string, model_picker_category: string, input_price: number, output_price: number) => ({
+      ...priced(id),
+      ...{ model_picker_enabled: true, model_picker_category },
+      billing: { token_prices: { batch_size: 1_000_000, default: { input_price, output_price } } },
+    });
+    const models = [
+      one("gpt-9-sol", "powerful", 1, 2),
+      one("gpt-9-luna", "lightweight", 20, 100),
+      one("gpt-8-luna", "lightweight", 10, 50),
+    ];
+    proxy.demo.intercept("/models", () => Response.json({ data: models }));
     using own = person(proxy.home);
     delete own.env.DRAGOMAN_API_KEY;
     const { code, stderr } = await own.connect("codex", "--write");
     expect(code).toBe(0);
+    const call = "with gpt-8-luna; it costs at most 0.052 AI credits.\n";
     expect(stderr).toContain(
-      "No test call was made, because no model is free of charge. `dragoman connect codex --test` makes one with gpt-5.4",
+      `No test call was made, because no model is free of charge. \`dragoman connect codex --test\` makes one ${call}`,
     );
     expect(proxy.rows()).toEqual([]);
     const asked = await own.connect("codex", "--test");
-    expect(asked.stderr).toMatch(/with gpt-5.4; it costs a few tokens of your quota\.\nAnswered in/);
-    expect(proxy.rows()).toMatchObject([{ path: "/v1/responses", http_status: 200, initiator: "user" }]);
+    expect(asked.stderr).toContain(`${call}Answered in`);
+    const [row] = proxy.rows();
+    expect(row).toMatchObject({ path: "/v1/responses", http_status: 200, initiator: "user" });
+    expect(proxy.demo.journal.at(-1)!.body).toMatchObject({ model: "gpt-8-luna", max_output_tokens: 1024 });
   });
 
   test("the call that tries a connected tool ends with 1 and the reason when it is not answered; the file stays written", async () => {

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { program } from "../support/command";
 
 interface Ran {
@@ -72,9 +73,15 @@ test("Claude Code gets settings that go before its own, its arguments, and a ser
 test("Codex gets options, and its key by the environment: arguments can be read by others", async () => {
   const key = "a-client-key-of-the-owner-55";
   const own = { DRAGOMAN_API_KEY: key };
-  const { code, told } = await runs("codex", ["codex", "--demo", "--model", "gpt-5.4", "--", "exec", "hello"], own);
+  const { code, told } = await runs(
+    "codex",
+    ["codex", "--demo", "--model", exampleModels.gpt, "--", "exec", "hello"],
+    own,
+  );
   expect(code).toBe(7);
-  expect(told.args).toEqual(expect.arrayContaining(['model="gpt-5.4"', "features.api_key_model_discovery=true"]));
+  expect(told.args).toEqual(
+    expect.arrayContaining([`model="${exampleModels.gpt}"`, "features.api_key_model_discovery=true"]),
+  );
   expect(told.args.slice(-2)).toEqual(["exec", "hello"]);
   expect(told.args.join(" ")).not.toContain(key);
   expect(told.args).toContain('model_providers.dragoman.env_key="DRAGOMAN_API_KEY"');

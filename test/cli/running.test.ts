@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findNeighbour, writeInstanceFile } from "../../src/cli/start/instance-file";
 import type { Demo } from "../../src/demo/demo";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
@@ -15,7 +16,7 @@ import { scriptedGithub } from "./bench";
 
 const hour = 3_600_000;
 const start = ["start", "--json", "--port", "0"];
-const ask = (url: string, model = "gpt-5-mini", content = "Hello", stream = false) =>
+const ask = (url: string, model: string = exampleModels.flash, content = "Hello", stream = false) =>
   fetch(`${url}/v1/chat/completions`, {
     method: "POST",
     body: JSON.stringify({ model, stream, messages: [{ role: "user", content }] }),

@@ -4,13 +4,14 @@ import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { version } from "../../package.json";
 import { settingsOf } from "../../src/launch";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { program, run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { until } from "../support/until";
 
 const demo = ["start", "--demo", "--json", "--port", "0"];
 const ask = (content: string) =>
-  JSON.stringify({ model: "gpt-5-mini", stream: true, messages: [{ role: "user", content }] });
+  JSON.stringify({ model: exampleModels.flash, stream: true, messages: [{ role: "user", content }] });
 
 describe("a start", () => {
   test("with --json says one line on stdout, everything for people on stderr, in at most 20 lines", async () => {

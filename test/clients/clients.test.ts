@@ -4,7 +4,7 @@ import { startProxy } from "../support/proxy";
 import { clientSettings, models } from "./clients";
 
 test("the example's models, limits and dialects are those of the model list", async () => {
-  await using proxy = await startProxy({ demo: { generation: "D" } });
+  await using proxy = await startProxy({ demo: { generation: "C" } });
   const { data } = (await (await fetch(`${proxy.url}/v1/models`)).json()) as { data: Record<string, unknown>[] };
   for (const { id, name, endpoints, premium, context, prompt, output } of Object.values(models)) {
     const known = data.find((model) => model.id === id)!;

@@ -8,6 +8,7 @@ import { type Client, type ClientSetup, variablesBeside } from "../../src/client
 import { type ClientId, clientIds, clientOf, freshFiles } from "../../src/clients/index";
 import { type ClientModel, chooseModels } from "../../src/clients/models";
 import { setVariables } from "../../src/clients/shells";
+import { exampleModels } from "../../src/upstream/models/known-models";
 
 export interface Tool {
   id: ClientId;
@@ -54,12 +55,12 @@ const example = (
 
 // biome-ignore format: a table
 export const models = {
-  claude: example("claude-sonnet-5.5", "Claude Sonnet 5.5", ["messages", "chat"], [1_000_000, 872_000, 128_000]),
-  gpt: example("gpt-6.1-sol", "GPT-6.1 Sol", ["responses"], [400_000, 272_000, 128_000]),
-  gemini: example("gemini-4-argon", "Gemini 4 Argon", ["chat"], [1_000_000, 936_000, 64_000]),
-  small: example("gpt-6-luna", "GPT-6 Luna", ["responses"], [1_050_000, 922_000, 128_000]),
-  opus: example("claude-opus-5.5", "Claude Opus 5.5", ["messages", "chat"], [1_000_000, 872_000, 128_000]),
-  haiku: example("claude-haiku-5.5", "Claude Haiku 5.5", ["messages", "chat"], [1_000_000, 872_000, 128_000]),
+  claude: example(exampleModels.claude, "Claude Sonnet 5.5", ["messages", "chat"], [1_000_000, 872_000, 128_000]),
+  gpt: example(exampleModels.gpt, "GPT-6.1 Sol", ["responses"], [400_000, 272_000, 128_000]),
+  gemini: example(exampleModels.gemini, "Gemini 4 Argon", ["chat"], [1_000_000, 936_000, 64_000]),
+  small: example(exampleModels.small, "GPT-6 Luna", ["responses"], [1_050_000, 922_000, 128_000]),
+  opus: example(exampleModels.opus, "Claude Opus 5.5", ["messages", "chat"], [1_000_000, 872_000, 128_000]),
+  haiku: example(exampleModels.haiku, "Claude Haiku 5.5", ["messages", "chat"], [1_000_000, 872_000, 128_000]),
 } satisfies Record<string, ClientModel>;
 
 const claudeCode: Tool = {

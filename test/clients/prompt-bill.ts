@@ -20,7 +20,7 @@ const canary = "xylophone-canary";
 const installed = await install(["@anthropic-ai/claude-code"]);
 const [account] = demoAccounts();
 await using proxy = await startProxy({
-  demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "D" },
+  demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "C" },
   config: { logLevel: "debug" },
 });
 const [home, work] = [join(proxy.home, "home"), join(proxy.home, "work")];

@@ -69,7 +69,7 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
   const { tool, model, key, settled, changed, socket, searches } = attempt;
   const more = searches ? tool.searching : undefined;
   // The newest generation, which refuses what the upstream refuses today; `start --demo` has the oldest.
-  await using demo = stoppable(startDemo({ generation: "D" }));
+  await using demo = stoppable(startDemo({ generation: "C" }));
   await using proxy = run(["start", "--json", "--port", "0"], {
     env: {
       DRAGOMAN_GITHUB_URL: demo.url,

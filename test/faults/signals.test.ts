@@ -3,13 +3,14 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { listen } from "../../src/server";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { type Command, run } from "../support/command";
 import { startProxy } from "../support/proxy";
 import { until } from "../support/until";
 
 const bodies = {
-  "/v1/chat/completions": (content: string) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }] }),
-  "/v1/responses": (input: string) => ({ model: "gpt-5.4", input }),
+  "/v1/chat/completions": (content: string) => ({ model: exampleModels.flash, messages: [{ role: "user", content }] }),
+  "/v1/responses": (input: string) => ({ model: exampleModels.gpt, input }),
   "/v1/messages": (content: string) => ({
     model: "claude-sonnet-4.6",
     max_tokens: 999,
@@ -90,7 +91,7 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
   ] as const)("%s and then %s end it, and each of 50 streams says so in its own words", async (one, two) => {
     await using command = run(["start", "--demo", "--json", "--port", "0"]);
     const { url, streams } = await fifty(command, "[demo: silence 20] Hello");
-    const google = await fetch(`${url}/v1beta/models/gpt-5-mini:streamGenerateContent?alt=sse`, {
+    const google = await fetch(`${url}/v1beta/models/${exampleModels.flash}:streamGenerateContent?alt=sse`, {
       method: "POST",
       body: JSON.stringify({ contents: [{ parts: [{ text: "[demo: silence 20] Hello" }] }] }),
       headers: { "content-type": "application/json" },

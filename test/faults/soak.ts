@@ -5,6 +5,7 @@
 import { Database } from "bun:sqlite";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { run } from "../support/command";
 
 const minutes = Number(process.argv[2] ?? 20);
@@ -33,13 +34,13 @@ const faults = [
 const calls = [
   (prompt: string, stream: boolean) => [
     "/v1/chat/completions",
-    { model: "gpt-5-mini", stream, messages: [{ role: "user", content: prompt }] },
+    { model: exampleModels.flash, stream, messages: [{ role: "user", content: prompt }] },
   ],
   (prompt: string, stream: boolean) => [
     "/v1/messages",
-    { model: "gpt-5-mini", max_tokens: 500, stream, messages: [{ role: "user", content: prompt }] },
+    { model: exampleModels.small, max_tokens: 500, stream, messages: [{ role: "user", content: prompt }] },
   ],
-  (prompt: string, stream: boolean) => ["/v1/responses", { model: "gpt-5-mini", stream, input: prompt }],
+  (prompt: string, stream: boolean) => ["/v1/responses", { model: exampleModels.small, stream, input: prompt }],
 ] satisfies ((prompt: string, stream: boolean) => [path: string, body: object])[];
 
 /** Ended in its right terminal event, or in an error of its dialect. */
@@ -142,7 +143,7 @@ if (rounds > 0) {
     const senders = Array.from({ length: 32 }, async () => {
       for (;;) {
         try {
-          const body = JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] });
+          const body = JSON.stringify({ model: exampleModels.flash, messages: [{ role: "user", content: "Hello" }] });
           await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).arrayBuffer();
           served++;
         } catch {

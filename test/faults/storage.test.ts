@@ -18,6 +18,7 @@ import { join } from "node:path";
 import { openAccountStore } from "../../src/accounts/account-store";
 import { openHistory } from "../../src/history/history";
 import { createLogger } from "../../src/logger";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { scriptedGithub } from "../cli/bench";
 import { type Command, run } from "../support/command";
 import { entry } from "../support/history-rows";
@@ -55,7 +56,7 @@ testWith(
       await using command = onSmallDisk(folder, 8 * 1024);
       const { url } = await command.ready();
       const ask = async () => {
-        const body = JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] });
+        const body = JSON.stringify({ model: exampleModels.flash, messages: [{ role: "user", content: "Hello" }] });
         const response = await fetch(`${url}/v1/chat/completions`, { method: "POST", body });
         await response.arrayBuffer();
         return response.status;

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openCounter, openHistogram } from "../../src/observe/series";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { run } from "../support/command";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
@@ -192,7 +193,10 @@ testWith("prometheus", "promtool finds nothing wrong, and a Prometheus server ta
   await using command = run(["start", "--demo", "--json", "--port", "0"]);
   const { url, port } = await command.ready();
   const ask = (content: string) =>
-    fetch(`${url}/v1/chat/completions`, { method: "POST", body: JSON.stringify(chat(content, true)) });
+    fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      body: JSON.stringify({ ...chat(content, true), model: exampleModels.flash }),
+    });
   for (const content of ["Hello", "[demo: cut 3] Hello", "[demo: 429 1] Hello"]) await (await ask(content)).text();
 
   const lint = Bun.spawnSync(["promtool", "check", "metrics"], {

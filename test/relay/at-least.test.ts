@@ -1,6 +1,7 @@
 /** What is known of a cost when not all of it is: of numbers that the upstream no longer states, and of replies that were cut. */
 import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { readSamples, valueIn } from "../support/samples";
@@ -20,10 +21,10 @@ const text = async (proxy: RunningProxy, path: string) => (await fetch(`${proxy.
 describe("cached tokens that the upstream no longer states", () => {
   const usages = {
     "/responses": {
-      model: "gpt-5.4",
+      model: exampleModels.gpt,
       body: { input: "Hi." },
       answer: (usage: object) => ({
-        ...{ id: "resp_1", object: "response", created_at: 1, model: "gpt-5.4", status: "completed", usage },
+        ...{ id: "resp_1", object: "response", created_at: 1, model: exampleModels.gpt, status: "completed", usage },
         output: [
           {
             ...{ type: "message", id: "msg_1", role: "assistant", status: "completed" },
@@ -35,10 +36,10 @@ describe("cached tokens that the upstream no longer states", () => {
       renamed: { input_tokens: 20_000, output_tokens: 100, prompt_tokens_details: { cached_tokens: 19_000 } },
     },
     "/chat/completions": {
-      model: "gpt-5-mini",
+      model: exampleModels.flash,
       body: { messages: [{ role: "user", content: "Hi." }] },
       answer: (usage: object) => ({
-        ...{ id: "c1", object: "chat.completion", created: 1, model: "gpt-5-mini", usage },
+        ...{ id: "c1", object: "chat.completion", created: 1, model: exampleModels.flash, usage },
         choices: [{ index: 0, finish_reason: "stop", message: { role: "assistant", content: "Yes." } }],
       }),
       stated: { prompt_tokens: 20_000, completion_tokens: 100, prompt_tokens_details: { cached_tokens: 19_000 } },

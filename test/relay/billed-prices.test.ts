@@ -5,7 +5,8 @@ import type { ModelItem } from "../../src/admin/api/models";
 import { creditAccounts } from "../../src/demo/accounts";
 import { type TimedProxy, timed } from "./bench";
 
-const model = "gpt-5.4";
+/** Listed in both generations. */
+const model = "gpt-5.3-codex";
 const headers = { "x-claude-code-session-id": "5b3c1c1e-52c4" };
 const system = "Be brief. ".repeat(700);
 

@@ -1,6 +1,7 @@
 /** The books of a session like Claude Code's: what dragoman writes down against what the upstream charges. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { drifted } from "../support/drifted";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";
@@ -26,7 +27,7 @@ const sessions = [
   // The long tier, through another dialect.
   { model: "gpt-6-sol", start: 80_000, boundary: 272_000 },
   { model: "grok-4.7", start: 60_000, boundary: 200_000 },
-  { model: "gpt-6-luna", start: 60_000, boundary: 200_000 },
+  { model: "gpt-6-luna", start: 80_000, boundary: 272_000 },
 ];
 
 for (const stated of [true, false])
@@ -89,25 +90,25 @@ describe("prices that a list does not tell", () => {
   const dearer = { input_price: 500, output_price: 2250, cache_read_price: 50 };
 
   test("make the cost of a row unknown, not zero, unless the answer states the charge", async () => {
-    await using proxy = await start([listed("gpt-5.4", { token_prices: { default: { price: 5 } } })]);
-    expect((await ask(proxy, "gpt-5.4")).status).toBe(200);
+    await using proxy = await start([listed(exampleModels.gpt, { token_prices: { default: { price: 5 } } })]);
+    expect((await ask(proxy, exampleModels.gpt)).status).toBe(200);
     expect(proxy.rows()[0]).toMatchObject({ cost: null, cost_unit: null });
   });
 
   test("do not make a model free: an account whose quota is used up is not asked", async () => {
     const free = listed("gpt-4o-mini-2024-07-18", { token_prices: { batch_size: 0 } });
-    const models = [listed("gpt-5.4", {}), { ...free, supported_endpoints: ["/chat/completions"] }];
+    const models = [listed(exampleModels.gpt, {}), { ...free, supported_endpoints: ["/chat/completions"] }];
     await using proxy = await start(models, quotas.exhausted());
     await proxy.app.accounts[0]!.quota();
     const sent = () => proxy.demo.journal.filter(({ path }) => path === "/responses").length;
-    expect((await ask(proxy, "gpt-5.4")).status).toBe(429);
+    expect((await ask(proxy, exampleModels.gpt)).status).toBe(429);
     expect(sent()).toBe(0);
     expect((await ask(proxy, free.id)).status).toBe(200);
   });
 
   test("leave the boundary of the long tier open: the dearer price counts, and the log says so once", async () => {
     const models = [
-      listed("gpt-5.4", { token_prices: { batch_size: 1_000_000, default: tier, long_context: dearer } }),
+      listed(exampleModels.gpt, { token_prices: { batch_size: 1_000_000, default: tier, long_context: dearer } }),
     ];
     let now = Date.now();
     const [octo] = demoAccounts();
@@ -116,7 +117,7 @@ describe("prices that a list does not tell", () => {
       clock: { now: () => now },
     });
     proxy.demo.intercept("/models", () => Response.json({ object: "list", data: models }), 1_000);
-    expect((await ask(proxy, "gpt-5.4")).status).toBe(200);
+    expect((await ask(proxy, exampleModels.gpt)).status).toBe(200);
     const [row] = proxy.rows();
     const { input_tokens, output_tokens } = row!;
     expect(row!.cost).toBe(Math.round((input_tokens! * 500 + output_tokens! * 2250) * 1000));
@@ -124,7 +125,7 @@ describe("prices that a list does not tell", () => {
     expect((await fetch(`${proxy.url}/v1/models`)).status).toBe(200);
     const warnings = proxy.lines.filter((line) => line.includes("but not from where on"));
     expect(warnings).toHaveLength(1);
-    expect(warnings[0]).toContain("gpt-5.4");
+    expect(warnings[0]).toContain(exampleModels.gpt);
     const page = await (await fetch(`${proxy.url}/admin/models`)).text();
     expect(page).toContain("does not say from where on they apply");
   });
@@ -133,8 +134,8 @@ describe("prices that a list does not tell", () => {
 describe("a request that nobody accepted", () => {
   test.each([
     ["a model that does not exist", "no-such-model", "Hi.", 404, 0],
-    ["a refusal by the upstream", "gpt-5-mini", "[demo: 400-body]", 400, 0],
-    ["a failure of the upstream, whose charge nobody knows", "gpt-5-mini", "[demo: 500]", 500, null],
+    ["a refusal by the upstream", exampleModels.flash, "[demo: 400-body]", 400, 0],
+    ["a failure of the upstream, whose charge nobody knows", exampleModels.flash, "[demo: 500]", 500, null],
   ] as const)(
     "costs nothing and used no tokens, unless that is not known: %s",
     async (_, model, content, status, used) => {

@@ -1,9 +1,10 @@
 /** Why a turn's prompt was not read from the upstream's cache, as the history says. */
 import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { type TimedProxy, timed } from "./bench";
 
-const gpt = "gpt-5-mini";
+const gpt = exampleModels.small;
 const haiku = "claude-haiku-4.5";
 const words = (text: string, count: number) => `${text} `.repeat(count);
 const tool = (name: string) => ({ name, description: words("Reads a file.", 40), input_schema: { type: "object" } });
@@ -55,7 +56,7 @@ describe("a miss", () => {
   test.each<[string, Turn]>([
     ["system", { system: words("The time is 12:01. Be brief.", 700) }],
     ["tools", { tools: [tool("read"), tool("write")] }],
-    ["model", { model: "gpt-5.4" }],
+    ["model", { model: exampleModels.gpt }],
   ])("a cache miss is of the %s if that changed", async (reason, changed) => {
     await using proxy = await start();
     await send(proxy);

@@ -8,7 +8,7 @@ import { timed } from "./bench";
 // biome-ignore lint/suspicious/noExplicitAny: requests and replies as they come
 type Json = any;
 
-const two = { accounts: ["octo-demo", "work-demo"], demo: { generation: "D" } } as const;
+const two = { accounts: ["octo-demo", "work-demo"], demo: { generation: "C" } } as const;
 const rest = (proxy: RunningProxy, at: number) =>
   proxy.app.accounts[at]!.setState({ name: "cooling", until: proxy.app.now() + 20_000, reason: "For a test." });
 
@@ -204,7 +204,7 @@ describe("what a model refuses whoever asks", () => {
   test.each(cases)(
     "%s: is refused once in an hour, in each conversation the same",
     async (_, body, note, objection) => {
-      await using proxy = await timed({ accounts: ["work-demo"], demo: { generation: "D" } });
+      await using proxy = await timed({ accounts: ["work-demo"], demo: { generation: "C" } });
       let refusals = 0;
       proxy.demo.intercept(
         "/v1/messages",
@@ -230,7 +230,7 @@ describe("what a model refuses whoever asks", () => {
   );
 
   test("a forced call that only thinking forbids is forced where there is none", async () => {
-    await using proxy = await timed({ accounts: ["work-demo"], demo: { generation: "D" } });
+    await using proxy = await timed({ accounts: ["work-demo"], demo: { generation: "C" } });
     const words = "Thinking may not be enabled when tool_choice forces tool use.";
     const sent: string[] = [];
     proxy.demo.intercept(

@@ -30,7 +30,7 @@ const [account] = demoAccounts();
 const proxy = await startProxy({
   demo: {
     accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }],
-    generation: "D",
+    generation: "C",
     async change(response, path) {
       if (path !== "/v1/messages" && path !== "/responses") return response;
       const text = await response.text();

@@ -1,5 +1,6 @@
 /** Requests of today's clients to a Responses endpoint that is as strict as it became in 2026. */
 import { afterAll, describe, expect, test } from "bun:test";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { startProxy } from "../support/proxy";
 
 const proxy = await startProxy({ demo: { generation: "C" } });
@@ -70,7 +71,7 @@ describe("a namespace of tools", () => {
       call("call_2", "mcp__files__read"),
       output("call_2"),
     ];
-    const { status, sent } = await ask("/v1/responses", { model: "gpt-5-mini", store: false, tools, input });
+    const { status, sent } = await ask("/v1/responses", { model: exampleModels.small, store: false, tools, input });
     expect(status).toBe(200);
     // This model has no search of its own: the conversation went through the hub.
     expect(sent.tools.map(({ name }) => name)).toContain("tool_search");

@@ -66,7 +66,9 @@ describe("a request of Claude Code with the fields of all its betas", () => {
   test.each(["claude-opus-5.5", "claude-sonnet-5", "claude-sonnet-4.6", "claude-haiku-4.5"])(
     "is answered by %s at once, and its thinking is shown",
     async (model) => {
-      const { status, json, calls, sent } = await ask(request(model));
+      // It makes no summaries, and the upstream says so at the first request.
+      const older = { context_management: { edits: [{ type: "clear_thinking_20251015", keep: "all" }] } };
+      const { status, json, calls, sent } = await ask(request(model, model === "claude-haiku-4.5" ? older : {}));
       expect([status, calls.map((call) => call.status)]).toEqual([200, [200]]);
       expect(thinkingIn(json)).not.toBe("");
       expect(JSON.stringify(sent)).not.toMatch(/secret-project|billing-header|updates|block_binding|task_budget|1h/);
@@ -294,6 +296,42 @@ describe("members of a tool", () => {
     const { status, calls, sent } = await ask({ ...plain, model, tools: tools({ eager_input_streaming: true }) });
     expect([status, calls.length]).toEqual([200, 1]);
     expect((sent.tools as Json[]).map((tool) => tool.eager_input_streaming)).toEqual([expected, expected]);
+  });
+});
+
+describe("a conversation that the upstream is to shorten", () => {
+  const asked = (model: string): Json => ({
+    ...{ model, max_tokens: 1000 },
+    context_management: { edits: [{ type: "compact_20260112" }] },
+    messages: [
+      { role: "user", content: "Hello." },
+      { role: "assistant", content: [{ type: "compaction", content: "We said hello." }] },
+      { role: "user", content: "And?" },
+    ],
+  });
+  const editsOf = (sent: Json) => (sent.context_management as { edits: Json[] } | undefined)?.edits;
+
+  test.each([{}, { "anthropic-beta": "compact-2026-01-12" }])(
+    "is sent with the edit that does it, its beta, and earlier summaries as they are: %j",
+    async (sentHeaders) => {
+      const body = asked("claude-sonnet-4.6");
+      const { status, calls, sent } = await ask(body, sentHeaders as Record<string, string>);
+      expect([status, calls.length]).toEqual([200, 1]);
+      expect(calls[0]!.headers["anthropic-beta"]).toContain("compact-2026-01-12");
+      expect([editsOf(sent), sent.messages]).toEqual([[{ type: "compact_20260112" }], body.messages]);
+    },
+  );
+
+  test("is sent without it, and summaries in words, once the model has refused it", async () => {
+    for (const statuses of [[400, 200], [200]]) {
+      const { status, calls, sent } = await ask(asked("claude-haiku-4.5"), {});
+      expect([status, calls.map((call) => call.status)]).toEqual([200, statuses]);
+      expect([editsOf(sent), JSON.stringify(sent.messages)]).toEqual([
+        undefined,
+        expect.stringContaining('{"type":"text","text":"We said hello."}'),
+      ]);
+      expect(calls.at(-1)!.headers["anthropic-beta"] ?? "").not.toContain("compact");
+    }
   });
 });
 

@@ -1,6 +1,7 @@
 /** Projects: by a header or by the address, in the history, the bill and the budgets. */
 import { afterAll, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { type Ask, paths } from "../access/paths";
 import { startProxy } from "../support/proxy";
 
@@ -16,7 +17,7 @@ const proxy = await startProxy({
 });
 afterAll(() => proxy[Symbol.asyncDispose]());
 
-const body = { model: "gpt-5-mini", messages: [{ role: "user", content: "hello" }] };
+const body = { model: exampleModels.small, messages: [{ role: "user", content: "hello" }] };
 const ask = async (path: string, headers: Record<string, string> = {}) => {
   const answer = await proxy.post(path, body, { headers });
   await answer.text();

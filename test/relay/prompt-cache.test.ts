@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import type { Dialect, JsonObject } from "../../src/dialects/hub/conversation";
 import { isObject } from "../../src/json";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { offerOnly } from "../support/catalogue";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
@@ -75,7 +76,8 @@ const eachTurn = (turns: number, write: (turn: number) => object[]): object[] =>
 const paths = { chat: "/v1/chat/completions", responses: "/v1/responses", messages: "/v1/messages" };
 const endpoints = { chat: "/chat/completions", responses: "/responses", messages: "/v1/messages" } as const;
 const claude = "claude-sonnet-4.6";
-const gpt = "gpt-5-mini";
+const gpt = exampleModels.small;
+const gemini = exampleModels.flash;
 
 interface Spent {
   /** Of the input. */
@@ -105,7 +107,7 @@ async function play(proxy: RunningProxy, client: Dialect, model: string): Promis
 describe("cached share and credits of 30 requests:", () => {
   test.each<[Dialect, Dialect, string, fixup: string]>([
     ["messages", "responses", gpt, "cache-key"],
-    ["messages", "chat", gpt, "cache-key"],
+    ["messages", "chat", gemini, "cache-key"],
     ["chat", "messages", claude, "cache-marks-added"],
     ["responses", "messages", claude, "cache-marks-added"],
     ["responses", "chat", claude, "cache-marks-added"],
@@ -235,7 +237,7 @@ describe("each prompt begins with the one before, though the client adds reminde
   };
   test.each<[Dialect, Dialect, string]>([
     ["messages", "responses", gpt],
-    ["messages", "chat", gpt],
+    ["messages", "chat", gemini],
     ["chat", "messages", claude],
     ["responses", "messages", claude],
     ["responses", "chat", claude],

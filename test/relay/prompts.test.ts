@@ -9,6 +9,7 @@ import type { Prompt } from "../../src/admin/api/prompts";
 import type { ShownEntry } from "../../src/admin/api/requests";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { percent } from "../../src/format";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { inProcess } from "../support/in-process";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
@@ -52,7 +53,7 @@ beforeAll(async () => {
     const answer = await fetch(`${proxy.url}/v1/responses`, {
       method: "POST",
       headers: { "content-type": "application/json", "user-agent": "codex_exec/0.169.0 (Debian 12.0.0; x86_64)" },
-      body: JSON.stringify({ model: "gpt-5.4", input: `hello ${canary}`, client_metadata }),
+      body: JSON.stringify({ model: exampleModels.gpt, input: `hello ${canary}`, client_metadata }),
     });
     expect(answer.status).toBe(200);
     await answer.text();

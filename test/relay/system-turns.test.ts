@@ -1,6 +1,7 @@
 /** What only a system message within a conversation can say: tools that come and go, an effort, how long a reminder stays. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { ableModel } from "../support/facts";
 import { startProxy } from "../support/proxy";
 
@@ -33,7 +34,7 @@ const search = { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool
 
 const betas = { "anthropic-beta": "mid-conversation-tool-changes-2026-07-01,inline-tools-2026-09-15" };
 const claude = ["claude-opus-5.5", "claude-sonnet-4.6", "claude-haiku-4.5"];
-const models = [...claude, "gpt-6-sol", "gemini-3.1-pro-preview"];
+const models = [...claude, "gpt-6-sol", exampleModels.gemini];
 
 async function ask(body: Json, headers: Record<string, string> = {}): Promise<Json> {
   const response = await proxy.post("/v1/messages", { max_tokens: 2000, ...body }, { headers });
@@ -121,7 +122,7 @@ describe("an effort within the conversation", () => {
   const efforts = ({ output_config, reasoning, reasoning_effort }: Json) =>
     output_config?.effort ?? reasoning?.effort ?? reasoning_effort;
   // The first one takes system messages, but no effort in them.
-  const strong = ["claude-haiku-5.5", "claude-sonnet-4.6", "gpt-6-sol", "gemini-3.1-pro-preview"];
+  const strong = ["claude-haiku-5.5", "claude-sonnet-4.6", "gpt-6-sol", exampleModels.gemini];
 
   test.each(
     strong.flatMap((model) =>

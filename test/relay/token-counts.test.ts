@@ -2,6 +2,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { chinese, pieces } from "../support/corpus";
 import { lists } from "../support/drifted";
 import { eventStream } from "../support/event-stream";
@@ -68,7 +69,7 @@ async function used(proxy: RunningProxy, body: object): Promise<number> {
 
 describe("a ratio that was learnt", () => {
   const home = temporaryFolder(afterAll);
-  const families = ["claude-sonnet-4.6", "claude-sonnet-5", "gpt-5-mini", "gpt-5.4", "gemini-3.8-flash"];
+  const families = ["claude-sonnet-4.6", "claude-sonnet-5", "gpt-5-mini", exampleModels.gpt, "gemini-3.8-flash"];
 
   test("brings an estimate within -5 % and +10 % of the model's own number after 12 requests, and a restart keeps it", async () => {
     const taught = await startTaught(home);
@@ -117,9 +118,9 @@ describe("a ratio that was learnt", () => {
   test("no number of the file is believed beyond what a tokenizer can be", async () => {
     const own = temporaryFolder();
     await using before = await startProxy({ env: { DRAGOMAN_HOME: own } });
-    await before.app.history.keepTokenRatio({ model: "gpt-5.4", ratio: 1e9, requests: 30 });
+    await before.app.history.keepTokenRatio({ model: exampleModels.gpt, ratio: 1e9, requests: 30 });
     await using proxy = await startProxy({ env: { DRAGOMAN_HOME: own } });
-    expect(proxy.app.tokenCounts.ratioOf("gpt-5.4")).toEqual({ ratio: 2.5, requests: 30 });
+    expect(proxy.app.tokenCounts.ratioOf(exampleModels.gpt)).toEqual({ ratio: 2.5, requests: 30 });
   });
 
   test("of more than 300 models those that were learnt last are kept", async () => {
@@ -141,7 +142,7 @@ describe("the vocabulary", () => {
     await using proxy = await startProxy({ demo: { generation: "C" } });
     const counting = spyOn(proxy.app.tokenizer, "count");
     const messages = [{ role: "user", content: code.repeat(2) }];
-    for (const model of ["claude-sonnet-4.6", "gpt-5.4", "gemini-3.8-flash"])
+    for (const model of ["claude-sonnet-4.6", exampleModels.gpt, "gemini-3.8-flash"])
       for (const stream of [true, false])
         for (const path of ["/v1/messages", "/v1/chat/completions"])
           await (await proxy.post(path, { model, max_tokens: 100, stream, messages })).text();
@@ -204,7 +205,7 @@ describe("what teaches nothing", () => {
 
 /** Requests wait for a count for a few seconds at most: on a busy machine, the first one would be sent without it. */
 async function loadVocabulary(proxy: RunningProxy): Promise<void> {
-  for (const model of ["gpt-5.4", "claude-sonnet-4.6"]) await count(proxy, ask(model, 0));
+  for (const model of [exampleModels.gpt, "claude-sonnet-4.6"]) await count(proxy, ask(model, 0));
 }
 
 interface Started {
@@ -233,10 +234,10 @@ describe("a translated stream to a Messages client", () => {
   afterAll(() => proxy[Symbol.asyncDispose]());
 
   test.each([
-    ["chat", "gemini-3.1-pro-preview", 0],
-    ["responses", "gpt-5.4", 0],
-    ["chat", "gemini-3.1-pro-preview", 1],
-    ["responses", "gpt-5.4", 1],
+    ["chat", exampleModels.gemini, 0],
+    ["responses", exampleModels.gpt, 0],
+    ["chat", exampleModels.gemini, 1],
+    ["responses", exampleModels.gpt, 1],
   ])("from %s (%s) begins with an estimate and ends with the upstream's count", async (_, model, large) => {
     const content = large ? `[demo: slow-headers 0.5] ${code.repeat(5)}` : "Hello there, how are you?";
     const body = {
@@ -261,7 +262,7 @@ describe("a translated stream to a Messages client", () => {
         ),
       1,
     );
-    const body = { ...ask("gemini-3.1-pro-preview", 0), messages: [{ role: "user", content: "Hello" }], tools: [] };
+    const body = { ...ask(exampleModels.gemini, 0), messages: [{ role: "user", content: "Hello" }], tools: [] };
     const { first, last } = await metersOf(proxy, body);
     expect(first.input_tokens).toBeGreaterThan(1_000);
     expect(last.input_tokens).toBe(first.input_tokens);
@@ -274,13 +275,13 @@ describe("a translated stream to a Messages client", () => {
 
   test("a translated stream to a Messages client begins with what a prompt in Chinese has, not with a third of it", async () => {
     const { first, last } = await metersOf(proxy, {
-      model: "gpt-5.4",
+      model: exampleModels.gpt,
       max_tokens: 100,
       messages: [{ role: "user", content: chinese.slice(0, 4_000) }],
     });
     expect(last.input_tokens).toBeGreaterThan(0);
     const { tokens } = await count(proxy, {
-      model: "gpt-5.4",
+      model: exampleModels.gpt,
       messages: [{ role: "user", content: chinese.slice(0, 4_000) }],
     });
     expect(first.input_tokens / tokens).toBeWithin(0.7, 1.5);
@@ -293,7 +294,7 @@ describe("a prompt beyond maxPromptTokens", () => {
   let proxy: RunningProxy;
   beforeAll(async () => {
     proxy = await startProxy({
-      config: { maxPromptTokens: { "claude-sonnet-4.6": 20_000, "gpt-5.4": 20_000 } },
+      config: { maxPromptTokens: { "claude-sonnet-4.6": 20_000, [exampleModels.gpt]: 20_000 } },
       demo: { generation: "C" },
     });
     await loadVocabulary(proxy);
@@ -301,8 +302,8 @@ describe("a prompt beyond maxPromptTokens", () => {
   afterAll(() => proxy[Symbol.asyncDispose]());
   const asks = {
     "/v1/messages": { model: "claude-sonnet-4.6", max_tokens: 100, messages: [{ role: "user", content: long }] },
-    "/v1/chat/completions": { model: "gpt-5.4", messages: [{ role: "user", content: long }] },
-    "/v1/responses": { model: "gpt-5.4", input: long, stream: true },
+    "/v1/chat/completions": { model: exampleModels.gpt, messages: [{ role: "user", content: long }] },
+    "/v1/responses": { model: exampleModels.gpt, input: long, stream: true },
   };
   const sent = () => proxy.demo.journal.filter(({ method, path }) => method === "POST" && path !== "/login").length;
 
@@ -330,12 +331,12 @@ describe("a prompt beyond maxPromptTokens", () => {
   );
 
   test("a prompt beyond maxPromptTokens is let through where only a count that errs high says so", async () => {
-    const { tokens } = await count(proxy, { model: "gpt-5.4", messages: [{ role: "user", content: long }] });
+    const { tokens } = await count(proxy, { model: exampleModels.gpt, messages: [{ role: "user", content: long }] });
     // The estimate is 1.15 times the vocabulary's count: what the model counts may be below the limit.
-    await proxy.app.config.change({ maxPromptTokens: { "gpt-5.4": Math.floor(tokens * 0.85) } });
+    await proxy.app.config.change({ maxPromptTokens: { [exampleModels.gpt]: Math.floor(tokens * 0.85) } });
     const response = await proxy.post("/v1/chat/completions", asks["/v1/chat/completions"]);
     expect(response.status).toBe(200);
-    await proxy.app.config.change({ maxPromptTokens: { "claude-sonnet-4.6": 20_000, "gpt-5.4": 20_000 } });
+    await proxy.app.config.change({ maxPromptTokens: { "claude-sonnet-4.6": 20_000, [exampleModels.gpt]: 20_000 } });
   });
 
   test("a picture's base64 is no long prompt", async () => {
@@ -370,19 +371,19 @@ describe.each(["B", "mixed", "C"] as const)("without maxPromptTokens, with the n
     await loadVocabulary(proxy);
   });
   afterAll(() => proxy[Symbol.asyncDispose]());
-  const beyond = { model: "gpt-5.4", input: code.repeat(28) };
+  const beyond = { model: exampleModels.gpt, input: code.repeat(28) };
 
   test("the limit is where a dearer price begins, and not where two tiers cost the same", async () => {
     const limitOf = async (id: string) =>
       ((await (await fetch(`${proxy.url}/v1/models/${id}`)).json()) as { max_prompt_tokens: number }).max_prompt_tokens;
-    expect(await limitOf("gpt-5.4")).toBe(272_000);
+    expect(await limitOf(exampleModels.gpt)).toBe(272_000);
     expect(await limitOf("claude-sonnet-4.6")).toBe(936_000);
     const response = await proxy.post("/v1/responses", beyond);
     expect(await response.json()).toMatchObject({ error: { code: "context_length_exceeded" } });
   });
 
   test("a limit of the owner's own opens the long tier, and the page says what it cost", async () => {
-    await proxy.app.config.change({ maxPromptTokens: { "gpt-5.4": 900_000 } });
+    await proxy.app.config.change({ maxPromptTokens: { [exampleModels.gpt]: 900_000 } });
     expect((await proxy.post("/v1/responses", beyond)).status).toBe(200);
     const [row] = proxy.rows();
     expect(row!.input_tokens!).toBeGreaterThan(272_000);

@@ -4,6 +4,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { matchInThread } from "../../src/server-tools/match-threads";
 import { searchTools } from "../../src/server-tools/tool-search";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests and replies in three dialects
@@ -209,7 +210,7 @@ describe("OpenAI's tool search", () => {
 
   test("the tool search of a GPT that has it is left to the upstream", async () => {
     await using proxy = await startProxy({ demo: { generation: "C" } });
-    const body = ask("gpt-5.4");
+    const body = ask(exampleModels.gpt);
     await (await proxy.post("/v1/responses", body)).text();
     expect(sentTo(proxy)[0]?.tools?.length).toBe(body.tools.length);
   });

@@ -5,6 +5,7 @@ import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts"
 import type { DemoOptions } from "../../src/demo/state";
 import type { Row } from "../../src/history/history";
 import { type AnswerKind, answerMembers, type ReadMember, usageMembers } from "../../src/upstream/changes/read-members";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import type { Model } from "../../src/upstream/models/model";
 import { costOf } from "../../src/upstream/models/price";
 import { autoAccounts } from "../support/auto-accounts";
@@ -35,10 +36,13 @@ const setups = {
   legacy: { list: "A", account: legacy },
   overdrawn: { list: "A", account: overdrawn },
   claude: { list: "C", account: credits, model: "claude-haiku-4.5" },
-  codex: { list: "C", account: credits, model: "gpt-5.4" },
+  codex: { list: "C", account: credits, model: exampleModels.gpt },
   gemini: { list: "C", account: credits, model: "gemini-3.8-flash" },
 } satisfies Record<string, Setup>;
 type SetupName = keyof typeof setups;
+
+/** One that the list offers at /chat/completions. */
+const chatModel = ({ list }: Pick<Setup, "list">): string => (list === "A" ? "gpt-5-mini" : exampleModels.flash);
 
 /** A clock that moves on by more than an answer of the quota endpoint is reused. */
 class Clock {
@@ -117,10 +121,10 @@ async function numbersAfter(where: AnswerKind, setup: Setup, proxy: RunningProxy
     case "user":
       return numbersOfQuota(await account!.quota());
     case "quota headers":
-      await (await proxy.post(...bodies.chat!("gpt-5-mini", false))).text();
+      await (await proxy.post(...bodies.chat!(chatModel(setup), false))).text();
       return numbersOfQuota(account!.knownQuota);
     default: {
-      const model = setup.model ?? "gpt-5-mini";
+      const model = setup.model ?? chatModel(setup);
       for (let times = 0; times < 3; times++) await (await proxy.post(...bodies[where]!(model, stream))).text();
       return rowNumbers(proxy.rows()[0]);
     }
@@ -401,21 +405,23 @@ describe("an upstream that is as it was misses nothing", () => {
   test.each(["A", "B", "mixed", "C"] as const)("in quota, models and replies of each account of %s", async (name) => {
     for (const account of accounts) {
       await using proxy = await startProxy({ demo: { ...lists[name], accounts: [structuredClone(account)] } });
-      await readEverything(proxy, ["gpt-5-mini"]);
+      await readEverything(proxy, [chatModel({ list: name })]);
       expect(proxy.app.losses.current, account.login).toEqual([]);
     }
   });
 
   test.each(["A", "B", "mixed", "C"] as const)("in replies of each vendor of %s, whole and streamed", async (name) => {
     await using proxy = await startProxy({ demo: { ...lists[name], accounts: [structuredClone(octo)] } });
-    await readEverything(proxy, ["gpt-5-mini", "claude-haiku-4.5", "gemini-3.8-flash", "gpt-5.4"]);
+    const ofA = ["gpt-5-mini", "claude-haiku-4.5", "gemini-2.5-pro", "gpt-5.4"];
+    const others = [exampleModels.small, "claude-haiku-4.5", exampleModels.flash, exampleModels.gpt];
+    await readEverything(proxy, name === "A" ? ofA : others);
     await (await proxy.post("/v1/embeddings", { model: "text-embedding-3-small", input: "Hello" })).text();
     expect(proxy.app.losses.current).toEqual([]);
   });
 
   test.each(Object.entries(quotas))("in the quota %s", async (_, quota) => {
     await using proxy = await startProxy({ demo: { generation: "C", accounts: [{ ...octo, quota: quota() }] } });
-    await readEverything(proxy, ["gpt-5-mini"]);
+    await readEverything(proxy, [chatModel({ list: "C" })]);
     expect(proxy.app.losses.current).toEqual([]);
   });
 

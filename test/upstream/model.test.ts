@@ -184,7 +184,8 @@ describe("what a model can do", () => {
       able("gpt-6-sol", {}).light,
       able("gemini-3.1-pro-preview", {}).light,
       able("gpt-6-sol", {}, { model_picker_price_category: "low" }).light,
-    ]).toEqual([true, false, false, false, true]);
+      able("gpt-6.1-terra", {}, { model_picker_category: "versatile", model_picker_price_category: "low" }).light,
+    ]).toEqual([true, false, false, false, true, false]);
   });
 });
 

@@ -42,7 +42,7 @@ describe("what is read", () => {
 describe("where it is shown", () => {
   const page = async (proxy: RunningProxy, path: string) => (await fetch(proxy.url + path)).text();
   const start = async (warning?: typeof outdated) => {
-    const proxy = await startProxy({ demo: { generation: "D" }, accounts: ["work-demo"] });
+    const proxy = await startProxy({ demo: { generation: "C" }, accounts: ["work-demo"] });
     proxy.demo.warning = warning;
     await page(proxy, "/v1/models");
     return proxy;

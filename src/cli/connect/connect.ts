@@ -29,7 +29,7 @@ import { mayRemove, print, say, shortened, withProgress } from "../terminal";
 import { UsageError } from "../usage-error";
 import { type KeyChoice, keyPlaceholder, keyToPrint, keyToWrite, presentKeys } from "./key-choice";
 import { modelsOf, type Offer, pick } from "./models";
-import { freeModel, probe, probeCost } from "./probe";
+import { isFree, probe, probeCost, probeModel } from "./probe";
 import { connectProject } from "./project";
 import { maskSecrets } from "./redact";
 import { orRevoke, person, placeOf, sayIfOpen, takesKeysOf } from "./tools";
@@ -329,10 +329,10 @@ async function test(
     say("No test call was made, because no client key is known here.");
     return 0;
   }
-  const model = freeModel(dialect, setup.model, [...known.all, ...offered]) ?? (isRequested ? setup.model : undefined);
-  if (!model) {
+  const model = probeModel(dialect, setup.model, [...known.all, ...offered]);
+  if (!isFree(model) && !isRequested) {
     say(
-      `No test call was made, because no model is free of charge. \`dragoman connect ${id} --test\` makes one with ${setup.model.id}; ${probeCost(setup.model)}.`,
+      `No test call was made, because no model is free of charge. \`dragoman connect ${id} --test\` makes one with ${model.id}; ${probeCost(model)}.`,
     );
     return 0;
   }

@@ -5,7 +5,7 @@ import { summaryOf } from "../../clients/model-summary";
 import { type Choice, type ClientModel, chooseModels, isPlain } from "../../clients/models";
 import { ProxyError } from "../../errors";
 import { findModel } from "../../upstream/models/model-name";
-import { clientModelSource, clientModels } from "../../upstream/models/model-view";
+import { type ClientModelSource, clientModelSource, clientModels } from "../../upstream/models/model-view";
 import { ask, askAsOwner, itemsOf, type RunningServer, readAs } from "../running-server";
 import { UsageError } from "../usage-error";
 
@@ -23,8 +23,8 @@ export async function modelsOf(server: RunningServer): Promise<Offer> {
   throw new ProxyError("upstream", `The server at ${server.url} offers no model that an agent can use.`);
 }
 
-/** The list of the admin API, which needs no client key; or the list for clients. */
-async function listedBy(server: RunningServer) {
+/** The list of the admin API, which needs no client key; or the list for clients, which has no prices of tokens. */
+async function listedBy(server: RunningServer): Promise<ClientModelSource[]> {
   const answer = await askAsOwner(server, "/api/admin/models");
   if (answer === undefined) {
     const list = z.object({ data: z.array(clientModelSource()) });
@@ -39,6 +39,7 @@ async function listedBy(server: RunningServer) {
       description: summaryOf(price, limits.prompt ?? undefined),
       premium: price.premium,
       premium_units: price.units,
+      tokens: price.tokens,
       model_picker_enabled: model.picked,
       upstream_endpoints: model.endpoints,
       max_context_window_tokens: limits.context,

@@ -2,10 +2,13 @@
 
 import { clientPaths, geminiPath, upstreamPaths } from "../../api-paths";
 import type { ClientModel, ToolDialect } from "../../clients/models";
+import { significant } from "../../format";
 import { isObject } from "../../json";
 import { ask, type KnownKey, type RunningServer } from "../running-server";
 
 const question = "Answer with one word: ready";
+/** Of the test call. Models that think need some room before the word. */
+const tokensAtMost = { input: 100, output: 1_024 };
 
 interface Call {
   path(model: string): string;
@@ -20,23 +23,26 @@ const messages = [{ role: "user", content: question }];
 const calls: Record<ToolDialect, Call> = {
   chat: {
     path: () => clientPaths.chat,
-    body: (model) => ({ model, messages }),
+    body: (model) => ({ model, max_tokens: tokensAtMost.output, messages }),
     read: ({ choices }) => list(choices).map(({ message }) => (isObject(message) ? message.content : undefined)),
   },
   responses: {
     path: () => clientPaths.responses,
-    body: (model) => ({ model, input: question, store: false }),
+    body: (model) => ({ model, max_output_tokens: tokensAtMost.output, input: question, store: false }),
     read: ({ output }) => list(output).flatMap(({ content }) => list(content).map(({ text }) => text)),
   },
   messages: {
     path: () => clientPaths.messages,
-    body: (model) => ({ model, max_tokens: 1024, messages }),
+    body: (model) => ({ model, max_tokens: tokensAtMost.output, messages }),
     headers: { "anthropic-version": "2023-06-01" },
     read: ({ content }) => list(content).map(({ text }) => text),
   },
   gemini: {
     path: (model) => `${geminiPath}/${model}:generateContent`,
-    body: () => ({ contents: [{ parts: [{ text: question }] }] }),
+    body: () => ({
+      contents: [{ parts: [{ text: question }] }],
+      generationConfig: { maxOutputTokens: tokensAtMost.output },
+    }),
     read: ({ candidates }) =>
       list(candidates).flatMap(({ content }) => list(isObject(content) ? content.parts : []).map(({ text }) => text)),
   },
@@ -45,27 +51,37 @@ const calls: Record<ToolDialect, Call> = {
 const list = (value: unknown) => (Array.isArray(value) ? value.filter(isObject) : []);
 
 /**
- * The model for the test call: the client's own if it is free, else a free one, preferably with the client's dialect.
- * @returns Undefined if no model is free.
+ * The model for the test call: the client's own if it is free, else a free one, else the cheapest small one of known price;
+ * preferably one with the client's dialect. The client's own where nothing is known to be cheaper.
  */
-export function freeModel(
-  dialect: ToolDialect,
-  own: ClientModel,
-  all: readonly ClientModel[],
-): ClientModel | undefined {
-  const free = [own, ...all].filter(({ premium, units }) => !premium && (units ?? 0) === 0);
-  return (
-    free.find((model) => model === own) ??
-    free.find(({ endpoints }) => dialect !== "gemini" && endpoints.includes(upstreamPaths[dialect])) ??
-    free[0]
-  );
+export function probeModel(dialect: ToolDialect, own: ClientModel, all: readonly ClientModel[]): ClientModel {
+  if (isFree(own)) return own;
+  const speaks = ({ endpoints }: ClientModel) => dialect !== "gemini" && endpoints.includes(upstreamPaths[dialect]);
+  const best = (models: readonly ClientModel[]) =>
+    models.toSorted((one, other) => Number(speaks(other)) - Number(speaks(one)) || expense(one) - expense(other))[0];
+  const known = [own, ...all].filter((model) => Number.isFinite(expense(model)));
+  return best(all.filter(isFree)) ?? best(known.filter(({ light }) => light)) ?? best(known) ?? own;
 }
 
-/** The cost of one turn with a model, as the end of a sentence. */
-export function probeCost({ premium, units }: ClientModel): string {
-  if (!premium) return "it is free";
+/** Whether a call costs nothing. */
+export const isFree = ({ premium, units }: ClientModel): boolean => !premium && (units ?? 0) === 0;
+
+/** The cost of the test call with a model, as the end of a sentence. */
+export function probeCost(model: ClientModel): string {
+  const { units } = model;
+  if (isFree(model)) return "it is free";
   if (typeof units === "number") return `it costs ${units} premium ${units === 1 ? "request" : "requests"}`;
-  return "it costs a few tokens of your quota";
+  const credits = expense(model);
+  if (!Number.isFinite(credits)) return "it costs a few tokens of your quota";
+  return `it costs at most ${significant(credits)} AI credits`;
+}
+
+/** For comparing models: premium requests, or AI credits at most. Models of one list have one unit. Infinite if unknown. */
+function expense({ units, tokens }: ClientModel): number {
+  if (typeof units === "number") return units;
+  const { input = null, output = null, per = 1 } = tokens ?? {};
+  if (input === null || output === null) return Number.POSITIVE_INFINITY;
+  return (tokensAtMost.input * input + tokensAtMost.output * output) / per;
 }
 
 /**

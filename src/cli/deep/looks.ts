@@ -5,7 +5,7 @@
 import { upstreamPaths } from "../../api-paths";
 import { isObject } from "../../json";
 import { plainName } from "../../json-shape";
-import { currentModels } from "../../upstream/models/current-models";
+import { currentModels } from "../../upstream/models/known-models";
 import {
   anyClaude,
   blocksIn,

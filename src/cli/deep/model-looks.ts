@@ -30,11 +30,12 @@ const schemas: Record<string, Json> = {
   any_of_null: inner({ a: { anyOf: [{ type: "string" }, { type: "null" }] } }),
 };
 
-const named = (names: RegExp) => withMessages(({ id }) => names.test(id));
+/** The newest model of each family. */
 const newestOf = ({ models }: LookContext): Model[] =>
-  ["opus", "sonnet", "haiku"].flatMap(
-    (family) => cheapest(models.filter(({ id, enabled }) => enabled && id.startsWith(`claude-${family}-5.5`))) ?? [],
-  );
+  ["opus", "sonnet", "haiku"].flatMap((family) => {
+    const own = models.filter(({ id, enabled }) => enabled && id.startsWith(`claude-${family}-`));
+    return own.toSorted((one, other) => other.id.localeCompare(one.id, "en", { numeric: true })).slice(0, 1);
+  });
 /** Their price is the bound for each. */
 const dearestOf = (models: Model[]): Model | undefined =>
   models.toSorted((one, other) => (other.price.tokens?.output ?? 0) - (one.price.tokens?.output ?? 0))[0];
@@ -58,14 +59,13 @@ export const modelLooks: readonly DeepLook[] = [
       const given = models.flatMap(({ warnings = [] }) => warnings.map(({ code }) => plainName(code)));
       const kinds = items.map(({ warning_text: texts }) => (isObject(texts) ? Object.keys(texts).map(plainName) : []));
       const categories = models.flatMap(({ priceCategory }) => (priceCategory ? [plainName(priceCategory)] : []));
-      const haiku = items.find(({ id }) => id === "claude-haiku-5.5");
+      const priced = (item: Json) => objectAt(objectAt(item, "billing"), "token_prices");
+      const claude = items.filter(({ id }) => String(id).startsWith("claude-"));
       return {
         codes: union([given]),
         text_names: union(kinds),
         price_categories: union([categories]),
-        haiku_has_long_price: haiku
-          ? isObject(objectAt(objectAt(haiku, "billing"), "token_prices").long_context)
-          : null,
+        claude_with_long_price: claude.filter((item) => isObject(priced(item).long_context)).length,
       };
     },
   },
@@ -82,7 +82,7 @@ export const modelLooks: readonly DeepLook[] = [
     name: "always-thinking",
     question: "Do models that always think need to be told so?",
     calls: 2,
-    model: named(/^claude-(?:fable|mythos)-|^claude-opus-5\.5/),
+    model: withMessages(({ supports }) => supports.alwaysThinks === true),
     run: ({ ask }, model) =>
       inForms({ omitted: {}, off: { thinking: { type: "disabled" } } }, (form) =>
         ask(upstreamPaths.messages, message(model, form)),

@@ -8,7 +8,7 @@ import { isLoopbackUrl } from "../../net/address";
 import { certificateFiles, warnOfCertificateFault } from "../../net/out/ca-certificates";
 import { ignoredProxy, proxyFor, sparedBy } from "../../net/out/proxy";
 import type { Listening } from "../../server";
-import { exampleModels } from "../../upstream/models/current-models";
+import { exampleModels } from "../../upstream/models/known-models";
 import { table } from "../layout";
 import { shortened } from "../terminal";
 

@@ -3,42 +3,16 @@
  * prompts with subagents, cold caches, failures. The demo and its pages say that it is made up.
  */
 import type { App } from "../../app";
+import { anthropicId } from "../../clients/claude-code-names";
 import { repeatChange } from "../../config/repeat-change";
+import { listPrices } from "../../demo/models";
 import { dayMs, hourMs, minuteMs } from "../../format";
 import { type Entry, nothingKnown } from "../../history/entry";
 import { madeUpKey } from "../../keys/client-keys";
+import { exampleModels } from "../../upstream/models/known-models";
 import { costOf } from "../../upstream/models/price";
 
-interface PastModel {
-  id: string;
-  /** The client's name for it, if that is another one. */
-  asked?: string;
-  /** AI credits for a million tokens. */
-  input: number;
-  cachedInput: number;
-  /** Missing where writing to the cache costs nothing more. */
-  cacheWrite?: number;
-  output: number;
-}
-
-const opus: PastModel = {
-  id: "claude-opus-5.5",
-  asked: "claude-opus-5-5",
-  ...{ input: 500, cachedInput: 25, cacheWrite: 625, output: 2_500 },
-};
-const sonnet: PastModel = {
-  id: "claude-sonnet-5",
-  ...{ input: 300, cachedInput: 30, cacheWrite: 375, output: 1_500 },
-};
-const haiku: PastModel = {
-  id: "claude-haiku-4.5",
-  asked: "claude-haiku-4-5",
-  ...{ input: 100, cachedInput: 10, cacheWrite: 125, output: 500 },
-};
-const codex: PastModel = { id: "gpt-6-sol", input: 200, cachedInput: 20, cacheWrite: 250, output: 1_000 };
-const gpt: PastModel = { id: "gpt-5.4", input: 250, cachedInput: 25, output: 1_500 };
-const mini: PastModel = { id: "gpt-5-mini", input: 25, cachedInput: 2, output: 200 };
-const gemini: PastModel = { id: "gemini-3.1-pro-preview", input: 200, cachedInput: 20, output: 1_200 };
+type Kind = keyof typeof exampleModels;
 
 /** How an upstream of each dialect says that the model had finished. */
 const stopReasons = { messages: "end_turn", responses: "completed", chat: "stop" };
@@ -48,9 +22,9 @@ interface Tool {
   dialect: keyof typeof stopReasons;
   path: string;
   endpoint: string;
-  models: PastModel[];
+  models: Kind[];
   /** For titles, topics and subagents. */
-  small?: PastModel;
+  small?: Kind;
   /** Tokens of its system prompt and tools. */
   head: number;
   key: string | null;
@@ -66,8 +40,8 @@ const tools: Tool[] = [
   {
     client: "claude-cli/2.1.330",
     ...{ dialect: "messages", path: "/v1/messages", endpoint: "/v1/messages" },
-    models: [sonnet, sonnet, opus],
-    small: haiku,
+    models: ["claude", "claude", "opus"],
+    small: "haiku",
     head: 17_400,
     ...{ key: "laptop", account: "octo-demo", projects: ["web-shop", "web-shop", "billing"] },
     ...{ hours: [9, 10, 11, 13, 14, 15, 16, 17], sessions: 4 },
@@ -75,7 +49,7 @@ const tools: Tool[] = [
   {
     client: "codex_cli_rs/0.169.0",
     ...{ dialect: "responses", path: "/v1/responses", endpoint: "/responses" },
-    models: [codex, codex, gpt],
+    models: ["gpt", "gpt", "small"],
     head: 9_800,
     ...{ key: "laptop", account: "plus-demo", projects: ["billing", "infra"] },
     ...{ hours: [9, 11, 14, 16, 21], sessions: 2 },
@@ -83,7 +57,7 @@ const tools: Tool[] = [
   {
     client: "opencode/1.18.33",
     ...{ dialect: "chat", path: "/v1/chat/completions", endpoint: "/chat/completions" },
-    models: [gemini, mini],
+    models: ["gemini", "flash"],
     head: 12_100,
     ...{ key: "desktop", account: "plus-demo", projects: ["notes"] },
     ...{ hours: [19, 20, 21, 22], sessions: 1 },
@@ -91,7 +65,7 @@ const tools: Tool[] = [
   {
     client: "codex_exec/0.169.0",
     ...{ dialect: "responses", path: "/v1/responses", endpoint: "/responses" },
-    models: [codex],
+    models: ["gpt"],
     head: 9_800,
     ...{ key: "ci", account: "work-demo", projects: ["web-shop"] },
     ...{ hours: [2], sessions: 1 },
@@ -187,7 +161,7 @@ function sessionOf(tool: Tool, startedAt: number, numbers: Numbers): Entry[] {
     // opencode names no prompts.
     const named = tool.client.startsWith("opencode") ? {} : { prompt: numbers.hex(12), kind: "main" };
     const common: Partial<Entry> = { session, project, ...named };
-    const ask = (part: Partial<Entry>, used: PastModel, tokens: { input: number; cached: number }) => {
+    const ask = (part: Partial<Entry>, used: Kind, tokens: { input: number; cached: number }) => {
       const row = rowOf(tool, used, numbers, { started_at_ms: at, ...common, ...part }, tokens);
       rows.push(row);
       return row;
@@ -254,7 +228,7 @@ function subagents(
 
 function rowOf(
   tool: Tool,
-  model: PastModel,
+  kind: Kind,
   numbers: Numbers,
   part: Partial<Entry> & Pick<Entry, "started_at_ms">,
   tokens: { input: number; cached: number },
@@ -266,9 +240,10 @@ function rowOf(
   const firstByte = numbers.between(380, 1_700) + (tokens.input - tokens.cached) / 60;
   const writing = output * numbers.between(9, 16);
   const isAnswered = tries.at(-1)?.status === 200;
-  const written = model.cacheWrite === undefined ? undefined : tokens.input - tokens.cached;
+  const model = exampleModels[kind];
+  const { input, cacheRead: cachedInput, cacheWrite, output: perOutput } = listPrices(model);
+  const written = cacheWrite === undefined ? undefined : tokens.input - tokens.cached;
   const usage = { input: tokens.input, output, cachedInput: tokens.cached, cacheWrite: written };
-  const { input, cachedInput, cacheWrite, output: perOutput } = model;
   const price = {
     premium: true,
     units: undefined,
@@ -289,7 +264,7 @@ function rowOf(
     ...{ path: tool.path, client_dialect: tool.dialect },
     ...{ upstream_dialect: tool.dialect, upstream_endpoint: tool.endpoint },
     ...{ account_id: account, account_key: `github.com/${account}` },
-    ...{ client_model: model.asked ?? model.id, upstream_model: model.id },
+    ...{ client_model: tool.dialect === "messages" ? anthropicId(model) : model, upstream_model: model },
     stream: 1,
     initiator: "agent",
     attempts: JSON.stringify(attempts),

@@ -3,7 +3,7 @@ import type { App } from "../../app";
 import { chooseModels } from "../../clients/models";
 import { withTimeLimit } from "../../net/time-limit";
 import { autoId } from "../../upstream/copilot/auto-model";
-import { exampleModels } from "../../upstream/models/current-models";
+import { exampleModels } from "../../upstream/models/known-models";
 import { clientModels, listedModel } from "../../upstream/models/model-view";
 
 /** Milliseconds that the start waits for the first account's list, which it loads anyway. */

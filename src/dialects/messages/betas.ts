@@ -12,6 +12,7 @@ const beta = {
   extendedCacheTtl: "extended-cache-ttl-2025-04-11",
   computerUse: "computer-use-2025-11-24",
   turnControl: "per-turn-control-2026-07-01",
+  compact: "compact-2026-01-12",
 } as const;
 
 /** The upstream refuses a request with an unknown value, so only these are sent when a client asks for them. */
@@ -36,7 +37,7 @@ interface BetaField {
  * Which field needs which beta. Without its beta a field is refused ("Extra inputs are not permitted"), so both go
  * upstream or neither does.
  * Sources: the list of betas in Anthropic's API reference (2026-09) for the names; Claude Code 2.1.257 (2026-08) to 2.1.294
- * (2026-10) for the fields it sends; VS Code's client (2026-09) for the betas that Copilot accepts. Amazon's hosts, one of
+ * (2026-10) for the fields it sends; VS Code's client (2026-09) for the betas that Copilot accepts, and a run of 60 requests on Copilot (2026-07) for compaction. Amazon's hosts, one of
  * those behind Copilot, refused `safeguards` without its beta on 2026-09-21.
  */
 const betaFields: readonly BetaField[] = [
@@ -47,7 +48,7 @@ const betaFields: readonly BetaField[] = [
   { field: "cache_control.ttl", beta: beta.extendedCacheTtl, isIn: asksForHour },
   { field: "cache_control.scope", beta: "prompt-caching-scope-2026-01-05" },
   { field: "container", beta: "skills-2025-10-02" },
-  { field: "context_management.edits[].type", value: "compact_", beta: "compact-2026-01-12" },
+  { field: "context_management.edits[].type", value: "compact_20260112", beta: beta.compact, isIn: compacts },
   // It asks Anthropic why a prompt was not found in its cache.
   { field: "diagnostics", beta: "cache-diagnosis-2026-04-07" },
   { field: "fallbacks", beta: "server-side-fallback-2026-07-01" },
@@ -117,6 +118,11 @@ const hasLifetime = (list: unknown): boolean =>
 
 function hasTurnEffort({ messages }: JsonObject): boolean {
   return objectsIn(messages).some((message) => message.output_config !== undefined);
+}
+
+/** Whether the upstream is asked to put a summary in place of the conversation's beginning. */
+export function compacts({ context_management: context }: JsonObject): boolean {
+  return isObject(context) && objectsIn(context.edits).some(({ type }) => type === "compact_20260112");
 }
 
 function usesComputer({ tools }: JsonObject): boolean {

@@ -11,7 +11,7 @@ import { filled, omitUndefined, refuse, textIn, without } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { emptyTools, modelName, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
 import { isStrictEverywhere } from "../hub/strict-schema";
-import { isRefused, usesToolSearch, withheldFields } from "./betas";
+import { compacts, isRefused, usesToolSearch, withheldFields } from "./betas";
 import { lostCitations, ownCitations } from "./citations";
 import { cacheInToolResult, cacheOnThinking, clearThinking, limitRules, thinkingInToolLoop } from "./limits";
 import { systemTurnRules, withoutSystemTurns } from "./system-turns";
@@ -118,7 +118,11 @@ function betaFields(body: JsonObject, _: ModelFacts, options: TranslationOptions
   const { context_management: context } = body;
   if (context != null && isRefused("context_management", options)) return { ...changes, context_management: undefined };
   const edits = isObject(context) ? objectsIn(context.edits) : [];
-  const kept = edits.filter(({ type }) => typeof type !== "string" || !type.startsWith("compact_"));
+  const mayCompact = !isRefused("context_management.edits[].type", options);
+  const kept = edits.filter(
+    ({ type }) =>
+      typeof type !== "string" || !type.startsWith("compact_") || (mayCompact && type === "compact_20260112"),
+  );
   if (isObject(context) && kept.length < edits.length)
     changes.context_management = kept.length === 0 ? undefined : { ...context, edits: kept };
   return filled(changes);
@@ -162,8 +166,9 @@ function serverCalls(body: JsonObject): JsonObject | undefined {
   });
 }
 
-/** A summary in place of the beginning, for which no host behind GitHub Copilot gets the beta: its words are what it says. */
+/** A summary in place of the beginning, in a request without the edit that makes them: its words are what it says. */
 function compactionInWords(body: JsonObject): JsonObject | undefined {
+  if (compacts(body)) return undefined;
   return eachBlock(body, (block) =>
     block.type === "compaction" ? (typeof block.content === "string" ? textBlock(block.content) : undefined) : block,
   );

@@ -143,6 +143,7 @@ export function refusedParam({
   if (param !== undefined && /^un(?:known|supported|recognized)_(?:parameter|argument)/.test(code)) return param;
   const beta = refusedBeta.exec(message)?.[1];
   if (beta !== undefined) return betaPrefix + beta;
+  if (refusedCompaction.test(message)) return `${betaPrefix}compact-2026-01-12`;
   for (const pattern of unsupportedParams) {
     const [, ...segments] = pattern.exec(message) ?? [];
     if (segments.length > 0) return segments.join(".").replace(/\.+$/, "");
@@ -153,6 +154,9 @@ export function refusedParam({
 /** Betas are refused like parameters; their header's name tells them apart. */
 const betaPrefix = "anthropic-beta.";
 const refusedBeta = /Unexpected value\(s\) `([\w-]+)`[^.]* for the `anthropic-beta` header/;
+
+/** Of a model that makes no summaries: the edit that asks for them, or a summary in the conversation. */
+const refusedCompaction = /Input tag '(?:compact_20260112|compaction)' found/;
 
 /** The beta that a pattern stands for; undefined for a parameter. */
 export const betaIn = (pattern: string): string | undefined =>

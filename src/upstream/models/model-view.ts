@@ -109,8 +109,10 @@ export const clientModelSource = lazy(() =>
   }),
 );
 
+export type ClientModelSource = z.infer<ReturnType<typeof clientModelSource>> & Pick<ClientModel, "tokens">;
+
 /** The listed models that a client's settings can name. */
-export const clientModels = (listed: readonly z.infer<ReturnType<typeof clientModelSource>>[]): ClientModel[] =>
+export const clientModels = (listed: readonly ClientModelSource[]): ClientModel[] =>
   listed
     .filter(({ enabled, kind }) => enabled && kind === "chat")
     .map(({ capabilities: { adaptive_thinking, thinking_budget, reasoning_efforts, tools, vision }, ...model }) => ({
@@ -120,6 +122,7 @@ export const clientModels = (listed: readonly z.infer<ReturnType<typeof clientMo
       endpoints: model.upstream_endpoints,
       premium: model.premium,
       units: model.premium_units,
+      tokens: model.tokens,
       preview: model.preview,
       light: model.lightweight,
       priceCategory: model.price_category ?? undefined,

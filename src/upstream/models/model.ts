@@ -93,11 +93,13 @@ export function readModel(item: unknown): Model | undefined {
 /** A boolean on the wire until now (2026-07); GitHub's SDK has words for it (2026-09), of which one says no. */
 const isAbleIn = (word: unknown): boolean => typeof word === "string" && word !== "" && word !== "unsupported";
 
-/** Each list since 2026-03 has the category; a name decides only where it is missing. */
+/**
+ * Each list since 2026-03 has the category. Only where it is missing the price decides, or the name: a low price has also the
+ * middle of a family.
+ */
 function isLight({ model_picker_category: category, model_picker_price_category: price }: JsonObject, id: string) {
-  return category === undefined && price === undefined
-    ? isKnownFor("light", id)
-    : category === "lightweight" || price === "low";
+  if (category !== undefined) return category === "lightweight";
+  return price === undefined ? isKnownFor("light", id) : price === "low";
 }
 
 export const kinds = ["chat", "embeddings", "completion", "decision"] as const;

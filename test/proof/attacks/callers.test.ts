@@ -1,6 +1,7 @@
 /** Many callers who get nothing: they slow nobody down, and leave no row and no memory. */
 import { expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
+import { exampleModels } from "../../../src/upstream/models/known-models";
 import { run } from "../../support/command";
 import { startProxy } from "../../support/proxy";
 import { memoryOf } from "../../support/sandbox";
@@ -38,7 +39,7 @@ test("5,000 wrong keys leave no row and no memory, and the right one is served",
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: "POST",
       headers: { "x-api-key": with_, "content-type": "application/json" },
-      body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] }),
+      body: JSON.stringify({ model: exampleModels.flash, messages: [{ role: "user", content: "Hello" }] }),
     });
     await response.arrayBuffer();
     return response.status;

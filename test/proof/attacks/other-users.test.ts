@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { exampleModels } from "../../../src/upstream/models/known-models";
 import { program, run } from "../../support/command";
 import { testWith } from "../../support/sandbox";
 
@@ -23,7 +24,7 @@ testWith(
     expect(asNobody("/api/admin/meta")).toBe("401");
     expect(asNobody("/api/admin/requests")).toBe("401");
     expect(asNobody("/token")).toBe("403");
-    const body = '{"model":"gpt-5-mini","messages":[{"role":"user","content":"Hello"}]}';
+    const body = JSON.stringify({ model: exampleModels.flash, messages: [{ role: "user", content: "Hello" }] });
     expect(asNobody("/v1/chat/completions", "-H", "content-type: application/json", "-d", body)).toBe("200");
     expect(asNobody("/api/admin/meta", "-H", "x-admin-token: t-admin-0123456789")).toBe("200");
   },

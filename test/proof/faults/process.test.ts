@@ -6,12 +6,13 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { failureCount } from "../../../src/cli/start/start";
 import { createLogger } from "../../../src/logger";
+import { exampleModels } from "../../../src/upstream/models/known-models";
 import { run } from "../../support/command";
 import { entry } from "../../support/history-rows";
 import { startProxy } from "../../support/proxy";
 import { until } from "../../support/until";
 
-const model = "gpt-5-mini";
+const model = exampleModels.flash;
 const words = (content: string) => [{ role: "user", content }];
 const ask = (content = "Hello", stream = true) => JSON.stringify({ model, stream, messages: words(content) });
 const post = (url: string, body: string, signal?: AbortSignal) =>

@@ -1,6 +1,7 @@
 /** A machine that has little to give: few files, a core it shares with others, no IPv6. */
 import { expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
+import { exampleModels } from "../../../src/upstream/models/known-models";
 import { type Command, run } from "../../support/command";
 import { processorTimeOf, testWith } from "../../support/sandbox";
 import { until } from "../../support/until";
@@ -9,7 +10,7 @@ const demo = ["start", "--demo", "--json", "--port", "0"];
 const post = (url: string, content: string, timeoutMs = 5000) =>
   fetch(`${url}/v1/chat/completions`, {
     method: "POST",
-    body: JSON.stringify({ model: "gpt-5-mini", stream: true, messages: [{ role: "user", content }] }),
+    body: JSON.stringify({ model: exampleModels.flash, stream: true, messages: [{ role: "user", content }] }),
     signal: AbortSignal.timeout(timeoutMs),
   });
 
@@ -97,7 +98,11 @@ testWith("networks", "where there is no IPv6 it serves over IPv4, without a warn
   const { url, port } = await command.ready();
   expect(url).toBe(`http://127.0.0.1:${port}`);
   expect(await beside(command, "ip", "-6", "addr")).toBe("");
-  const body = '{"model":"gpt-5-mini","stream":true,"messages":[{"role":"user","content":"Hello"}]}';
+  const body = JSON.stringify({
+    model: exampleModels.flash,
+    stream: true,
+    messages: [{ role: "user", content: "Hello" }],
+  });
   expect(await beside(command, "curl", "-s", `${url}/v1/chat/completions`, "-d", body)).toEndWith("data: [DONE]\n\n");
   expect(command.stderr()).not.toContain("::1");
 });

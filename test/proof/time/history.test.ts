@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { dayMs } from "../../../src/format";
 import { openHistory } from "../../../src/history/history";
 import { historyOf } from "../../../src/history/member-history";
+import { exampleModels } from "../../../src/upstream/models/known-models";
 import { run } from "../../support/command";
 import { entry } from "../../support/history-rows";
 import { leastOf, took } from "../../support/least";
@@ -70,7 +71,7 @@ test("while another program holds the history for 2.5 s, 95 % of requests take l
   const slowest = await leastOf(400, async () => {
     await using command = run(["start", "--demo", "--json", "--port", "0"]);
     const { url } = await command.ready();
-    const body = JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] });
+    const body = JSON.stringify({ model: exampleModels.flash, messages: [{ role: "user", content: "Hello" }] });
     const ask = () => fetch(`${url}/v1/chat/completions`, { method: "POST", body });
     await waitsWhile(ask, Bun.sleep(200));
     const before = await rowsIn(url);

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { exampleModels } from "../../../src/upstream/models/known-models";
 import { scriptedGithub } from "../../cli/bench";
 import { run } from "../../support/command";
 import { inProcess } from "../../support/in-process";
@@ -12,7 +13,7 @@ const demo = ["start", "--demo", "--json", "--port", "0"];
 const ask = (url: string, content: string) =>
   fetch(`${url}/v1/chat/completions`, {
     method: "POST",
-    body: JSON.stringify({ model: "gpt-5-mini", stream: true, messages: [{ role: "user", content }] }),
+    body: JSON.stringify({ model: exampleModels.flash, stream: true, messages: [{ role: "user", content }] }),
   });
 
 describe("a process ends", () => {

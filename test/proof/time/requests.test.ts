@@ -1,6 +1,7 @@
 /** How soon requests end that are large, odd or given up, and how little they keep others waiting. */
 import { describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
+import { exampleModels } from "../../../src/upstream/models/known-models";
 import { run } from "../../support/command";
 import { eventStream } from "../../support/event-stream";
 import { workedMs } from "../../support/held";
@@ -207,7 +208,7 @@ describe("counting 5 MB of text", () => {
       const { url, pid } = await command.ready();
       const measure = () =>
         widestGapWhile(url, pid, async () => {
-          const body = JSON.stringify({ ...native, model: "gpt-5.4", messages: [{ role: "user", content }] });
+          const body = JSON.stringify({ ...native, model: exampleModels.gpt, messages: [{ role: "user", content }] });
           const counted = await took(async () => {
             const response = await fetch(`${url}/v1/messages/count_tokens`, { method: "POST", body });
             expect(((await response.json()) as { input_tokens: number }).input_tokens).toBeGreaterThan(10_000);

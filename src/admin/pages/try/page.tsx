@@ -6,7 +6,7 @@ import { samples } from "../../../dialects/samples";
 import { priceInWords } from "../../../format";
 import { type ClientKey, mayUse } from "../../../keys/client-keys";
 import { withTimeLimit } from "../../../net/time-limit";
-import { exampleModels } from "../../../upstream/models/current-models";
+import { exampleModels } from "../../../upstream/models/known-models";
 import { type ModelItem, modelItems } from "../../api/models";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, Page } from "../../ui/layout";
