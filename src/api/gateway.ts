@@ -19,7 +19,7 @@ import { browserUrl } from "../net/in/browser-url";
 import { limitBytes } from "../net/in/byte-limit";
 import { sha256 } from "../net/in/credentials";
 import { allModels } from "../upstream/models/all-models";
-import { clientModels, listedModel } from "../upstream/models/model-view";
+import { ownClientModels } from "../upstream/models/model-view";
 
 /** Where a member confirms a sign-in. */
 const confirmPath = "/admin/device";
@@ -154,7 +154,7 @@ export async function managedSettings({ app, request, caller }: AskedByMember): 
 async function settingsFor(app: Scope, { key }: KeyedCaller): Promise<Record<string, unknown>> {
   const { models } = await allModels(app, "cached");
   const usable = models.filter(({ id }) => mayUse(key, id));
-  const choice = chooseModels(clientModels(usable.map((model) => listedModel(model, app.config.current))));
+  const choice = chooseModels(ownClientModels(usable, app.config.current));
   const own = choice && clientOf("claude-code").setUp({ url: "", models: choice });
   // The address and the token come from the sign-in. Claude Code's own default would be the dearest class.
   const { ANTHROPIC_BASE_URL, ANTHROPIC_AUTH_TOKEN, ANTHROPIC_MODEL, ...variables } = own?.variables ?? {};

@@ -54,6 +54,7 @@ export interface Choice {
   fable: ClientModel;
   /** The newest GPT that is not for small tasks; among equal versions, one that is not dear. */
   gpt: ClientModel;
+  /** The newest Gemini, as the GPT. */
   gemini?: ClientModel;
   /** For small tasks such as titles: a model that uses no quota, if there is one. */
   small: ClientModel;
@@ -85,7 +86,10 @@ export function chooseModels(offered: readonly ClientModel[]): Choice | undefine
       .toSorted(newestFirst)[0];
   const claudeOf = (family: string) => newest(new RegExp(`^claude-${family}-[\\d.]+$`), upstreamPaths.messages);
   const gpts = shown.filter((model) => model.id.startsWith("gpt-") && serves(model, "responses"));
-  const gpt = preferred(gpts, ({ light }) => !light).toSorted(newestFirst)[0];
+  const geminis = shown.filter(({ id }) => id.startsWith("gemini-"));
+  const strong = (models: readonly ClientModel[]) =>
+    preferred(models, (model) => !model.light).toSorted(newestFirst)[0];
+  const gpt = strong(gpts);
   const claude = claudeOf("sonnet") ?? newest(/^claude-/, upstreamPaths.messages);
   const any = claude ?? gpt ?? shown[0];
   if (!any) return undefined;
@@ -99,7 +103,7 @@ export function chooseModels(offered: readonly ClientModel[]): Choice | undefine
     haiku: claudeOf("haiku") ?? small,
     fable: claudeOf("fable") ?? opus,
     gpt: gpt ?? any,
-    gemini: newest(/^gemini-/),
+    gemini: strong(geminis),
     small,
     all: [...shown, ...served.filter((model) => isProvided(model) && model.picked && !shown.includes(model))],
   };
@@ -114,7 +118,7 @@ function preferred(models: readonly ClientModel[], has: (model: ClientModel) => 
   return those.length > 0 ? those : models;
 }
 
-/** Finished models before previews, then by version, then dear models last, then the shortest id. */
+/** Finished models before previews, then by version, then dear models last, then by price, then the shortest id. */
 function newestFirst(a: ClientModel, b: ClientModel): number {
   const [one, other] = [versionOf(a.id), versionOf(b.id)];
   const digits = Array.from(
@@ -125,6 +129,7 @@ function newestFirst(a: ClientModel, b: ClientModel): number {
     Number(a.preview) - Number(b.preview) ||
     digits.find((each) => each !== 0) ||
     dearLast(a) - dearLast(b) ||
+    cheaperFirst(a, b) ||
     a.id.length - b.id.length
   );
 }
@@ -133,6 +138,12 @@ function newestFirst(a: ClientModel, b: ClientModel): number {
 const dearWords: readonly (string | undefined)[] = ["high", "very_high"];
 
 const dearLast = ({ priceCategory }: ClientModel) => dearWords.indexOf(priceCategory) + 1;
+
+/** Where both prices are known. */
+function cheaperFirst({ tokens: one }: ClientModel, { tokens: other }: ClientModel): number {
+  if (!one || !other || one.input === null || other.input === null) return 0;
+  return one.input / one.per - other.input / other.per;
+}
 
 /** `gpt-5.3-codex` is 5.3; a date is not a version. */
 function versionOf(id: string): number[] {

@@ -19,7 +19,7 @@ const like = (model: ClientModel, id: string, more: Partial<ClientModel> = {}): 
 });
 
 describe("the choice", () => {
-  test("the choice of a tool's models is the newest of each family, finished before preview, code before talk", () => {
+  test("the choice of a tool's models is the newest of each family, finished before preview", () => {
     const choice = chooseModels([
       like(claude, "claude-sonnet-4"),
       like(claude, "claude-sonnet-4.5"),
@@ -42,7 +42,7 @@ describe("the choice", () => {
       haiku: `${small.id}-free`,
       // Claude Code offers the class whatever the plan has.
       fable: opus.id,
-      gpt: "gpt-5.3-codex",
+      gpt: "gpt-5.3",
       gemini: gemini.id,
       small: `${small.id}-free`,
     });
@@ -69,6 +69,19 @@ describe("the choice", () => {
       like(gemini, "gemini-4-argon", { priceCategory: "medium" }),
     ])!;
     expect([choice.gpt.id, choice.gemini?.id]).toEqual(["gpt-6.2-sol-fast", "gemini-4-argon"]);
+  });
+
+  test("takes the cheaper one of two versions that GitHub calls equally dear, and none for small tasks", () => {
+    const priced = (model: ClientModel, id: string, input: number, light = false) =>
+      like(model, id, { priceCategory: "medium", light, tokens: { input, output: 5 * input, per: 1_000_000 } });
+    const choice = chooseModels([
+      priced(gemini, "gemini-4-neon", 300),
+      priced(gemini, "gemini-4-carbon", 200),
+      priced(gemini, "gemini-4-hydrogen", 150, true),
+      priced(gpt, "gpt-6.2-fast", 300),
+      priced(gpt, "gpt-6.2-solid", 200),
+    ])!;
+    expect([choice.gpt.id, choice.gemini?.id]).toEqual(["gpt-6.2-solid", "gemini-4-carbon"]);
   });
 
   test("the choice of a tool's models makes do with what there is", () => {

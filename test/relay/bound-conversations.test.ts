@@ -10,7 +10,7 @@ import { type TimedProxy, timed } from "./bench";
 type Json = any;
 
 const logins = ["octo-demo", "work-demo", "plus-demo"];
-const demo = { generation: "D" } as const;
+const demo = { generation: "C" } as const;
 const claude = "claude-sonnet-5.5";
 const gpt = "gpt-6.2-sol";
 

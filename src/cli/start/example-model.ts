@@ -4,7 +4,7 @@ import { chooseModels } from "../../clients/models";
 import { withTimeLimit } from "../../net/time-limit";
 import { autoId } from "../../upstream/copilot/auto-model";
 import { exampleModels } from "../../upstream/models/known-models";
-import { clientModels, listedModel } from "../../upstream/models/model-view";
+import { ownClientModels } from "../../upstream/models/model-view";
 
 /** Milliseconds that the start waits for the first account's list, which it loads anyway. */
 const listTimeoutMs = 1_500;
@@ -16,6 +16,6 @@ export async function exampleModel({ accounts, catalogue, config }: App): Promis
   const list = catalogue.load(account).catch(() => {}); // the start says so
   await withTimeLimit(list, listTimeoutMs, () => undefined);
   if (catalogue.isAutoOnly(account)) return autoId;
-  const listed = catalogue.listOf(account).map((model) => listedModel(model, config.current));
-  return chooseModels(clientModels(listed))?.small.id ?? exampleModels.small;
+  const models = ownClientModels(catalogue.listOf(account), config.current);
+  return chooseModels(models)?.small.id ?? exampleModels.small;
 }

@@ -111,6 +111,10 @@ export const clientModelSource = lazy(() =>
 
 export type ClientModelSource = z.infer<ReturnType<typeof clientModelSource>> & Pick<ClientModel, "tokens">;
 
+/** The models that the settings of a client on this server can name, with their prices. */
+export const ownClientModels = (models: readonly Model[], config: LimitConfig): ClientModel[] =>
+  clientModels(models.map((model) => ({ ...listedModel(model, config), tokens: model.price.tokens })));
+
 /** The listed models that a client's settings can name. */
 export const clientModels = (listed: readonly ClientModelSource[]): ClientModel[] =>
   listed

@@ -10,7 +10,7 @@ import { matchesAny } from "../../../keys/client-keys";
 import { withTimeLimit } from "../../../net/time-limit";
 import { allModels } from "../../../upstream/models/all-models";
 import type { Model } from "../../../upstream/models/model";
-import { clientModels, listedModel } from "../../../upstream/models/model-view";
+import { ownClientModels } from "../../../upstream/models/model-view";
 import { createClientKey } from "../../api/keys";
 import { modelsAllowed } from "../../api/models";
 import { Ago, Sentence, Value } from "../../ui/format";
@@ -148,7 +148,7 @@ async function choiceSoon(app: Scope): Promise<Choice | undefined> {
   );
   const known = await withTimeLimit(models, 2_000, (): Model[] => []);
   const usable = known.filter(({ id }) => matchesAny(modelsAllowed(app), id));
-  return chooseModels(clientModels(usable.map((model) => listedModel(model, app.config.current))));
+  return chooseModels(ownClientModels(usable, app.config.current));
 }
 
 interface GuideProps {

@@ -165,7 +165,7 @@ function ModelField({ models, chosen }: { models: ModelItem[]; chosen: string | 
         placeholder={exampleModels.small}
       />
     );
-  const usual = models.find(isFree) ?? models[0];
+  const usual = models.find(isFree) ?? cheapestSmall(models) ?? models[0];
   const wanted = models.find(({ id }) => id === chosen) ?? usual;
   return (
     <select id="f-model" name="model">
@@ -174,6 +174,15 @@ function ModelField({ models, chosen }: { models: ModelItem[]; chosen: string | 
       ))}
     </select>
   );
+}
+
+/** Of known price in AI credits. */
+function cheapestSmall(models: ModelItem[]): ModelItem | undefined {
+  const priced = models.flatMap((model) => {
+    const { tokens } = model.price;
+    return model.lightweight && tokens ? [{ model, input: tokens.input / tokens.per }] : [];
+  });
+  return priced.toSorted((one, other) => one.input - other.input)[0]?.model;
 }
 
 const isFree = ({ price, provider }: ModelItem) => provider === null && !price.premium;
