@@ -59,10 +59,10 @@ describe("its model list", () => {
     await using proxy = await startProxy({ demo: { generation: "C" } });
     const answer = await fetch(`${proxy.url}/v1/models?client_version=0.169.0`);
     const { models } = (await answer.json()) as { models: Entry[] };
-    expect(models.at(-1)).toMatchObject({ display_name: "Approval review by gpt-6-luna", visibility: "hide" });
+    expect(models.at(-1)).toMatchObject({ display_name: "Approval review by mai-code-2-flash", visibility: "hide" });
     const ask = { model: "codex-auto-review", input: "Hello" };
     expect((await proxy.post("/v1/responses", ask)).status).toBe(200);
-    expect(proxy.rows()[0]).toMatchObject({ client_model: "codex-auto-review", upstream_model: "gpt-6-luna" });
+    expect(proxy.rows()[0]).toMatchObject({ client_model: "codex-auto-review", upstream_model: "mai-code-2-flash" });
     expect(
       (
         await proxy.post("/v1/chat/completions", {

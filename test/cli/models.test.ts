@@ -23,7 +23,7 @@ test("the models are shown as a table, with limits, endpoints, cost and state", 
   // biome-ignore format: rows
   expect([row("claude-sonnet-4.6"), row("gpt-6-luna"), row("gpt-6-astra"), row("gpt-41-copilot")]).toEqual([
     ["claude-sonnet-4.6", "Claude Sonnet 4.6", "1,000,000", "936,000", "64,000", "/chat/completions /v1/messages", "300/1,500 credits per M in/out", "ready"],
-    ["gpt-6-luna", "GPT-6 Luna", "400,000", "272,000", "128,000", "/responses", "10/50 credits per M in/out", "ready"],
+    ["gpt-6-luna", "GPT-6 Luna", "1,050,000", "922,000", "128,000", "/responses", "10/50 credits per M in/out", "ready"],
     ["gpt-6-astra", "GPT-6 Astra", "400,000", "272,000", "128,000", "/responses", "1,000/5,000 credits per M in/out", "its terms are not accepted yet"],
     undefined,
   ]);

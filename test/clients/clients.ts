@@ -59,8 +59,8 @@ export const models = {
   gpt: example(exampleModels.gpt, "GPT-6.1 Sol", ["responses"], [400_000, 272_000, 128_000]),
   gemini: example(exampleModels.gemini, "Gemini 4 Argon", ["chat"], [1_000_000, 936_000, 64_000]),
   small: example(exampleModels.small, "GPT-6 Luna", ["responses"], [1_050_000, 922_000, 128_000]),
-  opus: example(exampleModels.opus, "Claude Opus 5.5", ["messages", "chat"], [1_000_000, 872_000, 128_000]),
-  haiku: example(exampleModels.haiku, "Claude Haiku 5.5", ["messages", "chat"], [1_000_000, 872_000, 128_000]),
+  opus: example(exampleModels.opus, "Claude Opus 5.5", ["messages"], [1_000_000, 872_000, 128_000]),
+  haiku: example(exampleModels.haiku, "Claude Haiku 5.5", ["messages"], [1_000_000, 872_000, 128_000]),
 } satisfies Record<string, ClientModel>;
 
 const claudeCode: Tool = {

@@ -96,13 +96,15 @@ describe("prices that a list does not tell", () => {
   });
 
   test("do not make a model free: an account whose quota is used up is not asked", async () => {
-    const free = listed("gpt-4o-mini-2024-07-18", { token_prices: { batch_size: 0 } });
+    const free = listed("gpt-free", { token_prices: { batch_size: 0 } });
     const models = [listed(exampleModels.gpt, {}), { ...free, supported_endpoints: ["/chat/completions"] }];
     await using proxy = await start(models, quotas.exhausted());
     await proxy.app.accounts[0]!.quota();
     const sent = () => proxy.demo.journal.filter(({ path }) => path === "/responses").length;
     expect((await ask(proxy, exampleModels.gpt)).status).toBe(429);
     expect(sent()).toBe(0);
+    const choices = [{ index: 0, finish_reason: "stop", message: { role: "assistant", content: "Hi." } }];
+    proxy.demo.intercept("/chat/completions", () => Response.json({ id: "x", object: "chat.completion", choices }));
     expect((await ask(proxy, free.id)).status).toBe(200);
   });
 

@@ -69,7 +69,13 @@ async function used(proxy: RunningProxy, body: object): Promise<number> {
 
 describe("a ratio that was learnt", () => {
   const home = temporaryFolder(afterAll);
-  const families = ["claude-sonnet-4.6", "claude-sonnet-5", "gpt-5-mini", exampleModels.gpt, "gemini-3.8-flash"];
+  const families = [
+    "claude-sonnet-4.6",
+    "claude-sonnet-5",
+    exampleModels.small,
+    exampleModels.gpt,
+    exampleModels.flash,
+  ];
 
   test("brings an estimate within -5 % and +10 % of the model's own number after 12 requests, and a restart keeps it", async () => {
     const taught = await startTaught(home);
@@ -229,7 +235,7 @@ async function metersOf(proxy: RunningProxy, body: object) {
 describe("a translated stream to a Messages client", () => {
   let proxy: RunningProxy;
   beforeAll(async () => {
-    proxy = await startProxy();
+    proxy = await startProxy({ demo: { generation: "C" } });
   });
   afterAll(() => proxy[Symbol.asyncDispose]());
 

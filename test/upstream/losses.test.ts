@@ -42,7 +42,7 @@ const setups = {
 type SetupName = keyof typeof setups;
 
 /** One that the list offers at /chat/completions. */
-const chatModel = ({ list }: Pick<Setup, "list">): string => (list === "A" ? "gpt-5-mini" : exampleModels.flash);
+const chatModel = ({ list }: Pick<Setup, "list">): string => (list === "A" ? "gpt-5-mini" : "kimi-k3");
 
 /** A clock that moves on by more than an answer of the quota endpoint is reused. */
 class Clock {
@@ -413,7 +413,7 @@ describe("an upstream that is as it was misses nothing", () => {
   test.each(["A", "B", "mixed", "C"] as const)("in replies of each vendor of %s, whole and streamed", async (name) => {
     await using proxy = await startProxy({ demo: { ...lists[name], accounts: [structuredClone(octo)] } });
     const ofA = ["gpt-5-mini", "claude-haiku-4.5", "gemini-2.5-pro", "gpt-5.4"];
-    const others = [exampleModels.small, "claude-haiku-4.5", exampleModels.flash, exampleModels.gpt];
+    const others = [exampleModels.small, "kimi-k3", "claude-haiku-4.5", exampleModels.flash, exampleModels.gpt];
     await readEverything(proxy, name === "A" ? ofA : others);
     await (await proxy.post("/v1/embeddings", { model: "text-embedding-3-small", input: "Hello" })).text();
     expect(proxy.app.losses.current).toEqual([]);

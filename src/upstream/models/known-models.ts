@@ -50,6 +50,8 @@ const facts = {
       source: "OpenAI's documentation: from 5.4 on; VS Code's client names no small model, 2026-08",
     },
   ],
+  /** It answers questions about a state, and takes no conversation. Lists say so by its endpoint. */
+  decides: [{ names: /^microsoft-decision-/, source: "pi 1.6.0, 2026-11: served at `/v1/systemone` alone" }],
   /** On chat completions it refuses `max_tokens` and knows `max_completion_tokens`. */
   completionTokens: [
     {

@@ -44,7 +44,8 @@ export function readModel(item: unknown): Model | undefined {
   const limits = objectIn(capabilities.limits);
   const supports = objectIn(capabilities.supports);
   const warnings = readWarnings(item);
-  const decides = Array.isArray(item.supported_endpoints) && item.supported_endpoints.includes(decisionPath);
+  const endpoints = item.supported_endpoints;
+  const decides = Array.isArray(endpoints) ? endpoints.includes(decisionPath) : isKnownFor("decides", item.id);
   const kind = decides ? "decision" : (kinds.find((each) => each === capabilities.type) ?? "chat");
   return {
     id: item.id,
