@@ -67,7 +67,7 @@ describe("a report of the upstream's answers", () => {
       expect(foundIn(looks, "claude-tools")).toHaveProperty("compact_status");
       expect(foundIn(looks, "system-text")).toEqual({ text_status: 200 });
       expect(foundIn(looks, "too-large")).toMatchObject({ status: 413, is_parse_failure: true });
-      expect(foundIn(looks, "warnings")).toMatchObject({ price_categories: ["high", "low", "medium"] });
+      expect(foundIn(looks, "warnings")).toMatchObject({ price_categories: ["high", "low", "medium", "very_high"] });
     }
     expect(text).not.toMatch(/gh[uo]_|tid=|-demo|Answer with/);
     expect(/^```json.*/ms.exec(text)![0]).not.toContain("127.0.0.1");

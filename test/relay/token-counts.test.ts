@@ -252,7 +252,8 @@ describe("a translated stream to a Messages client", () => {
       messages: [{ role: "user", content }],
     };
     const { first, last } = await metersOf(proxy, body);
-    const counted = last.input_tokens + (last.cache_read_input_tokens ?? 0);
+    const { cache_read_input_tokens: read = 0, cache_creation_input_tokens: written = 0 } = last;
+    const counted = last.input_tokens + read + written;
     expect(first.input_tokens / counted).toBeWithin(0.5, 1.6);
     expect(first.output_tokens).toBe(0);
     expect(proxy.rows()[0]).toMatchObject({ input_tokens: counted, tokens_estimated: 0 });
