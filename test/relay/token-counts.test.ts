@@ -216,7 +216,9 @@ async function loadVocabulary(proxy: RunningProxy): Promise<void> {
 
 interface Started {
   message_start: { message: { usage: { input_tokens: number; output_tokens: number } } };
-  message_delta: { usage: { input_tokens: number; cache_read_input_tokens?: number } };
+  message_delta: {
+    usage: { input_tokens: number; cache_read_input_tokens?: number; cache_creation_input_tokens?: number };
+  };
 }
 
 /** The first and the last usage of a stream. */
