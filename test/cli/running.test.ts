@@ -4,7 +4,6 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findNeighbour, writeInstanceFile } from "../../src/cli/start/instance-file";
 import type { Demo } from "../../src/demo/demo";
-import { exampleModels } from "../../src/upstream/models/known-models";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
@@ -16,7 +15,10 @@ import { scriptedGithub } from "./bench";
 
 const hour = 3_600_000;
 const start = ["start", "--json", "--port", "0"];
-const ask = (url: string, model: string = exampleModels.flash, content = "Hello", stream = false) =>
+/** One that both lists of the demo have. */
+const shared = "claude-haiku-4.5";
+
+const ask = (url: string, model = shared, content = "Hello", stream = false) =>
   fetch(`${url}/v1/chat/completions`, {
     method: "POST",
     body: JSON.stringify({ model, stream, messages: [{ role: "user", content }] }),
