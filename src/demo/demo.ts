@@ -2,6 +2,8 @@
  * A simulated GitHub and Copilot on loopback, with their wire formats, for `start --demo` and for the tests.
  * It deliberately shares no code with the dialects: the same mistake on both sides would be invisible.
  */
+import type { Model } from "./model";
+import { listPrices } from "./models";
 import { githubRoutes, modelRoutes } from "./routes";
 import { listen } from "./server";
 import { type DemoOptions, DemoState } from "./state";
@@ -19,6 +21,11 @@ export class Demo extends DemoState {
     super(options);
     const [individual = "", business = ""] = this.#servers.map(({ url }) => url.origin);
     this.urls = { individual, business };
+  }
+
+  /** What a model of the list costs that prices tokens. @throws Error if it is not there. */
+  pricesOf(id: string): Model["prices"] {
+    return listPrices(id);
   }
 
   async stop(): Promise<void> {

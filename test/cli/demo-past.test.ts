@@ -1,6 +1,7 @@
 /** The past of the demo: made up from a seed, plausible, given once. */
 import { describe, expect, test } from "bun:test";
 import { followPast, givePast, pastOf } from "../../src/cli/start/demo-past";
+import { listPrices } from "../../src/demo/models";
 import { dayMs, minuteMs } from "../../src/format";
 import type { KeyList } from "../../src/keys/key-list";
 import { run } from "../support/command";
@@ -9,11 +10,11 @@ import { startProxy } from "../support/proxy";
 const now = new Date(2026, 10, 18, 16, 40).getTime();
 
 describe("the rows of the demo's past", () => {
-  const rows = pastOf(now);
+  const rows = pastOf(now, listPrices);
   const withoutIds = (all: typeof rows) => all.map(({ request_id: _, ...row }) => row);
 
   test("are the same for the same moment, in the order in which they ended, each with an id of its own", () => {
-    expect(withoutIds(pastOf(now))).toEqual(withoutIds(rows));
+    expect(withoutIds(pastOf(now, listPrices))).toEqual(withoutIds(rows));
     const ends = rows.map((row) => row.started_at_ms + row.duration_ms);
     expect(ends.toSorted((one, other) => one - other)).toEqual(ends);
     expect(new Set(rows.map(({ request_id }) => request_id)).size).toBe(rows.length);
@@ -53,12 +54,13 @@ test("the demo gets its past once, a budget of which four fifths are used, and a
     config: { retentionDays: 365 },
     clock: { now: () => now, monotonic: () => performance.now() },
   });
-  const live = async () => followPast(proxy.app, await givePast(proxy.app), (charge) => proxy.demo.charge(charge));
+  const live = async () =>
+    followPast(proxy.app, await givePast(proxy.app, listPrices), (charge) => proxy.demo.charge(charge));
   await live();
   const count = proxy.history.count();
-  expect(count).toBe(pastOf(now).length);
+  expect(count).toBe(pastOf(now, listPrices).length);
   // What the history says, GitHub reports.
-  const spent = pastOf(now).filter(({ account_id }) => account_id !== "work-demo");
+  const spent = pastOf(now, listPrices).filter(({ account_id }) => account_id !== "work-demo");
   const billed = proxy.demo.charges.reduce((sum, { credits }) => sum + credits, 0);
   expect(billed).toBeCloseTo(spent.reduce((sum, { cost }) => sum + (cost ?? 0), 0) / 1e9, 3);
   const [state] = await proxy.app.budgets.overview();

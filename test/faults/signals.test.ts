@@ -44,7 +44,7 @@ async function fifty(command: Command, content: string) {
 }
 
 test("a request that ends too slowly for a second signal has its row all the same, once", async () => {
-  await using proxy = await startProxy();
+  await using proxy = await startProxy({ demo: { generation: "C" } });
   const listening = listen(proxy.app, 0);
   const headers = { "content-type": "application/json" };
   const post = (content: string) =>

@@ -5,7 +5,6 @@
 import type { App } from "../../app";
 import { anthropicId } from "../../clients/claude-code-names";
 import { repeatChange } from "../../config/repeat-change";
-import { listPrices } from "../../demo/models";
 import { dayMs, hourMs, minuteMs } from "../../format";
 import { type Entry, nothingKnown } from "../../history/entry";
 import { madeUpKey } from "../../keys/client-keys";
@@ -13,6 +12,9 @@ import { exampleModels } from "../../upstream/models/known-models";
 import { costOf } from "../../upstream/models/price";
 
 type Kind = keyof typeof exampleModels;
+
+/** AI credits for a million tokens. `cacheWrite` is missing where writing to the cache costs nothing more. */
+type PricesOf = (model: string) => { input: number; cacheRead: number; cacheWrite?: number; output: number };
 
 /** How an upstream of each dialect says that the model had finished. */
 const stopReasons = { messages: "end_turn", responses: "completed", chat: "stop" };
@@ -124,9 +126,10 @@ const troubles: { share: number; trouble: Trouble }[] = [
 
 /**
  * @param now Wall clock, ms. The past ends a few minutes before it.
+ * @param pricesOf What a model costs, as the demo lists it.
  * @returns The oldest first; the same for the same minute.
  */
-export function pastOf(now: number): Entry[] {
+export function pastOf(now: number, pricesOf: PricesOf): Entry[] {
   const numbers = openNumbers(20_261_123);
   const rows: Entry[] = [];
   const midnight = new Date(now).setHours(0, 0, 0, 0);
@@ -143,6 +146,7 @@ export function pastOf(now: number): Entry[] {
   }
   return rows
     .filter((row) => row.started_at_ms + row.duration_ms < now - 3 * minuteMs)
+    .map((row) => priced(row, pricesOf))
     .sort((one, other) => one.started_at_ms + one.duration_ms - other.started_at_ms - other.duration_ms);
 }
 
@@ -241,15 +245,6 @@ function rowOf(
   const writing = output * numbers.between(9, 16);
   const isAnswered = tries.at(-1)?.status === 200;
   const model = exampleModels[kind];
-  const { input, cacheRead: cachedInput, cacheWrite, output: perOutput } = listPrices(model);
-  const written = cacheWrite === undefined ? undefined : tokens.input - tokens.cached;
-  const usage = { input: tokens.input, output, cachedInput: tokens.cached, cacheWrite: written };
-  const price = {
-    premium: true,
-    units: undefined,
-    tokens: { input, cachedInput, cacheWrite, cacheWriteHour: undefined, output: perOutput, per: 1_000_000 },
-  };
-  const cost = costOf(price, usage, part.initiator === "user");
   const account = tries.at(-1)?.account ?? tool.account;
   const attempts = tries.map(({ account: tried = tool.account, ...answer }) => ({
     account: tried,
@@ -274,17 +269,27 @@ function rowOf(
     input_tokens: isServed ? tokens.input : null,
     output_tokens: isServed ? output : null,
     cached_tokens: isServed ? tokens.cached : null,
-    cache_write_tokens: isServed ? (written ?? null) : null,
     tokens_estimated: 0,
     cost_at_least: 0,
-    cost: isServed ? cost.amount : null,
-    cost_unit: isServed ? cost.unit : null,
     fixups: "[]",
     dropped: "[]",
     key_name: tool.key,
     ...ends,
     ...part,
   };
+}
+
+/** The row with what it cost, and what was written to the cache where that has a price. */
+function priced(row: Entry, pricesOf: PricesOf): Entry {
+  const { input_tokens: sent, output_tokens: output, cached_tokens: cached } = row;
+  if (sent === null || output === null || cached === null) return row;
+  const { input, cacheRead, cacheWrite, output: perOutput } = pricesOf(row.upstream_model!);
+  const written = cacheWrite === undefined ? undefined : sent - cached;
+  const tokens = { input, cachedInput: cacheRead, cacheWrite, cacheWriteHour: undefined, output: perOutput };
+  const price = { premium: true, units: undefined, tokens: { ...tokens, per: 1_000_000 } };
+  const usage = { input: sent, output, cachedInput: cached, cacheWrite: written };
+  const cost = costOf(price, usage, row.initiator === "user");
+  return { ...row, cache_write_tokens: written ?? null, cost: cost.amount, cost_unit: cost.unit };
 }
 
 function troubleAt(chance: number): Trouble | undefined {
@@ -296,9 +301,9 @@ function troubleAt(chance: number): Trouble | undefined {
 }
 
 /** Fills the history of the demo, unless it has one: whoever reads now finds the past. @returns The rows that were added. */
-export async function givePast(app: App): Promise<Entry[]> {
+export async function givePast(app: App, pricesOf: PricesOf): Promise<Entry[]> {
   if ((await app.history.count()) > 0) return [];
-  const rows = pastOf(app.now());
+  const rows = pastOf(app.now(), pricesOf);
   for (const row of rows) app.history.add(row);
   await app.history.flush();
   return rows;

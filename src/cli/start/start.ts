@@ -102,7 +102,7 @@ export async function start(options: StartOptions): Promise<number> {
     const neighbour = findNeighbour(app.environment.home, listening.url);
     leave = writeInstanceFile(app.environment.home, listening.url);
     const past = demo && (await import("./demo-past"));
-    const rows = await past?.givePast(app);
+    const rows = demo && (await past?.givePast(app, (model) => demo.pricesOf(model)));
     await announce({ app, listening, collector: traces?.collector }, options);
     if (demo && rows) void past?.followPast(app, rows, (charge) => demo.charge(charge));
     if (neighbour) void nameNeighbour(app, neighbour);
