@@ -23,6 +23,15 @@ export function parseJson(text: string): unknown {
 /** Whether two values have the same JSON text, including the digits of their numbers. */
 export const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
+/** The same for one value and many others: its text, which may be a long one, is made once. */
+export function sameJsonAs(one: unknown): (other: unknown) => boolean {
+  let text: string | undefined;
+  return (other) => {
+    text ??= JSON.stringify(one);
+    return text === JSON.stringify(other);
+  };
+}
+
 // ── Numbers with their source text ──
 
 /**

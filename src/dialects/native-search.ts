@@ -5,7 +5,7 @@ import type { Conversation, ForeignTool, JsonObject, Tool } from "./hub/conversa
 import { textIn, without } from "./hub/json";
 import type { ForeignBlock, ReplyEvent } from "./hub/reply";
 import { type Citation, type ServerToolOffer, type ServerToolOutput, serverCallId } from "./hub/server-tools";
-import { matchesChoice } from "./hub/tools";
+import { ChosenTools } from "./hub/tools";
 import { nativeSearch, pagesRead, urlsCited } from "./responses/server-tools";
 
 /** OpenAI's reasoning models do not search with the least effort (its guide "Web search", 2026-11). */
@@ -59,7 +59,7 @@ const isSearch = (tool: Tool): tool is SearchTool => tool.kind === "foreign" && 
 
 function isChosen({ toolChoice, extras }: Conversation, searches: readonly SearchTool[]): boolean {
   if (typeof toolChoice === "object") return searches.some(({ value }) => value.name === toolChoice.name);
-  return searches.some((tool) => matchesChoice(extras?.openai?.tool_choice, tool));
+  return new ChosenTools(searches).matching(extras?.openai?.tool_choice).length > 0;
 }
 
 /** The upstream's searches as calls and results, and its annotations as citations: each client dialect writes them in its form. */

@@ -65,6 +65,35 @@ const copies: Record<string, (list: unknown[], turn: number) => unknown[]> = {
     list.map((item) => numbered(item, turn, /(?:^|_)id$|^name$|^text$|^description$/)),
 };
 
+/** All lists of a JSON at once, each with its part of the bytes: what goes through two of them has to look from one into the other. */
+function repeatedTogether(dialect: ClientDialect, kind: "request" | "reply"): Shape<JsonObject>[] {
+  const seen = new Set<string>();
+  return samples(kind, dialect).flatMap(([folder, sample]) => {
+    // The innermost come first: an outer list is filled with what it had before.
+    const lists = listsIn(sample).reverse();
+    const places = JSON.stringify(lists);
+    if (lists.length < 2 || seen.has(places)) return [];
+    seen.add(places);
+    return Object.entries(copies).map(([how, copy]) => ({
+      name: `${dialect} ${kind}, ${folder}: all lists at once, ${how}`,
+      dialect,
+      make: (bytes: number) =>
+        lists.reduce<unknown>((filled, path) => {
+          let filling: unknown[] = [];
+          withList(sample, path, (list) => {
+            filling = list;
+            return list;
+          });
+          const count = Math.floor(bytes / lists.length / JSON.stringify(filling).length);
+          return withList(filled, path, (list) => [
+            ...list,
+            ...many(filling.length === 0 ? 0 : count, (turn) => copy(filling, turn)).flat(),
+          ]);
+        }, sample) as JsonObject,
+    }));
+  });
+}
+
 /** Each list of a JSON filled with copies of what stands in it. */
 function repeated(dialect: ClientDialect, kind: "request" | "reply"): Shape<JsonObject>[] {
   const seen = new Set<string>();
@@ -208,9 +237,41 @@ const withMembers = (dialect: ClientDialect): Shape<JsonObject>[] => [
   },
 ];
 
+const functions = (n: number) => many(n, (at) => ({ type: "function", name: `f${at}`, parameters: {} }));
+
 /** Shapes of a dialect that no fixture repeats. */
-const ofDialect: Partial<Record<ClientDialect, Record<string, (n: number) => JsonObject>>> = {
+const ofDialect: Record<ClientDialect, Record<string, (n: number) => JsonObject>> = {
+  chat: {
+    "a choice among many tools": (n) => {
+      const tools = functions(n / 4).map(({ type, ...definition }) => ({ type, function: definition }));
+      return { ...ask.chat, tools, tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto", tools } } };
+    },
+  },
   responses: {
+    "calls of the tools in a namespace": (n) => ({
+      tools: [{ type: "namespace", name: "n", description: "N.", tools: functions(n / 6) }],
+      input: many(n / 6, (at) => ({
+        ...{ type: "function_call", call_id: `c${at}`, namespace: "n", name: `f${at}`, arguments: "{}" },
+      })),
+    }),
+    "a choice among the tools in a namespace": (n) => ({
+      ...ask.responses,
+      tools: [{ type: "namespace", name: "n", description: "N.", tools: functions(n / 3) }],
+      tool_choice: {
+        type: "allowed_tools",
+        mode: "auto",
+        tools: functions(n / 3).map(({ type, name }) => ({ type, name: `n__${name}` })),
+      },
+    }),
+    "a choice among a provider's tools": (n) => ({
+      ...ask.responses,
+      tools: many(n / 3, (at) => ({ type: "web_search", a: at })),
+      tool_choice: {
+        type: "allowed_tools",
+        mode: "auto",
+        tools: many(n / 3, (at) => ({ type: "web_search", b: at })),
+      },
+    }),
     "calls of one id, and then their results": (n) => ({
       input: [
         ...many(n / 4, () => ({ type: "function_call", call_id: "a", name: "f", arguments: "{}" })),
@@ -241,6 +302,11 @@ const ofDialect: Partial<Record<ClientDialect, Record<string, (n: number) => Jso
     }),
   },
   gemini: {
+    "a choice among many tools": (n) => ({
+      ...ask.gemini,
+      tools: [{ functionDeclarations: many(n / 3, (at) => ({ name: `f${at}` })) }],
+      toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: many(n / 3, (at) => `f${at}`) } },
+    }),
     "a turn of calls without ids, and their results": (n) => ({
       contents: [
         { role: "model", parts: many(n / 2, () => ({ functionCall: { name: "f", args: {} } })) },
@@ -251,7 +317,7 @@ const ofDialect: Partial<Record<ClientDialect, Record<string, (n: number) => Jso
 };
 
 const ofItsOwn = (dialect: ClientDialect): Shape<JsonObject>[] =>
-  Object.entries(ofDialect[dialect] ?? {}).map(([name, body]) => ({
+  Object.entries(ofDialect[dialect]).map(([name, body]) => ({
     name: `${dialect} request: ${name}`,
     dialect,
     make: sized(body),
@@ -297,11 +363,13 @@ export const hostileRequests: readonly Shape<JsonObject>[] = clientDialects.flat
   ...ofItsOwn(dialect),
   ...(dialect === "gemini" ? [] : withRuleWords(dialect)),
   ...repeated(dialect, "request"),
+  ...repeatedTogether(dialect, "request"),
 ]);
 
-export const hostileReplies: readonly Shape<JsonObject>[] = clientDialects.flatMap((dialect) =>
-  repeated(dialect, "reply"),
-);
+export const hostileReplies: readonly Shape<JsonObject>[] = clientDialects.flatMap((dialect) => [
+  ...repeated(dialect, "reply"),
+  ...repeatedTogether(dialect, "reply"),
+]);
 
 /** A stream of calls whose last event has them in another order. */
 const inOtherOrder: Shape<SseFrame[]> = {

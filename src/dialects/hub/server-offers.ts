@@ -3,7 +3,7 @@ import type { Conversation, ForeignTool, FunctionTool, Tool, Turn } from "./conv
 import { without } from "./json";
 import { functionNames, type ServerToolName, type ServerToolOffer } from "./server-tools";
 import { foundIn, type WaitingTools, withFound } from "./tool-search";
-import { matchesChoice, namesOf } from "./tools";
+import { ChosenTools, namesOf } from "./tools";
 
 /** A request whose tools are functions here. */
 export interface OfferedTools {
@@ -32,10 +32,13 @@ export function offerFunctions(
     if (!isOffering(tool) || taken.has(functionNames[tool.server.tool])) return [tool];
     const { server } = tool;
     const name = functionNames[server.tool];
+    if (offers.has(name)) {
+      replaced.add(tool);
+      return [];
+    }
     const form = formOf(server);
     if (!form) return [tool];
     replaced.add(tool);
-    if (offers.has(name)) return [];
     offers.set(name, server);
     return [{ kind: "function", name, ...form }];
   });
@@ -55,13 +58,13 @@ const isOffering = (tool: Tool): tool is OfferingTool => tool.kind === "foreign"
 /** A choice of one of these tools, by its form or by the name that it had in its dialect, becomes a choice of its function. */
 function withChoice(conversation: Conversation, replaced: ReadonlySet<OfferingTool>): Conversation {
   const { allowedTools, toolChoice, extras } = conversation;
-  const functionOf = (isChosen: (tool: OfferingTool) => boolean): string | undefined => {
-    const tool = [...replaced].find(isChosen);
-    return tool && functionNames[tool.server.tool];
-  };
-  const byForm = (value: unknown) => functionOf((tool) => matchesChoice(value, tool));
+  const tools = [...replaced];
+  const choosable = new ChosenTools(tools);
+  const functionOf = (tool: OfferingTool | undefined) => tool && functionNames[tool.server.tool];
+  const byForm = (value: unknown) => functionOf(choosable.matching(value)[0]);
   const formed = byForm(extras?.openai?.tool_choice);
-  const chosen = typeof toolChoice === "object" ? functionOf(({ value }) => value.name === toolChoice.name) : undefined;
+  const chosen =
+    typeof toolChoice === "object" ? functionOf(tools.find(({ value }) => value.name === toolChoice.name)) : undefined;
   const name = formed ?? chosen;
   const allowed = allowedTools?.map((tool) => (typeof tool === "string" ? tool : (byForm(tool.value) ?? tool)));
   return {

@@ -1,8 +1,8 @@
 /** Adapts tools to what every upstream of a dialect accepts: no duplicates, and schemas that are not refused. */
 
-import { isObject, isSameJson } from "../../json";
+import { isObject, sameJsonAs } from "../../json";
 import type { Changes } from "./changes";
-import type { Conversation, Dialect, Tool } from "./conversation";
+import type { Conversation, Dialect, ForeignTool, JsonObject, Tool } from "./conversation";
 import { refuse } from "./json";
 import { isSameList } from "./lists";
 import { type RenamedProperties, renameProperties } from "./property-names";
@@ -76,12 +76,13 @@ export function fitTools(tools: Tool[], target: Dialect, vendor: string): Fitted
 export function onlyAllowed(conversation: Conversation): Conversation {
   const { allowedTools, ...others } = conversation;
   if (!allowedTools) return conversation;
+  const names = new Set(allowedTools.filter((allowed) => typeof allowed === "string"));
+  const foreign = new ChosenTools(conversation.tools.filter((tool) => tool.kind === "foreign"));
+  const chosen = new Set<Tool>(
+    allowedTools.flatMap((allowed) => (typeof allowed === "string" ? [] : foreign.matching(allowed.value))),
+  );
   const tools = conversation.tools.filter((tool) =>
-    allowedTools.some((allowed) =>
-      typeof allowed === "string"
-        ? tool.kind !== "foreign" && tool.name === allowed
-        : matchesChoice(allowed.value, tool),
-    ),
+    tool.kind === "foreign" ? chosen.has(tool) : names.has(tool.name),
   );
   if (tools.length === 0 && conversation.toolChoice === "required") {
     const sentence = "`tool_choice` requires tools that are not in this request.";
@@ -90,20 +91,41 @@ export function onlyAllowed(conversation: Conversation): Conversation {
   return { ...others, tools };
 }
 
-/** A choice refers to a tool of the provider by its type, and by a label if there are several. */
-export function matchesChoice(choice: unknown, tool: Tool): boolean {
-  const own = tool.kind === "foreign" ? tool.value : undefined;
-  return isObject(choice) && own !== undefined && Object.keys(choice).every((key) => isSameJson(choice[key], own[key]));
+/** How many members of choices and tools are compared for a request; an honest one has a small part of them. */
+const mostComparisons = 20_000;
+
+/** Tools of a provider, to which a choice refers by their type, and by a label if there are several of it. */
+export class ChosenTools<T extends ForeignTool> {
+  readonly #tools: { tool: T; texts: Map<string, string> }[];
+  #left = mostComparisons;
+
+  constructor(tools: readonly T[]) {
+    this.#tools = tools.map((tool) => ({ tool, texts: textsOf(tool.value) }));
+  }
+
+  /** The tools that a choice refers to; fewer, once too much was compared. */
+  matching(choice: unknown): T[] {
+    if (!isObject(choice) || this.#left <= 0) return [];
+    const wanted = [...textsOf(choice)];
+    const isCounted = () => this.#left-- > 0;
+    const found = this.#tools.filter(
+      ({ texts }) => isCounted() && wanted.every(([key, text]) => isCounted() && texts.get(key) === text),
+    );
+    return found.map(({ tool }) => tool);
+  }
 }
+
+const textsOf = (object: JsonObject): Map<string, string> =>
+  new Map(Object.entries(object).map(([key, value]) => [key, JSON.stringify(value)]));
 
 /** Removes identical duplicates, which Anthropic refuses: "Tool names must be unique." */
 function oneEach(tools: Tool[], target: Dialect, fixups: Set<string>): Tool[] {
-  const first = new Map<string, Tool>();
+  const first = new Map<string, (other: Tool) => boolean>();
   const isAgain = (tool: Tool): boolean => {
     if (tool.kind === "foreign") return false;
-    const earlier = first.get(tool.name);
-    if (!earlier) first.set(tool.name, tool);
-    return earlier ? isSameJson(earlier, tool) : tool.isRepeated === true && !upstreamFacts[target].hasToolLists;
+    const isSame = first.get(tool.name);
+    if (!isSame) first.set(tool.name, sameJsonAs(tool));
+    return isSame ? isSame(tool) : tool.isRepeated === true && !upstreamFacts[target].hasToolLists;
   };
   return tools.filter((tool) => {
     const again = isAgain(tool);

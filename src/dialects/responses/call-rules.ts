@@ -1,5 +1,5 @@
 /** Rules about calls and their results: which belong together, and what tells them apart. */
-import { isObject, isSameJson } from "../../json";
+import { isObject, sameJsonAs } from "../../json";
 import { type CallPiece, lostResultHeading, ownCallIds, pairCalls } from "../hub/call-pairs";
 import type { JsonObject } from "../hub/conversation";
 import { textIn, without } from "../hub/json";
@@ -76,15 +76,15 @@ export function repeatedCallIds(input: unknown[]): unknown[] {
 
 /** Items of one id are refused as well: a repeated item is left out, and another one loses the id. */
 export function repeatedItemIds(input: unknown[]): unknown[] {
-  const first = new Map<string, JsonObject>();
+  const first = new Map<string, (other: JsonObject) => boolean>();
   return input.flatMap((item: unknown) => {
     if (!isObject(item) || typeof item.id !== "string") return [item];
-    const earlier = first.get(item.id);
-    if (!earlier) {
-      first.set(item.id, item);
+    const isSame = first.get(item.id);
+    if (!isSame) {
+      first.set(item.id, sameJsonAs(item));
       return [item];
     }
-    return isSameJson(earlier, item) ? [] : [without(item, ["id"])];
+    return isSame(item) ? [] : [without(item, ["id"])];
   });
 }
 

@@ -207,12 +207,34 @@ function flatGrammar(grammar: unknown): unknown {
   return { type: "grammar", ...grammar.grammar };
 }
 
+/** The first tools of each name: those that a model calls, and all. */
+interface NamedTools {
+  callable: Map<unknown, Exclude<Tool, { kind: "foreign" }>>;
+  all: Map<unknown, Tool>;
+}
+
+/** Each call asks for a name. */
+const named = new WeakMap<readonly Tool[], NamedTools>();
+
+function namedIn(tools: readonly Tool[]): NamedTools {
+  const known = named.get(tools);
+  if (known) return known;
+  const names: NamedTools = { callable: new Map(), all: new Map() };
+  for (const tool of tools) {
+    const name = tool.kind === "foreign" ? tool.value.name : tool.name;
+    if (!names.all.has(name)) names.all.set(name, tool);
+    if (tool.kind !== "foreign" && !names.callable.has(name)) names.callable.set(name, tool);
+  }
+  named.set(tools, names);
+  return names;
+}
+
 /** A tool's wire name: its local name, and its namespace. */
 export function wireName(
   { tools }: Conversation,
   call: Pick<ToolCallPart, "name" | "localName" | "extras">,
 ): JsonObject {
-  const tool = tools.find((tool) => tool.kind !== "foreign" && tool.name === call.name);
+  const tool = namedIn(tools).callable.get(call.name);
   const namespace = tool ? tool.namespace?.name : call.extras?.openai?.namespace;
   return omitUndefined({ name: (tool ?? call).localName ?? call.name, namespace });
 }
@@ -232,9 +254,7 @@ export function encodeChoice(conversation: Conversation): unknown {
 }
 
 function namedTool(conversation: Conversation, name: string): JsonObject {
-  const tool = conversation.tools.find((tool) =>
-    tool.kind === "foreign" ? tool.value.name === name : tool.name === name,
-  );
+  const tool = namedIn(conversation.tools).all.get(name);
   if (tool?.kind === "foreign" && tool.dialect !== "responses") refuseForced(name);
   return { type: tool?.kind === "freeform" ? "custom" : "function", ...wireName(conversation, { name }) };
 }

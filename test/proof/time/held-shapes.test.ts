@@ -7,17 +7,26 @@
 import { describe, expect, test } from "bun:test";
 import { type ClientCodec, type Codec, codecs, type TranslationOptions } from "../../../src/dialects/codecs";
 import { adapt } from "../../../src/dialects/hub/adapt";
-import { type ClientDialect, type Dialect, dialects, type JsonObject } from "../../../src/dialects/hub/conversation";
+import {
+  type ClientDialect,
+  type Conversation,
+  type Dialect,
+  dialects,
+  type JsonObject,
+} from "../../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../../src/dialects/hub/model";
 import { mendRefused } from "../../../src/dialects/hub/refused-schemas";
 import type { ReplyEvent } from "../../../src/dialects/hub/reply";
 import { separateTexts } from "../../../src/dialects/hub/separate-texts";
-import { shownNatively } from "../../../src/dialects/native-search";
+import { offerFunctions } from "../../../src/dialects/hub/server-offers";
+import { deferTools, withoutWaiting } from "../../../src/dialects/hub/tool-search";
+import { shownNatively, withNativeSearch } from "../../../src/dialects/native-search";
 import { overviewOf } from "../../../src/dialects/overview";
 import { ProxyError } from "../../../src/errors";
 import type { SseFrame } from "../../../src/net/stream/sse";
 import { collectInto, pipe, run, type Sink } from "../../../src/net/stream/stream";
 import { initiatorOf } from "../../../src/relay/initiator";
+import { serverTools } from "../../../src/server-tools/tools";
 import { eventStream } from "../../support/event-stream";
 import { ableModel, unableModel } from "../../support/facts";
 import { longestHeld, mostHeldMs, workedMs } from "../../support/held";
@@ -104,6 +113,16 @@ function forModels(
   );
 }
 
+/** The request with functions for the tools that run here, and without those that the model is to search for. */
+function planned(asked: Conversation, upstream: Dialect): unknown {
+  const deferred = deferTools(asked, upstream, false)?.conversation ?? asked;
+  return [
+    withNativeSearch(deferred),
+    offerFunctions(deferred, (offer) => serverTools[offer.tool].form(offer)),
+    withoutWaiting(asked, upstream),
+  ];
+}
+
 /** A refusal in words is an answer as well. */
 function refusing<T>(step: () => T): T | undefined {
   try {
@@ -177,6 +196,11 @@ describe("a request of 256 kB", () => {
                 codecs[upstream].encodeRequest(adapt(asked, upstream, model.vendor).conversation, model, options),
               );
           });
+      for (const upstream of dialects)
+        expectLinear(`with tools that run here, to ${upstream}`, (size) => {
+          const asked = decoded(size);
+          return () => asked && refusing(() => planned(asked, upstream));
+        });
     },
     120_000,
   );
