@@ -97,7 +97,7 @@ export class TeamAccounts implements AccountStore {
   async add(given: SavedAccount): Promise<"added" | "replaced"> {
     const account = checkedAccount(given);
     const outcome = await this.#parts.postgres.transact((sql) => save(sql, this.#parts.seals, account));
-    await this.reload();
+    await this.#parts.changes.tryCatchUp("accounts");
     return outcome;
   }
 
@@ -121,7 +121,7 @@ export class TeamAccounts implements AccountStore {
 
   async #change(work: (sql: TransactionSQL, revision: number) => Promise<unknown>): Promise<void> {
     await this.#parts.postgres.transact(async (sql) => work(sql, await announceChange(sql, "accounts")));
-    await this.reload();
+    await this.#parts.changes.tryCatchUp("accounts");
   }
 
   #changed(): void {

@@ -94,8 +94,11 @@ export class Changes {
     clearInterval(this.#timer);
   }
 
-  /** Without an answer now, the next comparison of revisions tries again. */
-  async #tryCatchUp(table: FollowedTable): Promise<void> {
+  /**
+   * Reads what is newer, after a change that is made, so that this server knows it too. Never throws: without an answer now, the
+   * next comparison of revisions tries again, and whoever made the change is not told that it failed.
+   */
+  async tryCatchUp(table: FollowedTable): Promise<void> {
     try {
       await this.catchUp(table);
     } catch (thrown) {
@@ -111,7 +114,7 @@ export class Changes {
     const message = parseJson(payload);
     if (!isObject(message)) return;
     const { table, topic } = message;
-    if (this.#followers.has(table as FollowedTable)) void this.#tryCatchUp(table as FollowedTable);
+    if (this.#followers.has(table as FollowedTable)) void this.tryCatchUp(table as FollowedTable);
     if (typeof topic === "string") for (const listener of [...(this.#listeners.get(topic) ?? [])]) listener(message);
   }
 
@@ -135,7 +138,7 @@ export class Changes {
         if (follower && revision < follower.known) follower.isDoubtful = true;
         return follower && (follower.isDoubtful || revision > follower.known);
       });
-      await Promise.all(behind.map(({ name }) => this.#tryCatchUp(name)));
+      await Promise.all(behind.map(({ name }) => this.tryCatchUp(name)));
     } catch (thrown) {
       this.#report("The revisions in the database could not be read.", thrown);
     }

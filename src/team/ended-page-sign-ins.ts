@@ -25,7 +25,7 @@ export async function openEndedPageSignIns(parts: StoreParts): Promise<EndedPage
     has: (digest) => ended.has(digest),
     async add(digest, until) {
       await orAway(write(digest, until), "You could not be signed out everywhere.");
-      await parts.changes.catchUp("ended_page_sign_ins");
+      await parts.changes.tryCatchUp("ended_page_sign_ins");
     },
   };
 }

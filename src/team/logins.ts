@@ -123,7 +123,7 @@ export class TeamLogins implements Logins {
         WHERE key = ${Buffer.from(row.key)}`;
       return { digest: row.key, refreshToken: next, member: row.name };
     });
-    await this.#parts.changes.catchUp("keys");
+    await this.#parts.changes.tryCatchUp("keys");
     return issued && this.#issue(issued);
   }
 
@@ -133,11 +133,11 @@ export class TeamLogins implements Logins {
       const key = access?.digest ?? (await findLogin(sql, sha256(token)))?.key;
       if (key) await revokeKeys(sql, sql`sha256 = ${Buffer.from(key)}`);
     });
-    await this.#parts.changes.catchUp("keys");
+    await this.#parts.changes.tryCatchUp("keys");
   }
 
   async #issue({ digest, refreshToken, member }: Issued): Promise<LoginTokens> {
-    await this.#parts.changes.catchUp("keys");
+    await this.#parts.changes.tryCatchUp("keys");
     const accessToken = this.#tokens.make(digest, Date.now() + loginTimes.access * 1_000);
     return { accessToken, refreshToken, expiresIn: loginTimes.access, member };
   }

@@ -219,7 +219,7 @@ export class TeamMembers implements Members {
   /** @param changed The tables of which this server is to know the change when it settles. */
   async #transact<T>(work: (sql: TransactionSQL) => Promise<T>, ...changed: FollowedTable[]): Promise<T> {
     const result = await this.#parts.postgres.transact(work);
-    await Promise.all(changed.map((table) => this.#parts.changes.catchUp(table)));
+    await Promise.all(changed.map((table) => this.#parts.changes.tryCatchUp(table)));
     return result;
   }
 

@@ -74,7 +74,7 @@ export class TeamSignIns implements SignInStore {
   async add(signIn: WaitingSignIn): Promise<void> {
     await this.#parts.postgres.transact((sql) => insert(sql, this.#parts, signIn));
     this.#own.add(signIn.id);
-    await this.#catchUp();
+    await this.#parts.changes.tryCatchUp("sign_ins");
   }
 
   find(id: string): Awaitable<BegunSignIn | undefined> {
@@ -136,16 +136,12 @@ export class TeamSignIns implements SignInStore {
 
   async #end(id: string, state: SignInState): Promise<void> {
     await this.#parts.postgres.transact((sql) => end(sql, id, state));
-    await this.#catchUp();
-  }
-
-  #catchUp(): Promise<void> {
-    return this.#parts.changes.catchUp("sign_ins");
+    await this.#parts.changes.tryCatchUp("sign_ins");
   }
 
   /** Another server may have begun it a moment ago. */
   async #known(id: string): Promise<HeldSignIn | undefined> {
-    if (!this.#held.has(keyOf(id))) await this.#catchUp();
+    if (!this.#held.has(keyOf(id))) await this.#parts.changes.catchUp("sign_ins");
     return this.#held.get(keyOf(id));
   }
 

@@ -41,6 +41,35 @@ describeWithDatabases("keys of members", (postgres) => {
     return member;
   }
 
+  test("a key that was made is told, though the database gives no more answers just then", async () => {
+    const url = team.env.DRAGOMAN_DATABASE_URL!;
+    // A lock that is asked for meanwhile is had as soon as the key is there, before the server reads it.
+    await postgres.administer(
+      `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1); RETURN NULL; END $$;
+       CREATE TRIGGER slow AFTER INSERT ON dragoman.keys FOR EACH STATEMENT EXECUTE FUNCTION wait()`,
+      url,
+    );
+    try {
+      await withTeamStores(team, async ({ members }) => {
+        const { code } = await members.invite("late");
+        const accepting = members.accept(code);
+        await Bun.sleep(300);
+        const locked = postgres.administer(
+          "BEGIN; LOCK TABLE dragoman.keys IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(8); COMMIT",
+          url,
+        );
+        const accepted = await accepting;
+        expect(accepted).toMatchObject({ name: "key-1", member: { name: "late" } });
+        await locked;
+        expect((await members.invitationWith(code))?.name).toBe("used");
+        // It is known as soon as the database answers, here by the next question.
+        expect((await ask(servers[0], accepted!.key, "/api/admin/keys")).status).toBe(200);
+      });
+    } finally {
+      await postgres.administer("DROP FUNCTION wait CASCADE", url);
+    }
+  });
+
   test("a member's models bind each key on every server, wherever a model is named", async () => {
     const { key } = await join("anna");
     const [one, other] = servers;
