@@ -1,8 +1,9 @@
 /** A sign-in from the first call to the saved account. */
 import { setTimeout as wait } from "node:timers/promises";
-import { ProxyError } from "../errors";
+import { inBoth, ProxyError } from "../errors";
 import type { AccountStore, SavedAccount } from "./account-store";
 import { fetchLogin } from "./github";
+import { revocationPage } from "./hosts";
 import { type SignInSteps, signIn } from "./sign-in";
 
 interface CompletedSignIn {
@@ -26,8 +27,23 @@ export async function completeSignIn(
   const login = await withRetries(() => fetchLogin(steps, githubToken, app.mode), signal);
   const account = { login, host: hosts.name, app: app.name, mode: app.mode, githubToken, addedAt: Date.now() };
   const saved = member === undefined ? account : { ...account, member };
-  return { saved, outcome: await withRetries(async () => store.add(saved), signal) };
+  try {
+    return { saved, outcome: await withRetries(async () => store.add(saved), signal) };
+  } catch (thrown) {
+    throw thrown instanceof ProxyError ? notKept(thrown, saved) : thrown;
+  }
 }
+
+/** The person has approved it at GitHub, which is not taken back with what failed here. */
+const notKept = ({ kind, words, details }: ProxyError, account: SavedAccount) =>
+  new ProxyError(
+    kind,
+    inBoth(
+      words,
+      (why) => `${why} At GitHub the app stays approved until you revoke it at ${revocationPage(account)}.`,
+    ),
+    details,
+  );
 
 /** Retries, so that an approval is not lost if the network or the database fails for a moment. */
 async function withRetries<T>(ask: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {

@@ -95,6 +95,18 @@ describe.concurrent("signing in at a terminal", () => {
     expect(github.logins()).toEqual([]);
   });
 
+  test("an account that cannot be saved is not there, and what stays at GitHub is said", async () => {
+    await using github = scriptedGithub();
+    mkdirSync(join(github.data, "accounts/github.com/octo-demo.json/in-the-way"), { recursive: true, mode: 0o700 });
+    await using terminal = atTerminal(["auth"], github.env, github.home);
+    expect(await terminal.exited).toBe(1);
+    expect(terminal.screen()).toContain("The account could not be saved");
+    expect(terminal.screen()).toMatch(
+      /the app stays approved until\s+you revoke it at https:\/\/github\.com\/settings\/apps\/authorizations\./,
+    );
+    expect(terminal.screen()).not.toContain("Signed in as");
+  });
+
   test("an account without Copilot is saved, and told why it cannot be used", async () => {
     await using github = scriptedGithub();
     refuseExchange(github.demo, "no_copilot_access");
