@@ -86,8 +86,15 @@ async function promptedRows(source: Source, filters: Filters, limit: number, bef
   const { dialect } = source;
   const own = Object.entries(filters).filter(([, value]) => value !== undefined);
   if (own.some(([name]) => name !== "prompt"))
-    return (await pageOf(source, "each.id, each.prompt", { ...filters, has_prompt: true }, limit, before))
-      .items as unknown as LastRequest[];
+    return (
+      await pageOf(
+        source,
+        `${dialect.number("each.id")} AS id, each.prompt`,
+        { ...filters, has_prompt: true },
+        limit,
+        before,
+      )
+    ).items as unknown as LastRequest[];
   const parameters = new Parameters(dialect);
   return source.rows<LastRequest>(
     `SELECT ${dialect.number("id")} AS id, prompt FROM ${dialect.tables.requests} AS each

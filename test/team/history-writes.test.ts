@@ -51,6 +51,18 @@ describeWithOwnPostgres("the history in Postgres", (postgres) => {
     }
   });
 
+  test("the prompts of one member go on over pages", async () => {
+    const rows = Array.from({ length: 25 }, (_, at) => ({ ...rowAt(Date.now() - at * 1_000), prompt: `p-${at}` }));
+    await insertRows(team.stores.postgres, rows);
+    const { history } = team.app;
+    const first = await history.prompts({ member: "anna" }, 20);
+    expect([first.items.length, typeof first.next_cursor_id]).toEqual([20, "number"]);
+    const second = await history.prompts({ member: "anna" }, 20, first.next_cursor_id!);
+    expect([second.items.length, second.next_cursor_id]).toEqual([5, null]);
+    const all = [...first.items, ...second.items].map(({ prompt }) => prompt);
+    expect(new Set(all).size).toBe(25);
+  });
+
   test("rows of a server whose clock is late are in the sums of others, whose clock is early or late", async () => {
     const other = new Postgres({ url: url() });
     const realNow = Date.now;
