@@ -2,6 +2,7 @@
 import type { ProxyError } from "../errors";
 import type { SseFrame } from "../net/stream/sse";
 import type { Sink, Stage } from "../net/stream/stream";
+import type { Beat } from "./hub/beat";
 import type { Changes } from "./hub/changes";
 import type { Conversation, Dialect, JsonObject } from "./hub/conversation";
 import type { KnownNames } from "./hub/known-names";
@@ -122,27 +123,13 @@ export interface Codec extends ClientCodec {
    * @param along Gets a note in place of an error about a reply that cannot be followed.
    */
   decodeReply(body: unknown, along?: (note: string) => void): ReplyEvent[];
-  /** The same body, or a copy with fixups. @param onFixup Gets the name of each. */
-  fixReply(body: JsonObject, context: ReplyContext, onFixup: (name: string) => void): JsonObject;
-
   /**
-   * Reads frames into events, of the first reply if several were requested. Always keeps the order of `ReplyEvent`;
-   * frames after the terminal one are ignored.
-   * @param along Gets a note in place of an error about a reply that cannot be followed.
+   * Reads frames, and what they say of the first reply if several were requested. Frames after the terminal one are ignored.
+   * @param note Gets each fixup's name, of one that several frames need several times.
    */
-  decodeStream(context?: ReplyContext, along?: (note: string) => void): Stage<SseFrame, ReplyEvent>;
-  /**
-   * Passes frames through with fixups.
-   * @param onFixup Gets each fixup's name, of one that several frames need several times.
-   * @param events Gets the same reply as events, each before its frame is passed on.
-   */
-  fixStream(context: ReplyContext, onFixup: (name: string) => void, events?: Sink<ReplyEvent>): ToClient<SseFrame>;
-  /**
-   * Collects the frames of a stream into the body of a full reply.
-   * @param onFixup Gets each fixup's name, of one that several frames need several times.
-   * @param events Gets the same reply as events.
-   */
-  collectStream(onFixup: (fixup: string) => void, events?: Sink<ReplyEvent>, context?: ReplyContext): Collector;
+  decodeStream(context?: ReplyContext, note?: (name: string) => void): Stage<SseFrame, Beat>;
+  /** Passes a reply on to a client of the dialect. @param note Gets each fixup's name. */
+  passOn(context: ReplyContext, note: (name: string) => void): Passage;
   /** How this frame ends the stream, judged without earlier frames; undefined if it does not. */
   endIn?(frame: SseFrame): ReplyEvent | undefined;
 }
@@ -169,10 +156,16 @@ export interface CompactionCodec {
   };
 }
 
-/** Receives the frames of a stream as the upstream sent them. */
-export interface Collector extends Sink<SseFrame> {
-  /** The reply so far; useless if the stream failed. */
-  body(): JsonObject;
+/** The writers of a reply that is passed on. They pass on frames, and write nothing but an error where there is none. */
+export interface Passage {
+  stream: ToClient<Beat>;
+  full(): FullReply;
+}
+
+/** Makes one full reply of all its beats. */
+export interface FullReply extends Sink<Beat> {
+  /** The text for the client; useless if the reply failed. */
+  text(): string;
 }
 
 /** What a passed-through reply needs to know about its request. */

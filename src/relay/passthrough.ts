@@ -1,19 +1,19 @@
 /** Same dialect: the client's bytes go up and the upstream's bytes come down, changed by the named fixups only, or not at all. */
 
-import { type Codec, codecs, type ReplyContext, type TranslationOptions } from "../dialects/codecs";
+import { type Codec, codecs, type Passage, type ReplyContext, type TranslationOptions } from "../dialects/codecs";
+import { type Beat, followed } from "../dialects/hub/beat";
 import { cutReply, invalidEventOf } from "../dialects/hub/block-lifecycle";
 import type { Dialect, JsonObject } from "../dialects/hub/conversation";
-import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
+import type { ReplyEvent, ReplyFailure } from "../dialects/hub/reply";
+import { noteOfFull, unfollowed } from "../dialects/hub/upstream-stream";
 import { isObject } from "../json";
-import { editedTo } from "../net/json/json-edit";
 import { jsonOf, type SseFrame } from "../net/stream/sse";
-import type { Sink } from "../net/stream/stream";
+import { pipe, type Stage } from "../net/stream/stream";
 import type { Exchange } from "./exchange";
 import { editIncoming } from "./incoming";
-import { BrokenReply } from "./respond";
-import type { RunningRequest } from "./running-request";
+import { type ReplyReader, UpstreamReply } from "./reply";
 import { needsStream, type Target, whoOf } from "./target";
-import { type Answer, readFrames, type UpstreamCall, type UpstreamReply } from "./upstream-call";
+import type { UpstreamCall } from "./upstream-call";
 
 type PassedTarget = Target & { dialect: Dialect };
 
@@ -23,19 +23,17 @@ export function passthrough(exchange: Exchange, target: PassedTarget, options: T
   const isCollected = !incoming.stream && needsStream(codecs[target.dialect].maxTokens(incoming.body), target);
   const wanted = isCollected ? { ...incoming.body, stream: true } : incoming.body;
   const { body: sent, headers } = prepared(exchange, target, options, wanted);
-  return {
-    who: whoOf(target),
-    body: sent,
-    stream: incoming.stream || isCollected,
-    headers,
-    reply: new PassedReply(exchange, target),
-  };
+  const who = whoOf(target);
+  const reply = new UpstreamReply({ running: exchange.running, who, ...passed(exchange, target) });
+  return { who, body: sent, stream: incoming.stream || isCollected, headers, reply };
 }
 
 /** At a path of the provider's own not a byte is changed. */
 export function verbatim(exchange: Exchange, target: PassedTarget): UpstreamCall {
   const { bytes, stream } = exchange.incoming;
-  return { who: whoOf(target), body: bytes, stream, headers: {}, reply: new VerbatimReply(exchange, target) };
+  const who = whoOf(target);
+  const reply = new UpstreamReply({ running: exchange.running, who, ...untouched(exchange, target) });
+  return { who, body: bytes, stream, headers: {}, reply };
 }
 
 /** The body and headers to send; the record has each change. @param wanted The client's body, with `stream` if a full reply is to be collected. */
@@ -60,115 +58,90 @@ function prepared(
   };
 }
 
-/** A reply in the client's own dialect: it is passed on with fixups, and the decoder reads along for the record. */
-export class PassedReply implements UpstreamReply {
-  readonly codec: Codec;
-  readonly context: ReplyContext;
-  readonly running: RunningRequest;
-
-  constructor({ incoming, running }: Exchange, { dialect }: PassedTarget) {
-    this.codec = codecs[dialect];
-    this.context = this.codec.replyContext(incoming.body);
-    this.running = running;
-  }
-
-  full(text: string, json: JsonObject): string {
-    for (const event of this.codec.decodeReply(json, this.note)) this.running.addEvent(event);
-    return this.fixed(text, json);
-  }
-
-  readonly note = (name: string): void => this.running.record.addFixup(name);
-
-  /** The upstream's text, changed by the fixups only. */
-  fixed(text: string, json: JsonObject): string {
-    const fixed = this.#fix(json);
-    return fixed === json ? text : editedTo(text, json, fixed);
-  }
-
-  /** The same object if nothing had to change. */
-  #fix(json: JsonObject): JsonObject {
-    return this.codec.fixReply(json, this.context, this.note);
-  }
-
-  /** Collects a stream into the full reply that the client requested. */
-  collect(answer: Answer) {
-    const { codec, context, running, note } = this;
-    const { record } = running;
-    let error: ReplyError | undefined;
-    const events: Sink<ReplyEvent> = {
-      push(event) {
-        if (event.type === "error") error = event;
-        running.addEvent(event);
-      },
-      end() {},
-    };
-    const collector = codec.collectStream(note, events, context);
-    const bytes = readFrames(answer, collector);
-    const text = () => {
-      if (error) throw new BrokenReply(error, record.earlyError === undefined);
-      return JSON.stringify(this.#fix(collector.body()));
-    };
-    return { body: answer.body, bytes, text };
-  }
-
-  stages(answer: Answer, out: Sink<SseFrame>) {
-    const { codec, context, running, note } = this;
-    const events: Sink<ReplyEvent> = { push: (event) => running.addEvent(event), end() {} };
-    const client = codec.fixStream(context, note, events)(out);
-    const bytes = readFrames(answer, client);
-    return { body: answer.body, bytes, client };
-  }
+/** The reply in the client's own dialect, passed on with the fixups. */
+export function passed({ incoming, running }: Exchange, { dialect }: PassedTarget) {
+  const codec = codecs[dialect];
+  const note = (name: string) => running.record.addFixup(name);
+  const context = codec.replyContext(incoming.body);
+  const reader: ReplyReader = {
+    stream: incoming.stream
+      ? codec.decodeStream(context, note)
+      : pipe(codec.decodeStream(context, noteOfFull(note)), followed),
+    full: (json) => codec.decodeReply(json, note),
+  };
+  return { reader, passed: codec.passOn(context, note) };
 }
 
 /**
- * A reply of which not a byte is changed. The decoder reads along and ignores what it does not know. A stream that is cut off
- * or contains an event that is not JSON ends with an error.
+ * The reply of which not a byte is changed. The reader ignores what it does not know. A stream that is cut off or contains an
+ * event that is not JSON ends with an error.
  */
-class VerbatimReply implements UpstreamReply {
-  readonly #passed: PassedReply;
+function untouched({ incoming, running }: Exchange, { dialect }: PassedTarget) {
+  const codec = codecs[dialect];
+  const note = (name: string) => running.record.addFixup(name);
+  const context = codec.replyContext(incoming.body);
+  const isNoError = ({ type }: ReplyEvent) => type !== "error";
+  const passage = codec.passOn(context, note);
+  const reader: ReplyReader = {
+    stream: framesAsTheyAre(codec, context),
+    full: (json) => codec.decodeReply(json, note).filter(isNoError),
+  };
+  const asItIs: Passage = {
+    stream(out) {
+      const client = passage.stream(out);
+      return {
+        push(beat) {
+          if (beat.lost) note(unfollowed);
+          if (beat.frame) out.push(beat.frame);
+          else client.push(beat);
+        },
+        end: () => out.end(),
+        keepAlive: () => client.keepAlive(),
+        fail: (error) => client.fail(error),
+      };
+    },
+    full() {
+      let text = "";
+      return {
+        push({ frame }) {
+          text = frame?.data ?? "";
+        },
+        end() {},
+        text: () => text,
+      };
+    },
+  };
+  return { reader, passed: asItIs };
+}
 
-  constructor(exchange: Exchange, target: PassedTarget) {
-    this.#passed = new PassedReply(exchange, target);
-  }
-
-  full(text: string, json: JsonObject): string {
-    const { codec, running, note } = this.#passed;
-    for (const event of codec.decodeReply(json, note)) if (event.type !== "error") running.addEvent(event);
-    return text;
-  }
-
-  stages(answer: Answer, out: Sink<SseFrame>) {
-    const { codec, context, running, note } = this.#passed;
-    const { record } = running;
-    const client = codec.fixStream(context, note)(out);
-    /** How the current frame ends the stream, if it does. */
-    let end: ReplyEvent | undefined;
-    const reader = codec.decodeStream(
-      context,
-      note,
-    )({
-      push(event) {
-        if (event.type !== "error" || end?.type === "error") running.addEvent(event);
-      },
-      end() {},
-    });
-    const fail = (error: Omit<ReplyError, "type">) => {
-      if (record.isOver) return;
-      const event = { type: "error" as const, ...error };
-      client.fail(event);
-      running.addEvent(event);
+/** The frames as they arrived. Whatever the reader takes for an error, the stream goes on until a frame says that it has ended. */
+const framesAsTheyAre =
+  (codec: Codec, context: ReplyContext): Stage<SseFrame, Beat> =>
+  (next) => {
+    let isOver = false;
+    /** What was read of the present frame. */
+    let read: Beat[] = [];
+    const reader = codec.decodeStream(context)({ push: (beat) => void read.push(beat), end() {} });
+    const fail = (error: ReplyFailure) => {
+      if (!isOver) next.push({ events: [{ type: "error", ...error }] });
+      isOver = true;
     };
-    const bytes = readFrames(answer, {
+    return {
       push(frame) {
         if (frame.data && frame.data !== "[DONE]" && !isObject(jsonOf(frame))) return fail(invalidEventOf("JSON"));
-        end = codec.endIn?.(frame);
+        const end = codec.endIn?.(frame);
+        read = [];
         reader.push(frame);
-        // The record gets the end of the stream also if the decoder could not follow it.
-        if (end && !record.isOver) running.addEvent(end);
-        out.push(frame);
+        const events = read
+          .flatMap((beat) => beat.events)
+          .filter(({ type }) => type !== "error" || end?.type === "error");
+        if (end && !isOver && !events.some(isEnd)) events.push(end);
+        isOver ||= events.some(isEnd);
+        const lost = read.find((beat) => beat.lost)?.lost;
+        next.push({ frame, type: "", json: {}, isLast: false, events, lost });
       },
       end: () => fail(cutReply),
-    });
-    return { body: answer.body, bytes, client: { keepAlive: client.keepAlive, fail } };
-  }
-}
+    };
+  };
+
+const isEnd = ({ type }: ReplyEvent): boolean => type === "finish" || type === "error";

@@ -147,9 +147,6 @@ export class RequestRecord {
         this.#hasBegun = true;
         this.#state.target = namedTarget(this.#state.target, event.model);
         break;
-      case "usage":
-        this.addUsage(event.usage);
-        break;
       case "block-start":
         if (hasSearched(event.block)) this.addSearch();
         break;

@@ -3,7 +3,6 @@
 import type { Scope } from "../app";
 import type { ReplyFailure } from "../dialects/hub/reply";
 import { ProxyError } from "../errors";
-import { isObject, notJson, parseWithSource } from "../json";
 import type { ClientConnection } from "../net/in/guard";
 import { type CallResponse, piecesOf, readStart, readText } from "../net/out/body";
 import { pump } from "../net/stream/pump";
@@ -54,38 +53,27 @@ export function afterBroken({ error, hasBegun }: BrokenReply, failure: Failure, 
 export async function respondFull(reply: Reply): Promise<Response> {
   const { response, call, running, watch } = reply;
   const { record } = running;
-  const text =
-    call.stream || !call.reply.full
-      ? await collectReply(reply)
-      : readFull(await readText(response, maxReplyBytes), call, watch);
+  const isStream = isEvents(response);
+  if (call.stream && !isStream) throw await notEvents(response, call.who);
+  const writer = call.reply.full();
+  const { body, bytes, takeText } = call.reply.open({ body: response.body, isStream, watch }, writer);
+  if (takeText) takeText(await readText(response, maxReplyBytes));
+  else {
+    for await (const piece of piecesOf(body, maxReplyBytes)) {
+      bytes.push(piece);
+      if (record.isOver) break;
+    }
+    bytes.end();
+  }
+  const text = writer.text();
   if (record.earlyError) throw new BrokenReply(record.earlyError, false);
   record.markFirstByte();
   running.end(200);
   return new Response(text, { headers: { "content-type": "application/json" } });
 }
 
-/** Makes one full reply of an answer, which is read up to its last event. */
-async function collectReply({ response, call, running, watch }: Reply): Promise<string> {
-  if (call.stream && !isEvents(response)) throw await notEvents(response, call.who);
-  const { body, bytes, text } = call.reply.collect!({ body: response.body, isStream: isEvents(response), watch });
-  for await (const piece of piecesOf(body, maxReplyBytes)) {
-    bytes.push(piece);
-    if (running.record.isOver) break;
-  }
-  bytes.end();
-  return text();
-}
-
 /** Whether it is a stream. */
 export const isEvents = ({ headers }: CallResponse): boolean => /event-stream/.test(headers.get("content-type") ?? "");
-
-function readFull(text: string, { reply, who }: Reply["call"], watch?: ReplyWatch): string {
-  // What is no object need not be parsed: a list that is nested a million times takes long.
-  const json = /^\s*\{/.test(text) ? parseWithSource(text) : undefined;
-  if (!isObject(json)) throw notJson(`${who}'s answer`);
-  watch?.full(json);
-  return reply.full!(text, json);
-}
 
 /** @param type The content type, if it is not an event stream. */
 export const streamHeaders = (type = "text/event-stream; charset=utf-8") => ({
@@ -124,12 +112,12 @@ export async function respondStream(
   let sent = () => {};
   let failure: ProxyError | undefined;
   const out = gatherFrames();
-  const reading = call.reply.stages({ body: response.body, isStream: true, watch }, out);
-  const { client } = reading;
+  const client = call.reply.stream(out);
+  const { body: upstream, bytes } = call.reply.open({ body: response.body, isStream: true, watch }, client);
   const { begun, body } = pump(
-    reading.body,
+    upstream,
     {
-      feed: reading.bytes,
+      feed: bytes,
       take() {
         const output = out.take();
         if (!output) return undefined;

@@ -182,13 +182,20 @@ export class RunningRequest implements InFlightHandle, Progress {
     return this.#isStopped;
   }
 
-  /** To be called with each event of the reply: it is recorded, and what it says of the account is kept. */
-  addEvent(event: ReplyEvent): void {
+  /**
+   * To be called with each event of the reply: it is recorded, and what it says of the account is kept.
+   * @returns The event, without numbers that cannot be true.
+   */
+  addEvent(event: ReplyEvent): ReplyEvent {
     // Nothing is known of a text but that it came.
-    if (event.type === "block-delta") return;
+    if (event.type === "block-delta") return event;
+    if (event.type === "usage") {
+      const usage = this.record.addUsage(event.usage);
+      return usage === event.usage ? event : { ...event, usage };
+    }
     this.record.addEvent(event);
     const { account } = this;
-    if (!account) return;
+    if (!account) return event;
     if (event.type === "error" && isSuspensionEvent(event.code, event.message))
       account.setState({
         name: "failed",
@@ -196,6 +203,7 @@ export class RunningRequest implements InFlightHandle, Progress {
         suspended: true,
       });
     if (event.type === "block-end" && event.signature) rememberMaker(this.#parts.affinity, event.signature, account);
+    return event;
   }
 
   /** The usage of a request that is served to its end tells what the model counts of this prompt. */

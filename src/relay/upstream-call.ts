@@ -2,15 +2,12 @@
 
 import type { Account } from "../accounts/account";
 import type { Codec, TranslationOptions } from "../dialects/codec";
-import type { ClientSink } from "../dialects/codecs";
-import type { Dialect, JsonObject } from "../dialects/hub/conversation";
+import type { Dialect } from "../dialects/hub/conversation";
 import type { ModelFacts } from "../dialects/hub/model";
 import type { Body } from "../net/in/request-body";
-import type { CallResponse, ResponseBody } from "../net/out/body";
-import { readSse, type SseFrame } from "../net/stream/sse";
-import type { Sink } from "../net/stream/stream";
-import type { ReplyWatch } from "../upstream/changes/drift";
+import type { CallResponse } from "../net/out/body";
 import type { CopilotCall } from "../upstream/copilot/copilot";
+import type { UpstreamReply } from "./reply";
 import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
 
@@ -25,21 +22,8 @@ export interface UpstreamCall {
   headers: Record<string, string>;
   /** The content type of the stream to the client, if it is not an event stream. */
   streamType?: string;
+  /** The way back of the answer. */
   reply: UpstreamReply;
-}
-
-/** The way back of the answer. */
-export interface UpstreamReply {
-  /**
-   * The text of a full reply for the client; missing if the reply may go on with further answers.
-   * @param text The upstream's reply.
-   * @param json The same, parsed.
-   */
-  full?(text: string, json: JsonObject): string;
-  /** Makes a full reply of an answer: once all was read, `text` returns the reply. Missing where the upstream's is one. */
-  collect?(answer: Answer): Reading & { text(): string };
-  /** Makes the client's stream of an answer. */
-  stages(answer: Answer, out: Sink<SseFrame>): Reading & { client: Pick<ClientSink<never>, "keepAlive" | "fail"> };
 }
 
 /** By which a request of an upstream's dialect is changed after it was refused. */
@@ -79,22 +63,3 @@ export interface Dispatch<Answer> {
   /** Makes the result of a successful answer whose body is unread. @throws BrokenReply when the body is an error. */
   accept(response: CallResponse): Promise<Answer>;
 }
-
-/** The upstream's answer. */
-export interface Answer {
-  body: ResponseBody;
-  /** Whether it is a stream; else it is a full reply. */
-  isStream: boolean;
-  /** Looks at what is new in it. */
-  watch?: ReplyWatch;
-}
-
-/** How an answer is read: the body, which goes on with those of further answers, and where its bytes go. */
-export interface Reading {
-  body: ResponseBody;
-  bytes: Sink<Uint8Array>;
-}
-
-/** The sink for the answer's bytes. @param feed Where its frames go. */
-export const readFrames = ({ watch }: Pick<Answer, "watch">, feed: Sink<SseFrame>): Sink<Uint8Array> =>
-  readSse(watch?.frames(feed) ?? feed);

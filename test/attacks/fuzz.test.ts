@@ -15,6 +15,7 @@ import { collectInto, pipe, run } from "../../src/net/stream/stream";
 import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import fc, { triesOf } from "../support/random";
+import { passes, passesFull, reads } from "../support/streams";
 import { almost, almostStream, encode, likelyStream, object, runs, stream } from "./shapes";
 
 const asked = { model: "m", replies: 1, usage: true } as never;
@@ -77,12 +78,12 @@ describe.each([...dialects])("%s", (dialect) => {
   test.each(streams)("a stream %s ends once, and in one way in each client's dialect", (_, streams) => {
     fc.assert(
       fc.property(streams, (bytes) => {
-        expectOneEnd(run(pipe(readSse, codec.decodeStream()), [bytes]));
+        expectOneEnd(run(pipe(readSse, reads(codec)), [bytes]));
         for (const client of clientDialects) {
           const extras = { google: { alt: "sse" } };
           const asked = { model: "m", turns: [], tools: [], stream: true, extras } as unknown as Conversation;
           const out: SseFrame[] = [];
-          const sink = codec.decodeStream()(codecs[client].encodeStream(asked)(collectInto(out)));
+          const sink = reads(codec)(codecs[client].encodeStream(asked)(collectInto(out)));
           const reader = readSse(sink);
           reader.push(bytes);
           reader.end();
@@ -97,7 +98,7 @@ describe.each([...dialects])("%s", (dialect) => {
     fc.assert(
       fc.property(streams, (bytes) => {
         const out = gatherFrames();
-        const client = codec.fixStream(asked, () => {})(out);
+        const client = passes(codec, asked, () => {})(out);
         for (const frame of run(readSse, [bytes])) client.push(frame);
         client.end();
         out.take();
@@ -114,7 +115,7 @@ describe.each([...dialects])("%s", (dialect) => {
         const conversation = { model: "m", turns: [], tools: [], stream: false } as unknown as Conversation;
         if (events.at(-1)?.type === "finish")
           for (const client of clientDialects) JSON.stringify(codecs[client].encodeReply(events, conversation));
-        JSON.stringify(codec.fixReply(JSON.parse(JSON.stringify(body)), asked, () => {}));
+        JSON.stringify(passesFull(codec, JSON.parse(JSON.stringify(body)), asked, () => {}));
       }),
       runs,
     );
@@ -126,7 +127,7 @@ describe.each([...dialects])("%s", (dialect) => {
         const safe = JSON.parse(JSON.stringify(body));
         const read = only(() => codec.decodeReply(safe));
         if (read) expectOneEnd(read);
-        only(() => codec.fixReply(JSON.parse(JSON.stringify(body)), asked, () => {}));
+        only(() => passesFull(codec, JSON.parse(JSON.stringify(body)), asked, () => {}));
       }),
       runs,
     );
@@ -148,7 +149,7 @@ test("ids that hold quotes and backslashes stay what they are", () => {
       event("response.completed", { sequence_number: 4, response: { id: "r", status: "completed", output: [] } }),
     ].join("");
     const out: SseFrame[] = [];
-    const client = codecs.responses.fixStream(asked, () => {})(collectInto(out));
+    const client = passes(codecs.responses, asked, () => {})(collectInto(out));
     for (const frame of run(readSse, [encode(stream)])) client.push(frame);
     client.end();
     const events = out.map(({ data = "" }) => JSON.parse(data));

@@ -53,7 +53,7 @@ test("what every upstream can say stays the very same", () => {
     expect(adapted.conversation).toBe(plain);
     expect(adapted.dropped).toEqual([]);
     const events = reply("read_file", "{}");
-    expect(run(adapted.restore, events)).toEqual(events);
+    expect(run(adapted.restore!, events)).toEqual(events);
   }
   const freeform = conversation({ tools: [patch], turns: history({ id: "c", name: "apply_patch", freeform: true }) });
   expect(adapt(freeform, "responses").conversation).toBe(freeform);
@@ -90,7 +90,7 @@ describe("a freeform tool", () => {
     ["JSON of another kind", ['{"a":"1","b":2}'], '{"a":"1","b":2}'],
     ["nothing", [], ""],
   ])("a freeform tool is called with %s and gives back the text", (_, pieces, text) => {
-    const events = run(adapt(asked, "chat").restore, reply("apply_patch", ...pieces));
+    const events = run(adapt(asked, "chat").restore!, reply("apply_patch", ...pieces));
     expect(meaningOf(events).blocks).toEqual([
       { kind: "tool-call", id: "call_1", name: "apply_patch", freeform: true, text: text || "{}" },
     ]);
@@ -99,7 +99,7 @@ describe("a freeform tool", () => {
 
   test("a freeform tool leaves the calls of other tools as they come", () => {
     const events = reply("read_file", '{"a"', ":1}");
-    expect(run(adapt(asked, "chat").restore, events)).toEqual(events);
+    expect(run(adapt(asked, "chat").restore!, events)).toEqual(events);
   });
 
   test("whose call breaks off breaks off", () => {
@@ -107,7 +107,7 @@ describe("a freeform tool", () => {
       ...reply("apply_patch", '{"inp').slice(0, -1),
       { type: "error", code: "x", message: "y" },
     ];
-    expect(meaningOf(run(adapt(asked, "chat").restore, cut)).end).toEqual({ type: "error" });
+    expect(meaningOf(run(adapt(asked, "chat").restore!, cut)).end).toEqual({ type: "error" });
   });
 
   test("whose call breaks off gives no part of the JSON around its text", () => {
@@ -115,7 +115,7 @@ describe("a freeform tool", () => {
       ...reply("apply_patch", '{"input":"*** Begin Pa').slice(0, -1),
       { type: "error", code: "x", message: "y" },
     ];
-    const out = run(adapt(asked, "chat").restore, cut);
+    const out = run(adapt(asked, "chat").restore!, cut);
     expect(out.map(({ type }) => type)).toEqual(["start", "block-start", "block-end", "error"]);
   });
 });
@@ -137,7 +137,7 @@ describe("names", () => {
     expect(adapted.toolChoice).toEqual({ name: names[0] ?? "" });
     expect(callsOf(adapted)[0]?.name).toBe(names[0] ?? "");
     for (const [index, name] of ["files.read", long, "files_read"].entries())
-      expect(meaningOf(run(restore, reply(names[index] ?? "", "{}"))).blocks).toMatchObject([{ name }]);
+      expect(meaningOf(run(restore!, reply(names[index] ?? "", "{}"))).blocks).toMatchObject([{ name }]);
     expect(namesOf(adapt(asked, "messages").conversation)).toEqual(names);
   });
 

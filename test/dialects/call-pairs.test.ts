@@ -14,7 +14,7 @@ import { readSse, type SseFrame } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
 import { ableModel } from "../support/facts";
 import fc from "../support/random";
-import { bytesAt, jsonAt, overWire, written } from "../support/streams";
+import { bytesAt, collects, jsonAt, overWire, passes, passesFull, reads, written } from "../support/streams";
 
 /** What a history says. A call says `m` and its number, a result `r` and its number. */
 type Said =
@@ -378,7 +378,7 @@ describe("two calls of one id in a reply", () => {
   const replyOf = (dialect: Dialect) =>
     JSON.parse(twins(JSON.stringify(jsonAt("parallel-tools", `${dialect}.reply.json`))));
   const collected = (dialect: Dialect, frames: SseFrame[]) => {
-    const collector = codecs[dialect].collectStream(() => {}, undefined, context);
+    const collector = collects(codecs[dialect], () => {}, undefined, context);
     for (const frame of frames) collector.push({ ...frame, json: undefined });
     collector.end();
     return collector.body();
@@ -394,7 +394,7 @@ describe("two calls of one id in a reply", () => {
     (upstream, client) => {
       const whole = codecs[upstream].decodeReply(replyOf(upstream));
       expect(told(client, codecs[client].encodeReply(whole, asked))).toEqual(both);
-      const streamed = run(codecs[upstream].decodeStream(), framesOf(upstream));
+      const streamed = run(reads(codecs[upstream]), framesOf(upstream));
       expect(told(client, codecs[client].encodeReply(streamed, asked))).toEqual(both);
       if (client === "gemini") return;
       const frames = written(codecs[client].encodeStream(asked), streamed);
@@ -406,12 +406,12 @@ describe("two calls of one id in a reply", () => {
     expect(
       told(
         "chat",
-        codecs.chat.fixReply(replyOf("chat"), context, () => {}),
+        passesFull(codecs.chat, replyOf("chat"), context, () => {}),
       ),
     ).toEqual(both);
     expect(told("chat", collected("chat", framesOf("chat")))).toEqual(both);
     const passed = written(
-      codecs.chat.fixStream(context, () => {}),
+      passes(codecs.chat, context, () => {}),
       framesOf("chat"),
     );
     expect(told("chat", collected("chat", overWire(passed)))).toEqual(both);

@@ -5,7 +5,7 @@ import { chat } from "../../src/dialects/chat/codec";
 import { readSse } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
 import { eventStream } from "../support/event-stream";
-import { bytesAt, wire, written } from "../support/streams";
+import { bytesAt, collects, passes, wire, written } from "../support/streams";
 
 const question = { model: "gpt-5-mini", messages: [{ role: "user" as const, content: "Hi" }] };
 
@@ -24,7 +24,7 @@ test.each(["chat-no-role", "chat-empty-object"])(
   async (folder) => {
     const stream = bytesAt(folder, "chat.stream.txt");
     const fixed = written(
-      chat.fixStream({ model: "gpt-5-mini", usage: true, replies: 1 }, () => {}),
+      passes(chat, { model: "gpt-5-mini", usage: true, replies: 1 }, () => {}),
       run(readSse, [stream]),
     );
     const { object, choices } = await readBySdk(wire(fixed));
@@ -52,7 +52,7 @@ test("a stream that is gathered has the older function call, and the sound, whol
     chunk({ audio: { expires_at: 5 } }, "function_call"),
     { data: "[DONE]" },
   ];
-  const collector = chat.collectStream(() => {});
+  const collector = collects(chat, () => {});
   for (const frame of run(readSse, [wire(frames)])) collector.push(frame);
   collector.end();
   const [choice] = collector.body().choices as { message: { function_call: object } }[];

@@ -26,6 +26,9 @@ import {
   hasFixture,
   jsonAt,
   overWire,
+  passes,
+  passesFull,
+  reads,
   wire,
   written,
 } from "../support/streams";
@@ -94,7 +97,7 @@ describe("what Copilot's streams and replies are like", () => {
     test("passes through with its fixups only, and reads the same", () => {
       const told = new Set<string>();
       const out = written(
-        chat.fixStream(context, (name) => told.add(name)),
+        passes(chat, context, (name) => told.add(name)),
         run(readSse, [stream]),
       );
       expect([...told].sort()).toEqual(fixups.stream);
@@ -106,7 +109,7 @@ describe("what Copilot's streams and replies are like", () => {
     });
 
     test("a request that was fixed needs no second fixup", () => {
-      const fixup = () => chat.fixStream(context, (name) => told.push(name));
+      const fixup = () => passes(chat, context, (name) => told.push(name));
       const told: string[] = [];
       const once = overWire(written(fixup(), run(readSse, [stream])));
       told.length = 0;
@@ -120,11 +123,11 @@ describe("what Copilot's streams and replies are like", () => {
         const arrived = decodeFrames(
           chat,
           written(
-            chat.fixStream(context, () => {}),
+            passes(chat, context, () => {}),
             frames,
           ),
         );
-        const booked = meaningOf(run(chat.decodeStream(), frames));
+        const booked = meaningOf(run(reads(chat), frames));
         expect({ ...meaningOf(arrived), usage: {} }).toEqual({ ...booked, usage: {} });
       }
     });
@@ -136,11 +139,11 @@ describe("what Copilot's streams and replies are like", () => {
     expect(meaningOf(chat.decodeReply(reply))).toEqual(meaning);
     const context = askedOf(folder, reply.model);
     const told = new Set<string>();
-    const fixed = chat.fixReply(reply, context, (name) => told.add(name));
+    const fixed = passesFull(chat, reply, context, (name) => told.add(name));
     expect([...told].sort()).toEqual(fixups.reply);
     expect(meaningOf(chat.decodeReply(fixed))).toEqual(meaning);
     expect(fixed).toMatchObject({ object: "chat.completion", model: context.model, choices: [{ index: 0 }] });
-    expect(chat.fixReply(fixed, context, () => {})).toBe(fixed);
+    expect(passesFull(chat, fixed, context, () => {})).toBe(fixed);
   });
 
   function modelIn(stream: Uint8Array): string {
@@ -156,7 +159,7 @@ describe("what Copilot's streams and replies are like", () => {
 test("the bill keeps the model it names, the chunk around it gets the client's name for it", () => {
   const frames = run(readSse, [bytesAt("chat-bill-with-model", "chat.stream.txt")]);
   const out = written(
-    chat.fixStream({ model: "gpt-4o-mini", usage: true, replies: 1 }, () => {}),
+    passes(chat, { model: "gpt-4o-mini", usage: true, replies: 1 }, () => {}),
     frames,
   );
   const bill = { token_details: [{ model: "gpt-4o-mini-2024-07-18" }], total_nano_aiu: 5 };
@@ -167,7 +170,7 @@ test("split choices finish with tool_calls when one of them says so", () => {
   const choice = (finish_reason: string) => ({ finish_reason, message: { role: "assistant", content: "a" } });
   const reply = { choices: [choice("tool_calls"), choice("stop")] };
   expect(chat.decodeReply(reply).at(-1)).toMatchObject({ raw: "tool_calls" });
-  expect(chat.fixReply(reply, { model: "", usage: true, replies: 1 }, () => {})).toMatchObject({
+  expect(passesFull(chat, reply, { model: "", usage: true, replies: 1 }, () => {})).toMatchObject({
     choices: [{ finish_reason: "tool_calls" }],
   });
 });
@@ -240,7 +243,7 @@ describe("an upstream that writes an empty finish reason", () => {
     const passed = (frames: SseFrame[]) =>
       overWire(
         written(
-          chat.fixStream(asked, () => {}),
+          passes(chat, asked, () => {}),
           frames,
         ),
       );
@@ -261,7 +264,7 @@ describe("an upstream that writes an empty finish reason", () => {
       [{ role: "assistant", content: "Hi." }, "stop"],
       [{ role: "assistant", content: null, tool_calls: calls }, "tool_calls"],
     ] as const) {
-      const fixed = chat.fixReply(whole(message), { model: "m", usage: true, replies: 1 }, () => {});
+      const fixed = passesFull(chat, whole(message), { model: "m", usage: true, replies: 1 }, () => {});
       expect(fixed.choices).toMatchObject([{ finish_reason: reason }]);
       expect(chat.decodeReply(whole(message)).at(-1)).toEqual({
         type: "finish",
@@ -335,7 +338,7 @@ describe("errors in a stream", () => {
       const frames = run(readSse, [bytesAt(folder, "chat.stream.txt")]);
       const out = overWire(
         written(
-          chat.fixStream({ model: "gpt-4o-mini-2024-07-18", usage: true, replies: 1 }, () => {}),
+          passes(chat, { model: "gpt-4o-mini-2024-07-18", usage: true, replies: 1 }, () => {}),
           frames,
         ),
       );
@@ -348,7 +351,7 @@ describe("errors in a stream", () => {
     const asked: ReplyContext = { model: "", usage: true, replies: 1 };
     const late = { data: '{"choices":[{"index":0,"delta":{"content":"late"}}]}' };
     const out = written(
-      chat.fixStream(asked, () => {}),
+      passes(chat, asked, () => {}),
       [{ data: '{"error":{"message":"gone"}}' }, late, { data: "[DONE]" }],
       (client) => {
         client.keepAlive();
@@ -359,9 +362,7 @@ describe("errors in a stream", () => {
   });
 
   test("an upstream that says nothing at all is a failure", () => {
-    expect(run(chat.decodeStream(), [])).toEqual([
-      expect.objectContaining({ type: "error", code: "upstream_disconnected" }),
-    ]);
+    expect(run(reads(chat), [])).toEqual([expect.objectContaining({ type: "error", code: "upstream_disconnected" })]);
     expect(chat.decodeReply({ choices: [] })).toEqual([
       expect.objectContaining({ type: "error", code: "upstream_bad_reply" }),
     ]);
@@ -409,12 +410,12 @@ describe("errors in a stream", () => {
     );
     fc.assert(
       fc.property(fc.array(frame, { maxLength: 8 }), (frames) => {
-        const booked = meaningOf(run(chat.decodeStream(), frames)).end.type;
+        const booked = meaningOf(run(reads(chat), frames)).end.type;
         const asked: ReplyContext = { model: "m", usage: true, replies: 1 };
         const arrived = decodeFrames(
           chat,
           written(
-            chat.fixStream(asked, () => {}),
+            passes(chat, asked, () => {}),
             frames,
           ),
         );
@@ -464,7 +465,7 @@ describe("several replies to one request", () => {
     const frames = [...stream, { data: "[DONE]" }];
     expect(
       written(
-        chat.fixStream({ model: "m", usage: true, replies: 2 }, () => {}),
+        passes(chat, { model: "m", usage: true, replies: 2 }, () => {}),
         frames,
       ),
     ).toEqual(frames);
@@ -474,7 +475,7 @@ describe("several replies to one request", () => {
       model: "m",
       choices: [0, 1].map((index) => ({ index, finish_reason: "stop", message: { role: "assistant", content: "a" } })),
     };
-    expect(chat.fixReply(reply, { model: "m", usage: true, replies: 2 }, () => {})).toBe(reply);
+    expect(passesFull(chat, reply, { model: "m", usage: true, replies: 2 }, () => {})).toBe(reply);
   });
 
   test("several replies to one request cannot be translated", () => {

@@ -34,6 +34,9 @@ import {
   hasFixture,
   jsonAt,
   overWire,
+  passes,
+  passesFull,
+  reads,
   wire,
   written,
 } from "../support/streams";
@@ -132,7 +135,7 @@ for (const [dialect, { codec, reader, upstream, lacks, checkStream }] of Object.
     test("a stream cut at any byte ends in one error or is whole", () => {
       const whole = meaningOf(decode(reader, [stream]));
       for (const frames of cutsOf(stream)) {
-        const cut = meaningOf(run(reader.decodeStream(), frames));
+        const cut = meaningOf(run(reads(reader), frames));
         if (cut.end.type === "finish") expect({ ...cut, usage: {} }).toEqual({ ...whole, usage: {} });
       }
     });
@@ -183,12 +186,12 @@ for (const [dialect, { codec, reader, upstream, lacks, checkStream }] of Object.
         const start = decode(codec, [stream]).find((event) => event.type === "start");
         return { model: start?.model ?? "", usage: true, replies: 1 };
       };
-      const fixup = () => codec.fixStream(context(), () => {});
+      const fixup = () => passes(codec, context(), () => {});
 
       test("a stream arrives byte for byte, but for its fixups", () => {
         const fixups = new Set<string>();
         const out = written(
-          codec.fixStream(context(), (name) => fixups.add(name)),
+          passes(codec, context(), (name) => fixups.add(name)),
           frames(),
         );
         const listed = hasFixture(scenario, `${dialect}.fixups.json`);
@@ -201,8 +204,8 @@ for (const [dialect, { codec, reader, upstream, lacks, checkStream }] of Object.
       test("a stream cut at any byte ends in one error or is whole", () => {
         for (const cut of cutsOf(stream)) {
           const out = written(fixup(), cut);
-          expectSameReply(decodeFrames(codec, out), run(codec.decodeStream(), cut), lacks);
-          if (meaningOf(run(codec.decodeStream(), cut)).end.type === "error")
+          expectSameReply(decodeFrames(codec, out), run(reads(codec), cut), lacks);
+          if (meaningOf(run(reads(codec), cut)).end.type === "error")
             expect([cut, terminalFrame(codec, out)]).toEqual([cut, out.length - 1]);
         }
       });
@@ -226,7 +229,7 @@ for (const [dialect, { codec, reader, upstream, lacks, checkStream }] of Object.
 
       test("a full reply arrives as it is, but for its fixups", () => {
         const fixups = new Set<string>();
-        const body = codec.fixReply(reply, { ...context(), model: String(reply.model) }, (name) => fixups.add(name));
+        const body = passesFull(codec, reply, { ...context(), model: String(reply.model) }, (name) => fixups.add(name));
         if (fixups.size === 0) expect(body).toBe(reply);
         expectSameReply(codec.decodeReply(body), events, lacks);
       });
@@ -271,7 +274,7 @@ function withoutThinking(conversation: Conversation): Conversation {
 /** Index of the frame that ends the stream. */
 function terminalFrame(codec: Pick<Codec, "decodeStream">, frames: SseFrame[]): number {
   const events: ReplyEvent[] = [];
-  const sink = codec.decodeStream()(collectInto(events));
+  const sink = reads(codec)(collectInto(events));
   return frames.findIndex((frame) => {
     sink.push(frame);
     return events.at(-1)?.type === "finish" || events.at(-1)?.type === "error";

@@ -23,6 +23,8 @@ import {
   hasFixture as holds,
   jsonAt,
   overWire,
+  passes,
+  passesFull,
   wire,
   written,
 } from "../support/streams";
@@ -686,7 +688,7 @@ const frame = (json: JsonObject): SseFrame => ({ event: String(json.type), data:
 function passed(frames: SseFrame[]): { out: SseFrame[]; fixups: string[] } {
   const fixups = new Set<string>();
   const out = written(
-    messages.fixStream(asked, (name) => fixups.add(name)),
+    passes(messages, asked, (name) => fixups.add(name)),
     frames,
   );
   return { out, fixups: [...fixups] };
@@ -782,10 +784,15 @@ describe("a reply that is passed through", () => {
     const fixups: string[] = [];
     const onFixup = (name: string) => fixups.push(name);
     const usage = { input_tokens: 0, output_tokens: 0 };
-    expect(messages.fixReply(body, asked, onFixup)).toEqual({ type: "message", model: "asked-model", content, usage });
+    expect(passesFull(messages, body, asked, onFixup)).toEqual({
+      type: "message",
+      model: "asked-model",
+      content,
+      usage,
+    });
     expect(fixups).toEqual(["copilot-fields", "usage-field", "model-name"]);
     const sound = { model: "asked-model", usage: {}, content };
-    expect(messages.fixReply(sound, asked, onFixup)).toBe(sound);
+    expect(passesFull(messages, sound, asked, onFixup)).toBe(sound);
   });
 });
 

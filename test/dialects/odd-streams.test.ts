@@ -9,7 +9,7 @@ import { jsonOf, readSse, type SseFrame } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
 import { eventStream } from "../support/event-stream";
 import fc, { triesOf } from "../support/random";
-import { bytesAt, hasFixture, overWire, wire, written } from "../support/streams";
+import { bytesAt, hasFixture, overWire, passes, wire, written } from "../support/streams";
 
 // ── What an SDK reads ──
 
@@ -51,7 +51,7 @@ const context = { model: "", usage: true, replies: 1 };
 function passed(dialect: Dialect, frames: SseFrame[], model: string) {
   const fixups = new Set<string>();
   const events: ReplyEvent[] = [];
-  const toClient = codecs[dialect].fixStream({ ...context, model }, (name) => void fixups.add(name), {
+  const toClient = passes(codecs[dialect], { ...context, model }, (name) => void fixups.add(name), {
     push: (event) => void events.push(event),
     end() {},
   });

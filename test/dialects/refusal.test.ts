@@ -8,7 +8,7 @@ import { jsonFrame, type SseFrame } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
 import { checkChatStream } from "../support/grammar-chat";
 import { checkResponsesStream } from "../support/grammar-responses";
-import { overWire, written } from "../support/streams";
+import { overWire, reads, written } from "../support/streams";
 
 const explanation = "This request touches a field that is closed to this model.";
 const stop_details = { type: "refusal", category: "bio", explanation };
@@ -37,7 +37,7 @@ const responsesAsked = responses.decodeRequest({ model: "m", input: "Hi" });
 
 test.each<[string, ReplyEvent[]]>([
   ["full", messages.decodeReply(body)],
-  ["streamed", run(messages.decodeStream(), stream)],
+  ["streamed", run(reads(messages), stream)],
 ])("a reply read %s", (_, events) => {
   expect(chat.encodeReply(events, chatAsked).choices).toMatchObject([
     { message: { content: "Half", refusal: explanation }, finish_reason: "content_filter" },

@@ -5,7 +5,7 @@ import { responses } from "../../src/dialects/responses/codec";
 import { jsonFrame, jsonOf, type SseFrame } from "../../src/net/stream/sse";
 import { run } from "../../src/net/stream/stream";
 import { meaningOf } from "../support/reply-grammar";
-import { written } from "../support/streams";
+import { passes, reads, written } from "../support/streams";
 
 const event = (type: string, more: JsonObject): SseFrame => jsonFrame({ type, ...more }, type);
 const response = { id: "resp_1", object: "response", model: "m", status: "in_progress", output: [] };
@@ -32,11 +32,11 @@ const text = (output_index: number, id: string, words: string): SseFrame[] => [
   event("response.output_item.done", { output_index, item: message(id, words) }),
 ];
 
-const read = (frames: SseFrame[]) => meaningOf(run(responses.decodeStream(), frames)).blocks;
+const read = (frames: SseFrame[]) => meaningOf(run(reads(responses), frames)).blocks;
 const passed = (frames: SseFrame[]): JsonObject[] => {
   const last = jsonOf(
     written(
-      responses.fixStream({ model: "m", usage: true, replies: 1 }, () => {}),
+      passes(responses, { model: "m", usage: true, replies: 1 }, () => {}),
       frames,
     ).at(-1)!,
   );

@@ -20,7 +20,18 @@ import { checkResponsesStream } from "../support/grammar-responses";
 import fc, { triesOf } from "../support/random";
 import { refusalOf } from "../support/refusal";
 import { expectSameReply, meaningOf } from "../support/reply-grammar";
-import { bytesAt, fixtures, hasFixture, jsonAt, overWire, wire, written } from "../support/streams";
+import {
+  bytesAt,
+  fixtures,
+  hasFixture,
+  jsonAt,
+  overWire,
+  passes,
+  passesFull,
+  reads,
+  wire,
+  written,
+} from "../support/streams";
 
 /** What a client is told of a reply that was cut. */
 const { isOurs: _isOurs, ...told } = cutReply;
@@ -342,7 +353,7 @@ describe("tools", () => {
       { type: "block-end" },
       { type: "finish", reason: "tool-call" },
     ];
-    const { output } = responses.encodeReply(run(restore, events), conversation);
+    const { output } = responses.encodeReply(run(restore!, events), conversation);
     expect(output).toEqual([
       expect.objectContaining({
         type: "custom_tool_call",
@@ -779,7 +790,7 @@ const completed: JsonObject = {
   response: { id: "r1", model: asked.model, status: "completed", output: [] },
   sequence_number: 99,
 };
-const decodeEvents = (...events: JsonObject[]) => run(responses.decodeStream(), sse(...events));
+const decodeEvents = (...events: JsonObject[]) => run(reads(responses), sse(...events));
 const read = (...events: JsonObject[]) => meaningOf(decodeEvents(...events));
 const added = (output_index: number, item: JsonObject) => ({ type: "response.output_item.added", output_index, item });
 const done = (output_index: number, item: JsonObject) => ({ type: "response.output_item.done", output_index, item });
@@ -1013,7 +1024,7 @@ describe("a stream read", () => {
 
   test("what is no JSON, or no object, ends it", () => {
     for (const data of ["{oops}", "1", "[]"])
-      expect(run(responses.decodeStream(), [...sse(created), { data }]).at(-1)).toMatchObject({
+      expect(run(reads(responses), [...sse(created), { data }]).at(-1)).toMatchObject({
         type: "error",
         code: "upstream_bad_event",
       });
@@ -1276,7 +1287,7 @@ describe("a stream written", () => {
 describe("a stream passed through", () => {
   const fixup = (frames: SseFrame[], fixups = new Set<string>()) =>
     written(
-      responses.fixStream(asked, (name) => fixups.add(name)),
+      passes(responses, asked, (name) => fixups.add(name)),
       frames,
     );
 
@@ -1338,7 +1349,7 @@ describe("a stream passed through", () => {
     const frames = framesOf(bytesAt("responses-item-ids", "stream.txt"));
     const fixups = new Set<string>();
     const out = written(
-      responses.fixStream(asked, (name) => fixups.add(name)),
+      passes(responses, asked, (name) => fixups.add(name)),
       frames,
       (client) => client.keepAlive(),
     );
@@ -1386,11 +1397,11 @@ describe("the OpenAI SDK's helper, the strictest reader there is", () => {
 
   test.each(scenarios)("reads %s, written and passed through, beats and all", async (scenario) => {
     const stream = framesOf(bytesAt(scenario, "responses.stream.txt"));
-    const events = run(responses.decodeStream(), stream);
+    const events = run(reads(responses), stream);
     const conversation = responses.decodeRequest(jsonAt(scenario, "responses.request.json"));
     const out = written(responses.encodeStream(conversation), events, (client) => client.keepAlive());
     const fixed = written(
-      responses.fixStream(asked, () => {}),
+      passes(responses, asked, () => {}),
       stream,
       (client) => client.keepAlive(),
     );
@@ -1409,7 +1420,7 @@ test("an error answer has OpenAI's shape", () => {
 test("a full reply passed through keeps all but Copilot's members and the model's date", () => {
   const body = { id: "r", model: "gpt-5.1-2025-11-13", output: [], copilot_usage: { total_nano_aiu: 1 } };
   const fixups: string[] = [];
-  const fixed = responses.fixReply(body, { ...asked, model: "gpt-5.1" }, (name) => fixups.push(name));
+  const fixed = passesFull(responses, body, { ...asked, model: "gpt-5.1" }, (name) => fixups.push(name));
   expect(fixed).toEqual({ id: "r", model: "gpt-5.1", output: [] });
   expect(fixups).toEqual(["copilot-fields", "model-name"]);
   expect(body.model).toBe("gpt-5.1-2025-11-13");

@@ -5,7 +5,7 @@ import { clientDialects, dialects } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { readSse, type SseFrame } from "../../src/net/stream/sse";
 import { run, type Sink, type Stage } from "../../src/net/stream/stream";
-import { bytesAt, decode, jsonAt } from "../support/streams";
+import { bytesAt, decode, jsonAt, passes, reads } from "../support/streams";
 
 /** What the next step is told by this one of the items: `item`s, and `end`s. */
 function told<In, Out>(stage: (next: Sink<Out>) => Sink<In>, items: readonly In[]): string[] {
@@ -25,8 +25,8 @@ const stages = dialects.flatMap((dialect) => {
   const codec = codecs[dialect];
   const frames = run(readSse, [bytesAt("text", `${dialect}.stream.txt`)]);
   return [
-    ["decodeStream", dialect, codec.decodeStream() as Stage<SseFrame, unknown>, frames],
-    ["fixStream", dialect, codec.fixStream({ model: "m", usage: true, replies: 1 }, () => {}), frames],
+    ["decodeStream", dialect, reads(codec) as Stage<SseFrame, unknown>, frames],
+    ["passOn", dialect, passes(codec, { model: "m", usage: true, replies: 1 }, () => {}), frames],
   ] as const;
 });
 

@@ -18,7 +18,7 @@ function restored(format: ResponseFormat, pieces: string[], target: Dialect = "r
     { type: "block-end" },
     { type: "finish", reason: "stop" },
   ];
-  const texts = run(adapt(wanting(format), target).restore, events);
+  const texts = run(adapt(wanting(format), target).restore!, events);
   expect(texts.filter(({ type }) => type !== "block-delta")).toEqual(
     events.filter(({ type }) => type !== "block-delta"),
   );

@@ -196,7 +196,8 @@ test.each(["messages, dated", "messages, calling a tool"] as const)(
       const out = gatherFrames();
       // Nobody reads the body: its chunks are pushed.
       const answer = { body: {} as ResponseBody, isStream: true };
-      const { bytes: source } = verbatim(exchange, target).reply.stages(answer, out);
+      const { reply } = verbatim(exchange, target);
+      const { bytes: source } = reply.open(answer, reply.stream(out));
       for (const chunk of chunksOf(encode(whole), size)) source.push(chunk);
       source.end();
       expect(Buffer.from(out.take()!).toString()).toBe(whole);

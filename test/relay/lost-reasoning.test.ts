@@ -10,6 +10,7 @@ import { run } from "../../src/net/stream/stream";
 import { offerOnly } from "../support/catalogue";
 import { clients } from "../support/clients";
 import { startProxy } from "../support/proxy";
+import { reads } from "../support/streams";
 
 /** As OpenAI sends them (pi 1.6.0, 2026-11): what a turn's end hides from older models is no loss. */
 const removed = [
@@ -87,7 +88,7 @@ test("a reply of another model that went on replaces what the first one said", (
   const message = { id: "msg_1", model: "m", content: [], usage: {}, input_transformations: dropped };
   const end = { delta: { stop_reason: "end_turn" }, usage: {} };
   const reasonsOf = (more: object) =>
-    run(messages.decodeStream(), [
+    run(reads(messages), [
       frame("message_start", { message }),
       frame("message_delta", { ...end, ...more }),
       frame("message_stop", {}),

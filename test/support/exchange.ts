@@ -40,7 +40,10 @@ export function exchangeOf(incoming: Incoming, dialect: ClientDialect): { exchan
       return recorded.events.at(-1)?.type === "finish";
     },
   };
-  const addEvent = (event: ReplyEvent) => void (event.type === "block-delta" || recorded.events.push(event));
+  const addEvent = (event: ReplyEvent) => {
+    if (event.type !== "block-delta") recorded.events.push(event);
+    return event;
+  };
   const running = { record, addEvent } as unknown as RunningRequest;
   return {
     exchange: new Exchange({ running, request, connection: noConnection, key: undefined, dialect, incoming }),

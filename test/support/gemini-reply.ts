@@ -1,5 +1,6 @@
 /** Reads replies of the gemini dialect, as a client does. No upstream speaks it, so the codec cannot. */
 import type { Codec } from "../../src/dialects/codec";
+import { unframed } from "../../src/dialects/hub/beat";
 import type { ReplyEvent, StopReason } from "../../src/dialects/hub/reply";
 import { jsonOf } from "../../src/net/stream/sse";
 
@@ -76,7 +77,8 @@ function proofOf(signature: string) {
 
 export const geminiReader: Pick<Codec, "decodeReply" | "decodeStream"> = {
   decodeReply: (body) => read([body as Reply]),
-  decodeStream: () => (next) => {
+  decodeStream: () => (beats) => {
+    const next = unframed(beats);
     const pieces: Reply[] = [];
     let isOver = false;
     const finish = () => {

@@ -41,7 +41,8 @@ export function passOn(dialect: Dialect, model: string, more: object = {}): Pass
   const { reply } = passthrough(exchange, target, { webSearch: true });
   const out = gatherFrames();
   // Nobody reads the body: its chunks are pushed.
-  const { bytes: source, client } = reply.stages({ body: {} as ResponseBody, isStream: true }, out);
+  const client = reply.stream(out);
+  const { bytes: source } = reply.open({ body: {} as ResponseBody, isStream: true }, client);
   const sent: Uint8Array[] = [];
   const take = () => {
     const bytes = out.take();

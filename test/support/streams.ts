@@ -1,10 +1,13 @@
 /** Fixtures, and streams as they travel. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Codec, ToClient } from "../../src/dialects/codec";
+import type { Codec, ReplyContext, ToClient } from "../../src/dialects/codec";
+import { type Beat, followed, full, said } from "../../src/dialects/hub/beat";
+import type { JsonObject } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
+import { noteOfFull } from "../../src/dialects/hub/upstream-stream";
 import { gatherFrames, readSse, type SseFrame } from "../../src/net/stream/sse";
-import { collectInto, pipe, run } from "../../src/net/stream/stream";
+import { collectInto, pipe, run, type Sink, type Stage } from "../../src/net/stream/stream";
 
 export const fixtures = join(import.meta.dir, "../fixtures");
 
@@ -14,9 +17,62 @@ export const bytesAt = (folder: string, file: string) => new Uint8Array(readFile
 
 /** What reads a stream: a codec, or a reader of a dialect that only clients speak. */
 type Reader = Pick<Codec, "decodeStream">;
+type Note = (name: string) => void;
+
+/** What frames say, for who needs all of it. */
+export const reads = (codec: Reader, context?: ReplyContext): Stage<SseFrame, ReplyEvent> =>
+  pipe(codec.decodeStream(context), said);
+
+/** Passes frames on to a client of their dialect. @param events Gets what they say. */
+export const passes =
+  (codec: Codec, context: ReplyContext, note: Note, events?: Sink<ReplyEvent>): ToClient<SseFrame> =>
+  (next) => {
+    const client = codec.passOn(context, note).stream(next);
+    const reader = codec.decodeStream(context, note)(told(client, events));
+    return {
+      push: (frame) => reader.push(frame),
+      end: () => reader.end(),
+      keepAlive: () => client.keepAlive(),
+      fail: (error) => client.fail(error),
+    };
+  };
+
+/** Gathers frames to a full reply. @param events Gets what they say. */
+export function collects(codec: Codec, note: Note, events?: Sink<ReplyEvent>, context = noContext) {
+  const reply = codec.passOn(context, note).full();
+  const reader = codec.decodeStream(context, noteOfFull(note))(followed(told(reply, events)));
+  return {
+    push: (frame: SseFrame) => reader.push(frame),
+    end: () => reader.end(),
+    body: (): JsonObject => JSON.parse(reply.text()),
+  };
+}
+
+/** A full reply as it is passed on: the same object if its text is the same. */
+export function passesFull(codec: Codec, body: JsonObject, context: ReplyContext, note: Note): JsonObject {
+  const reply = codec.passOn(context, note).full();
+  const data = JSON.stringify(body);
+  reply.push({ frame: { data, json: body }, type: full, json: body, isLast: true, events: [] });
+  const text = reply.text();
+  return text === data ? body : JSON.parse(text);
+}
+
+const noContext: ReplyContext = { model: "", usage: true, replies: 1 };
+
+/** @param events Without it nobody reads along, who could not follow. */
+const told = (next: Sink<Beat>, events: Sink<ReplyEvent> | undefined): Sink<Beat> => ({
+  push(beat) {
+    for (const event of beat.events) events?.push(event);
+    next.push(events ? beat : { ...beat, lost: undefined });
+  },
+  end() {
+    events?.end();
+    next.end();
+  },
+});
 
 export function decode(codec: Reader, chunks: Iterable<Uint8Array>): ReplyEvent[] {
-  return run(pipe(readSse, codec.decodeStream()), chunks);
+  return run(pipe(readSse, reads(codec)), chunks);
 }
 
 export function decodeFrames(codec: Reader, frames: SseFrame[]): ReplyEvent[] {

@@ -2,6 +2,7 @@
 import type { Account } from "../../accounts/account";
 import { codecs } from "../../dialects/codecs";
 import { decodeEmbeddings, encodeEmbeddingsRequest } from "../../dialects/embeddings";
+import { said } from "../../dialects/hub/beat";
 import type { Conversation, Dialect } from "../../dialects/hub/conversation";
 import type { ReplyEvent } from "../../dialects/hub/reply";
 import { asProxyError } from "../../errors";
@@ -10,7 +11,7 @@ import { type Difference, differencesIn, plainName } from "../../json-shape";
 import { type CallResponse, piecesOf, readStart, readText } from "../../net/out/body";
 import { singleLimit } from "../../net/out/clock";
 import { jsonOf, readSse } from "../../net/stream/sse";
-import { collectInto } from "../../net/stream/stream";
+import { collectInto, pipe } from "../../net/stream/stream";
 import { embeddingsShape, isKnownHeader } from "../../upstream/changes/known-names";
 import type { Copilot } from "../../upstream/copilot/copilot";
 import { readFailure } from "../../upstream/copilot/failure";
@@ -102,7 +103,7 @@ function readEmbeddings(text: string, found: Found): string | undefined {
 async function readStream(response: CallResponse, dialect: Dialect, found: Found): Promise<string | undefined> {
   const { events: known, typeOf } = codecs[dialect].knownNames();
   const events: ReplyEvent[] = [];
-  const decoder = codecs[dialect].decodeStream()(collectInto(events));
+  const decoder = pipe(codecs[dialect].decodeStream(), said)(collectInto(events));
   const frames = readSse({
     push(frame) {
       decoder.push(frame);

@@ -6,7 +6,7 @@ import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import { mapped } from "../hub/lists";
 import { shortId } from "../hub/short-id";
-import type { ReportFixup } from "../hub/upstream-stream";
+import type { Note } from "../hub/upstream-stream";
 import { isJson, ObjectEnd } from "./object-end";
 
 /** Maximum number of calls in a reply, and maximum index: protects the memory against a faulty upstream. */
@@ -79,7 +79,7 @@ export class CallNumbers {
   readonly #latest = new Map<number, Call>();
   readonly #ids = new OwnIds(longestWireId);
 
-  constructor(private readonly report: ReportFixup) {}
+  constructor(private readonly note: Note) {}
 
   /** Whether each call's input is complete. */
   get areComplete(): boolean {
@@ -109,7 +109,7 @@ export class CallNumbers {
     let fixed = piece;
     if (isNew) call.ownId = ownCallId(this.#ids, id, replyId, call.number);
     if (id === "" ? isNew : id !== call.ownId) {
-      this.report("tool-id");
+      this.note("tool-id");
       fixed = { ...fixed, id: call.ownId };
     }
     call.id ||= id;
@@ -117,7 +117,7 @@ export class CallNumbers {
     call.input += input;
     call.inputEnd.add(input);
     if (piece.index === call.number) return fixed;
-    this.report("tool-index");
+    this.note("tool-index");
     return { ...fixed, index: call.number };
   }
 

@@ -5,7 +5,7 @@ import { countIn, textIn, without } from "../hub/json";
 import { objectsAmong } from "../hub/lists";
 import type { BlockEnd } from "../hub/reply";
 import type { Citation } from "../hub/server-tools";
-import type { ReportFixup } from "../hub/upstream-stream";
+import type { Note } from "../hub/upstream-stream";
 import { annotationsOf } from "../openai";
 
 /**
@@ -39,9 +39,9 @@ export const citationsIn = (annotations: unknown, before: number): Citation[] =>
  * `annotations` is a list in OpenAI's API. Copilot has an object there, of what its filters found in code, and sends the same as
  * `copilot_annotations` (recorded by VS Code's tests). The same message if it has none.
  */
-export function withoutFindings(message: JsonObject, report: ReportFixup): JsonObject {
+export function withoutFindings(message: JsonObject, note: Note): JsonObject {
   const { annotations } = message;
   if (annotations == null || Array.isArray(annotations)) return message;
-  report("annotations");
+  note("annotations");
   return without(message, ["annotations"]);
 }

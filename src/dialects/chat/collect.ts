@@ -1,8 +1,8 @@
 /** Collects a streamed chat completion into the body that a full reply would have. */
 import { isObject, numberIn } from "../../json";
+import type { FramedBeat } from "../hub/beat";
 import type { JsonObject } from "../hub/conversation";
 import { setField, without } from "../hub/json";
-import type { WireEvent } from "../hub/upstream-stream";
 import { callPieceIn } from "./calls";
 import { textFields } from "./thinking";
 
@@ -12,7 +12,7 @@ export class CollectedChat {
   readonly #members: JsonObject = {};
   #isBegun = false;
 
-  read({ json: chunk }: WireEvent): void {
+  read({ json: chunk }: FramedBeat): void {
     // A chunk without an id is Azure's content-filter notice, not part of the reply.
     const isOfReply = chunk.id !== "" || !this.#isBegun;
     for (const [key, value] of Object.entries(chunk)) {

@@ -2,11 +2,12 @@
 import { isObject, numberIn } from "../../json";
 import { commentFrame, type SseFrame } from "../../net/stream/sse";
 import type { ReplyContext } from "../codec";
+import type { FramedBeat } from "../hub/beat";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import { isSameList } from "../hub/lists";
 import type { ReplyFailure } from "../hub/reply";
-import { frameOf, PassedStream, type ReportFixup, type WireEvent, withModel } from "../hub/upstream-stream";
+import { frameOf, type Note, PassedStream, withModel } from "../hub/upstream-stream";
 import { withOwnIds } from "./calls";
 import { withoutFindings } from "./citations";
 import { errorFrame } from "./errors";
@@ -22,25 +23,25 @@ export const replyContext = ({ model, stream_options: options, n }: JsonObject):
 // ── Full reply ──
 
 /** The same object, or a copy with fixups. */
-export function fixFull(body: JsonObject, context: ReplyContext, report: ReportFixup): JsonObject {
+export function fixFull(body: JsonObject, context: ReplyContext, note: Note): JsonObject {
   if (!Array.isArray(body.choices)) return body;
   let fixed = body;
   if (body.object !== "chat.completion") {
-    report("object-field");
+    note("object-field");
     fixed = { ...fixed, object: "chat.completion" };
   }
   if (!("created" in body)) {
-    report("created-field");
+    note("created-field");
     fixed = { ...fixed, created: now() };
   }
   let choices: unknown[] = body.choices;
   if (context.replies === 1 && choices.length > 1) {
-    report("split-choices");
+    note("split-choices");
     choices = [merged(choices.filter(isObject))];
   }
-  choices = choices.map((choice, at) => (isObject(choice) ? fixFullChoice(choice, at, body.id, report) : choice));
+  choices = choices.map((choice, at) => (isObject(choice) ? fixFullChoice(choice, at, body.id, note) : choice));
   if (!isSameList(choices, body.choices)) fixed = { ...fixed, choices };
-  return withModel(fixed, context, report);
+  return withModel(fixed, context, note);
 }
 
 /** Claude's text and each of its calls come as separate choices, although one was asked for. */
@@ -57,41 +58,41 @@ function merged(choices: JsonObject[]): JsonObject {
   return { ...choices[0], index: 0, message, ...(reason === undefined ? {} : { finish_reason: reason }) };
 }
 
-function fixFullChoice(choice: JsonObject, at: number, replyId: unknown, report: ReportFixup): JsonObject {
+function fixFullChoice(choice: JsonObject, at: number, replyId: unknown, note: Note): JsonObject {
   let fixed = choice;
   if (numberIn(choice.index) === undefined) {
-    report("choice-index");
+    note("choice-index");
     fixed = { ...fixed, index: at };
   }
   if (isObject(choice.message)) {
-    const message = fixMessage(choice.message, replyId, report);
+    const message = fixMessage(choice.message, replyId, note);
     if (message !== choice.message) fixed = { ...fixed, message };
     if (choice.finish_reason == null || choice.finish_reason === "") {
-      report("finish-reason");
+      note("finish-reason");
       fixed = { ...fixed, finish_reason: Array.isArray(choice.message.tool_calls) ? "tool_calls" : "stop" };
     }
   }
   return fixed;
 }
 
-function fixMessage(message: JsonObject, replyId: unknown, report: ReportFixup): JsonObject {
-  let fixed = withoutFindings(message, report);
+function fixMessage(message: JsonObject, replyId: unknown, note: Note): JsonObject {
+  let fixed = withoutFindings(message, note);
   if (textIn(message.role) === "") {
-    report("role");
+    note("role");
     fixed = { ...fixed, role: "assistant" };
   }
   if (!("content" in message)) {
-    report("content-key");
+    note("content-key");
     fixed = { ...fixed, content: null };
   }
   const { tool_calls: calls } = message;
   const tool_calls = Array.isArray(calls) ? withOwnIds(calls, replyId) : calls;
   if (tool_calls !== calls) {
-    report("tool-id");
+    note("tool-id");
     fixed = { ...fixed, tool_calls };
   }
   if (message.padding === undefined) return fixed;
-  report("padding");
+  note("padding");
   const { padding: _, ...others } = fixed;
   return others;
 }
@@ -102,10 +103,10 @@ function fixMessage(message: JsonObject, replyId: unknown, report: ReportFixup):
 export class PassedChat extends PassedStream {
   #created: number | undefined;
 
-  protected pass({ type, json, frame }: WireEvent) {
+  protected pass({ type, json, frame }: FramedBeat) {
     if (type !== "chunk") return this.next.push(this.asEvent(frame));
     const unwanted = unwantedIn(json, this.context.usage);
-    if (unwanted) this.report(unwanted);
+    if (unwanted) this.note(unwanted);
     else this.next.push(this.asEvent(frameOf(frame, this.whole(json))));
   }
 
@@ -121,23 +122,23 @@ export class PassedChat extends PassedStream {
   private whole(chunk: JsonObject): JsonObject {
     let set: JsonObject | undefined;
     if (!Array.isArray(chunk.choices)) {
-      this.report("choices-field");
+      this.note("choices-field");
       set = { choices: [] };
     }
     if (!("created" in chunk)) {
-      this.report("created-field");
+      this.note("created-field");
       set ??= {};
       set.created = this.#created ??= now();
     }
     // The first chunk of Azure has "".
     if (chunk.object !== "chat.completion.chunk") {
-      this.report("object-field");
+      this.note("object-field");
       set ??= {};
       set.object = "chat.completion.chunk";
     }
     const { model } = this.context;
     if (typeof chunk.model === "string" && chunk.model !== "" && chunk.model !== model) {
-      this.report("model-name");
+      this.note("model-name");
       set ??= {};
       set.model = model;
     }
@@ -147,7 +148,7 @@ export class PassedChat extends PassedStream {
   /** Copilot may end a stream with its error as bare JSON; clients read it only after `data:`. */
   private asEvent(frame: SseFrame): SseFrame {
     if (frame.bytes?.[0] !== 0x7b) return frame;
-    this.report("data-field");
+    this.note("data-field");
     return { data: frame.data };
   }
 }

@@ -1,11 +1,12 @@
 /** Reads chat completions, full or as a stream. */
 import { isObject, numberIn } from "../../json";
-import { collectInto } from "../../net/stream/stream";
+import { run } from "../../net/stream/stream";
+import { said } from "../hub/beat";
 import { gaveUp } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
-import type { ReplyEvent, ReplyFailure, StopReason, Usage } from "../hub/reply";
-import { EventReader, type ReadsAlong } from "../hub/upstream-stream";
+import type { ReplyEvent, StopReason, Usage } from "../hub/reply";
+import { EventReader, type Note, unfollowed } from "../hub/upstream-stream";
 import { inventedCallId, withCalls } from "./calls";
 import { errorIn, invalidEvent, invalidReply } from "./errors";
 import { withoutEmptyReason } from "./finish-reason";
@@ -21,16 +22,18 @@ const stopReasons: Record<string, StopReason> = {
 };
 
 /** A full reply is read like a stream of one chunk, with `message` in the place of `delta`. */
-export function decodeReply(body: unknown, along?: ReadsAlong): ReplyEvent[] {
-  const events: ReplyEvent[] = [];
-  const reply = new ChunkReader(collectInto(events), along);
+export function decodeReply(body: unknown, along?: Note): ReplyEvent[] {
+  const reply = new ChunkReader();
   const failure = isObject(body) ? errorIn(body) : invalidReply;
-  if (failure) reply.fail(failure);
+  if (failure) reply.failed(failure);
   else if (isObject(body) && Array.isArray(body.choices) && (along || body.choices.length > 0)) {
     reply.read("chunk", body, asDeltas(body.choices, body.id));
     reply.read("done");
-  } else reply.fail(invalidReply);
-  return events;
+  } else reply.failed(invalidReply);
+  const beat = reply.take();
+  if (!along) return run(said, [beat]);
+  if (beat.lost) along(unfollowed);
+  return [...beat.events];
 }
 
 /** All choices are one message, because Claude's text and calls come as separate choices. */
@@ -66,7 +69,7 @@ export class ChunkReader extends EventReader {
   /** @param choices Those of a full reply as a chunk has them. */
   read(type: string, chunk: JsonObject = {}, choices = chunk.choices) {
     if (type === "done") return this.finish();
-    if (type === "error") return this.fail(errorIn(chunk) ?? gaveUp);
+    if (type === "error") return this.failed(errorIn(chunk) ?? gaveUp);
     this.#id = textIn(chunk.id) || this.#id;
     this.#model = textIn(chunk.model) || this.#model;
     if (isObject(chunk.usage) || isObject(chunk.copilot_usage)) Object.assign(this.#usage, decodeUsage(chunk));
@@ -75,16 +78,14 @@ export class ChunkReader extends EventReader {
       this.writer.start(this.#id, this.#model);
       if ((numberIn(choice.index) ?? 0) > 0) continue;
       const { delta, finish_reason: reason } = choice;
-      if (reason === "error") return this.fail(gaveUp);
+      if (reason === "error") return this.failed(gaveUp);
       if (isObject(delta)) this.#message.read(withCalls(delta, this.#id));
       if (typeof reason === "string" && this.#finishReason !== "tool_calls") this.#finishReason = reason;
     }
   }
 
-  override fail(error: ReplyFailure) {
-    if (this.ended) return;
+  protected override settle() {
     this.writeUsage();
-    super.fail(error);
   }
 
   private finish() {

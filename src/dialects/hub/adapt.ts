@@ -6,7 +6,7 @@
 
 import { quoted, words } from "../../errors";
 import { isObject, parseJson } from "../../json";
-import { pipe, type Stage } from "../../net/stream/stream";
+import { joined, type Stage } from "../../net/stream/stream";
 import type { Changes } from "./changes";
 import type { Conversation, Dialect, FreeformTool, FunctionTool, Part, Tool, Turn } from "./conversation";
 import { showForeign } from "./foreign";
@@ -23,8 +23,8 @@ import { wrapFormat } from "./wrapped-format";
 interface Adapted extends Changes {
   /** The same object if nothing had to change. */
   conversation: Conversation;
-  /** Restores the client's tool names and freeform inputs in the reply's calls. */
-  restore: Stage<ReplyEvent, ReplyEvent>;
+  /** Restores the client's tool names and freeform inputs in the reply's calls; undefined where it has nothing to restore. */
+  restore?: Stage<ReplyEvent, ReplyEvent>;
 }
 
 /** What the strictest upstream accepts as a tool name or a call id. */
@@ -41,7 +41,7 @@ export function adapt(request: Conversation, target: Dialect, vendor = ""): Adap
   const adapted = adaptNames(asked, target, vendor);
   return {
     ...adapted,
-    restore: wrapped ? pipe(wrapped.restore, adapted.restore) : adapted.restore,
+    restore: wrapped ? joined(wrapped.restore, adapted.restore) : adapted.restore,
     fixups: [...adapted.fixups, ...fitted.fixups, ...(wrapped ? ["schema-wrapped"] : [])],
   };
 }
@@ -61,7 +61,7 @@ function adaptNames(request: Conversation, target: Dialect, vendor: string): Ada
   const wordy = !hasFreeformTools && conversation.turns.some((turn) => turn.parts.some(isFreeformPart));
   const names = shortNames(conversation);
   const isPlain = freeform.size === 0 && !wordy && names.size === 0 && renamed.size === 0;
-  if (isPlain && conversation.turns.every(hasPlainIds)) return { conversation, restore: (next) => next, ...changes };
+  if (isPlain && conversation.turns.every(hasPlainIds)) return { conversation, ...changes };
 
   const nameOf = (name: string) => names.get(name) ?? name;
   const { toolChoice, allowedTools } = conversation;
@@ -81,13 +81,14 @@ function adaptNames(request: Conversation, target: Dialect, vendor: string): Ada
         parts: turn.parts.map((part) => adaptPart(withRenamed(part, renamed), nameOf, !hasFreeformTools)),
       })),
     },
-    restore:
-      renamed.size === 0
-        ? restoreCalls(swapped(names), freeform)
-        : pipe(
-            restoreMembers(new Map([...renamed].map(([name, each]) => [nameOf(name), each]))),
-            restoreCalls(swapped(names), freeform),
-          ),
+    restore: isPlain
+      ? undefined
+      : joined(
+          renamed.size > 0
+            ? restoreMembers(new Map([...renamed].map(([name, each]) => [nameOf(name), each])))
+            : undefined,
+          restoreCalls(swapped(names), freeform),
+        ),
     fixups: changes.fixups,
     dropped: [
       ...changes.dropped,

@@ -1,5 +1,4 @@
 /** Enforces the order of reply events in one place: readers report what they read, the emitter opens and closes blocks. */
-import type { Sink } from "../../net/stream/stream";
 import { OwnIds } from "./call-pairs";
 import type { JsonObject } from "./conversation";
 import { omitUndefined, textIn } from "./json";
@@ -15,7 +14,19 @@ export class ReplyEmitter {
   /** The ids of calls: clients tell calls and their results apart by them. */
   readonly #callIds = new OwnIds();
 
-  constructor(private readonly next: Sink<ReplyEvent>) {}
+  #events: ReplyEvent[] | undefined;
+
+  /** What was emitted since the last call; undefined if nothing was. */
+  take(): ReplyEvent[] | undefined {
+    const events = this.#events;
+    this.#events = undefined;
+    return events;
+  }
+
+  /** How many events the next call of `take` gives. */
+  get count(): number {
+    return this.#events?.length ?? 0;
+  }
 
   /** The key of the open block. */
   get openKey(): string | undefined {
@@ -31,7 +42,7 @@ export class ReplyEmitter {
   start(id: string, model: string, usage?: Partial<Usage>): void {
     if (this.#hasStarted || this.#ended) return;
     this.#hasStarted = true;
-    this.next.push({ type: "start", id, model, ...(usage ? { usage } : {}) });
+    this.#emit({ type: "start", id, model, ...(usage ? { usage } : {}) });
   }
 
   /** Opens a block and closes the one that is open; does nothing if a block with this key is open already. */
@@ -40,7 +51,7 @@ export class ReplyEmitter {
     this.start("", "");
     this.close();
     this.#openKey = key;
-    this.next.push({ type: "block-start", block: this.#withOwnId(block) });
+    this.#emit({ type: "block-start", block: this.#withOwnId(block) });
   }
 
   #withOwnId(block: Block): Block {
@@ -51,14 +62,14 @@ export class ReplyEmitter {
 
   /** Appends text to the open block; empty text writes no event. */
   delta(text: string): void {
-    if (text !== "" && this.#openKey !== undefined && !this.#ended) this.next.push({ type: "block-delta", text });
+    if (text !== "" && this.#openKey !== undefined && !this.#ended) this.#emit({ type: "block-delta", text });
   }
 
   /** Closes the open block, if there is one. */
   close(end: BlockEnd = {}): void {
     if (this.#openKey === undefined || this.#ended) return;
     this.#openKey = undefined;
-    this.next.push({ type: "block-end", ...end });
+    this.#emit({ type: "block-end", ...end });
   }
 
   /** Closes the open block; nothing more is said of blocks. */
@@ -70,7 +81,7 @@ export class ReplyEmitter {
   usage(usage: Partial<Usage>): void {
     if (this.#ended) return;
     this.start("", "");
-    this.next.push({ type: "usage", usage });
+    this.#emit({ type: "usage", usage });
   }
 
   /** What the reply's end says of reasoning that the service left out. @param changes Of the last list that it sent. */
@@ -85,7 +96,7 @@ export class ReplyEmitter {
     this.close();
     this.#ended = true;
     const lostReasoning = this.#lostReasoning?.length ? this.#lostReasoning : undefined;
-    this.next.push(omitUndefined({ type: "finish" as const, reason, raw, stopSequence, explanation, lostReasoning }));
+    this.#emit(omitUndefined({ type: "finish" as const, reason, raw, stopSequence, explanation, lostReasoning }));
   }
 
   /** Ends the reply with an error; the open block is closed first. */
@@ -93,7 +104,13 @@ export class ReplyEmitter {
     if (this.#ended) return;
     this.close();
     this.#ended = true;
-    this.next.push({ type: "error", ...failure });
+    this.#emit({ type: "error", ...failure });
+  }
+
+  /** Most frames say one thing. */
+  #emit(event: ReplyEvent): void {
+    if (this.#events) this.#events.push(event);
+    else this.#events = [event];
   }
 }
 

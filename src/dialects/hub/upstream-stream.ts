@@ -6,30 +6,23 @@ import { isObject } from "../../json";
 import { editedTo } from "../../net/json/json-edit";
 import { jsonOf, type SseFrame } from "../../net/stream/sse";
 import type { Sink } from "../../net/stream/stream";
-import type { ClientSink, Codec, Collector, ReplyContext } from "../codec";
+import type { ClientSink, Codec, FullReply, ReplyContext } from "../codec";
+import { type Beat, comment, type FramedBeat, full } from "./beat";
 import { cutReply, ReplyEmitter } from "./block-lifecycle";
 import type { JsonObject } from "./conversation";
 import { omit, textIn } from "./json";
 import type { ReplyEvent, ReplyFailure } from "./reply";
 
-type UpstreamEvent =
-  | WireEvent
-  | { kind: "comment"; frame: SseFrame }
-  | /** Nothing follows it. */ { kind: "error"; error: ReplyFailure };
+/** Gets the name of what was changed in a frame, or left out of a reply; of one thing several times. */
+export type Note = (name: string) => void;
 
-export interface WireEvent {
-  kind: "event";
-  type: string;
-  /** What the frame holds, or a changed copy of it. */
-  json: JsonObject;
-  frame: SseFrame;
-  /** Nothing follows it. */
-  isLast: boolean;
-  /** It could not be brought into the vendor's grammar: who passes it on leaves it as it is, who has to read it cannot. */
-  isOdd?: true;
+/** Where the frames of a normalizer go, of which nobody has read yet what they say. */
+interface Normalized {
+  push(beat: FramedBeat): void;
+  /** Nothing follows. */
+  fail(error: ReplyFailure): void;
+  end(): void;
 }
-
-export type ReportFixup = (fixup: string) => void;
 
 /** Brings the frames of a stream into the vendor's grammar. */
 export abstract class Normalizer implements Sink<SseFrame> {
@@ -38,15 +31,15 @@ export abstract class Normalizer implements Sink<SseFrame> {
   #ended = false;
 
   constructor(
-    private readonly next: Sink<UpstreamEvent>,
-    protected readonly report: ReportFixup,
+    private readonly next: Normalized,
+    protected readonly note: Note,
     protected readonly context: ReplyContext,
   ) {}
 
   push(frame: SseFrame): void {
     const { data } = frame;
     if (this.#ended) this.readLate(frame);
-    else if (data === undefined) this.next.push({ kind: "comment", frame });
+    else if (data === undefined) this.next.push({ frame, type: comment, json: nothing, isLast: false, events: none });
     else if (data === "" || data === "[DONE]") this.readMark(data, frame);
     else {
       const json = jsonOf(frame);
@@ -83,40 +76,40 @@ export abstract class Normalizer implements Sink<SseFrame> {
 
   protected emit(type: string, json: JsonObject, frame: SseFrame, isLast = false): void {
     this.#ended = isLast;
-    this.next.push({ kind: "event", type, json, frame, isLast });
+    this.next.push({ frame, type, json, isLast, events: none });
   }
 
   protected emitOdd(type: string, json: JsonObject, frame: SseFrame): void {
-    this.next.push({ kind: "event", type, json, frame, isLast: false, isOdd: true });
+    this.next.push({ frame, type, json, isLast: false, isOdd: true, events: none });
   }
 
   protected fail(error: ReplyFailure): void {
     this.#ended = true;
-    this.next.push({ kind: "error", error });
+    this.next.fail(error);
   }
 }
 
-/** Passes a normalized stream on to a client of its dialect, with the edits that only such a client needs. */
-export abstract class PassedStream implements ClientSink<UpstreamEvent> {
+/** Passes a stream on to a client of its dialect, with the edits that only such a client needs. */
+export abstract class PassedStream implements ClientSink<Beat> {
   #ended = false;
 
-  /** @param reader Reads each event before it is passed on. What it cannot follow is passed on all the same. */
   constructor(
     protected readonly next: Sink<SseFrame>,
-    protected readonly report: ReportFixup,
+    protected readonly note: Note,
     protected readonly context: ReplyContext,
-    private readonly reader?: EventReader,
   ) {}
 
-  push(event: UpstreamEvent): void {
-    this.reader?.push(event);
+  push(beat: Beat): void {
+    if (beat.lost) this.note(unfollowed);
     if (this.#ended) return;
-    if (event.kind === "comment") this.next.push(event.frame);
-    else if (event.kind === "error") this.fail(event.error);
-    else {
-      this.#ended = event.isLast;
-      this.pass(event);
+    if (beat.frame) {
+      this.#ended = beat.isLast;
+      if (beat.type === comment) this.next.push(beat.frame);
+      else this.pass(beat);
+      return;
     }
+    const last = beat.events.at(-1);
+    if (last?.type === "error") this.fail(last);
   }
 
   fail(error: ReplyFailure): void {
@@ -130,58 +123,70 @@ export abstract class PassedStream implements ClientSink<UpstreamEvent> {
   }
 
   end(): void {
-    this.reader?.end();
     this.next.end();
   }
 
-  protected abstract pass(event: WireEvent): void;
+  protected abstract pass(beat: FramedBeat): void;
   protected abstract writeError(error: ReplyFailure): void;
   protected abstract writeBeat(): void;
 }
 
-/** The frame of an event: the very one that arrived unless something has changed, and then only those bytes differ. */
-export function frameOf(frame: SseFrame, json: JsonObject, event = frame.event): SseFrame {
-  const before = jsonOf(frame);
-  if (json === before && event === frame.event) return frame;
-  const { data = "" } = frame;
+/** The frame to send: the very one that arrived unless something has changed, and then only those bytes differ. */
+export function frameOf(sent: SseFrame, json: JsonObject, event = sent.event): SseFrame {
+  const before = jsonOf(sent);
+  if (json === before && event === sent.event) return sent;
+  const { data = "" } = sent;
   const edited = json === before || !isObject(before) ? data : editedTo(data, before, json);
   return event === undefined ? { data: edited } : { event, data: edited };
 }
 
-/**
- * Gets the name of the note of a reply that cannot be followed. From there on its reader leaves out the blocks, and reads usage
- * and end. A reader without one ends such a reply with an error: who needs what was said must not take it for complete.
- */
-export type ReadsAlong = (note: string) => void;
-
 /** The note of a reply in which something stands that its reader cannot follow. */
-const unfollowed = "reply-unfollowed";
+export const unfollowed = "reply-unfollowed";
 
-/** Reads the events of a normalized stream. */
-export abstract class EventReader implements Sink<UpstreamEvent> {
-  protected readonly writer: ReplyEmitter;
+/** Reads the frames of a normalized stream. */
+export abstract class EventReader implements Normalized {
+  protected readonly writer = new ReplyEmitter();
+  #lost: Beat["lost"];
+  #hasLost = false;
 
-  constructor(
-    private readonly next: Sink<ReplyEvent>,
-    private readonly along?: ReadsAlong,
-  ) {
-    this.writer = new ReplyEmitter(next);
-  }
+  constructor(private readonly next: Sink<Beat> = { push() {}, end() {} }) {}
 
-  get ended(): boolean {
+  protected get ended(): boolean {
     return this.writer.ended;
   }
 
-  push(event: UpstreamEvent): void {
-    if (this.ended) return;
-    if (event.kind === "event") {
-      if (event.isOdd) this.cannotFollow();
-      this.read(event.type, event.json);
-    } else if (event.kind === "error") this.fail(event.error);
+  push(beat: FramedBeat): void {
+    if (beat.type !== comment && !this.ended) {
+      if (beat.isOdd) this.cannotFollow();
+      this.read(beat.type, beat.json);
+      beat.events = this.writer.take() ?? none;
+      if (this.#lost) {
+        beat.lost = this.#lost;
+        this.#lost = undefined;
+      }
+    }
+    this.next.push(beat);
+  }
+
+  fail(error: ReplyFailure): void {
+    this.failed(error);
+    this.next.push(this.take());
   }
 
   end(): void {
     this.next.end();
+  }
+
+  /** What was read since the last call, or the last frame. */
+  take(): Beat {
+    return { events: this.writer.take() ?? none, lost: this.#lost };
+  }
+
+  /** Reads that the reply has failed. */
+  failed(error: ReplyFailure): void {
+    if (this.ended) return;
+    this.settle();
+    this.writer.error(error);
   }
 
   /** The error for an event that is none of the dialect. */
@@ -189,104 +194,93 @@ export abstract class EventReader implements Sink<UpstreamEvent> {
 
   protected abstract read(type: string, json: JsonObject): void;
 
-  fail(error: ReplyFailure): void {
-    this.writer.error(error);
-  }
+  /** Writes what is known before the reply ends in the middle. */
+  protected settle(): void {}
 
-  /** To be called for an event that the reader cannot understand. */
+  /** To be called for an event that the reader cannot understand: it leaves out the blocks from there on. */
   protected cannotFollow(): void {
-    if (this.ended) return;
-    if (this.along) {
-      this.writer.leaveOutBlocks();
-      this.along(unfollowed);
-    } else this.fail(this.invalid);
+    if (this.ended || this.#hasLost) return;
+    this.settle();
+    this.writer.leaveOutBlocks();
+    this.#hasLost = true;
+    this.#lost = { error: this.invalid, after: this.writer.count };
   }
 }
 
 /** What a dialect knows of an upstream's reply. */
 interface ReplyParts {
-  Normalizer: new (next: Sink<UpstreamEvent>, report: ReportFixup, context: ReplyContext) => Normalizer;
-  Reader: new (next: Sink<ReplyEvent>, along?: ReadsAlong) => EventReader;
-  Passed: new (next: Sink<SseFrame>, report: ReportFixup, context: ReplyContext, reader?: EventReader) => PassedStream;
-  Collected: new () => { read(event: WireEvent): void; body(): JsonObject };
+  Normalizer: new (next: Normalized, note: Note, context: ReplyContext) => Normalizer;
+  Reader: new (next: Sink<Beat>) => EventReader;
+  Passed: new (next: Sink<SseFrame>, note: Note, context: ReplyContext) => PassedStream;
+  Collected: new () => { read(beat: FramedBeat): void; body(): JsonObject };
   /** The edits of a full reply; the same object if it needs none. */
-  fixFull(body: JsonObject, context: ReplyContext, report: ReportFixup): JsonObject;
+  fixFull(body: JsonObject, context: ReplyContext, note: Note): JsonObject;
 }
 
 const plainContext: ReplyContext = { model: "", usage: true, replies: 1 };
+const nothing: JsonObject = {};
+const none: readonly ReplyEvent[] = [];
 
 /** The fixups of a stream's form, which the full reply made of it does not show. */
 const ofStreams: ReadonlySet<string> = new Set([
   ...["foreign-event", "error-event", "empty-data", "done-event", "tool-index", "item-ids", "response-id"],
 ]);
 
-type ReplyCodec = Pick<Codec, "replyContext" | "decodeStream" | "fixStream" | "collectStream" | "fixReply">;
+type ReplyCodec = Pick<Codec, "replyContext" | "decodeStream" | "passOn">;
 
-/** The ways of an upstream's reply: a stream is translated, passed on, or collected; a full reply is passed on. */
+/** How an upstream's reply is read, and passed on to a client of its dialect. */
 export const repliesOf = (parts: ReplyParts): ReplyCodec => ({
   replyContext: ({ model }) => ({ ...plainContext, model: textIn(model) }),
   decodeStream:
-    (context = plainContext, along) =>
+    (context = plainContext, note = () => {}) =>
     (next) =>
-      new parts.Normalizer(new parts.Reader(next, along), () => {}, context),
-  fixStream: (context, onFixup, events) => (next) => passing(parts, next, context, onFixup, events),
-  collectStream: (onFixup, events, context = plainContext) => collecting(parts, context, onFixup, events),
-  fixReply: parts.fixFull,
+      new parts.Normalizer(new parts.Reader(next), note, context),
+  passOn: (context, note) => ({
+    stream: (next) => new parts.Passed(next, note, context),
+    full: () => fullReply(parts, context, note),
+  }),
 });
 
-function passing(
-  parts: ReplyParts,
-  next: Sink<SseFrame>,
-  context: ReplyContext,
-  report: ReportFixup,
-  events?: Sink<ReplyEvent>,
-): ClientSink<SseFrame> {
-  const client = new parts.Passed(next, report, context, events && new parts.Reader(events, report));
-  const normalizer = new parts.Normalizer(client, report, context);
+/** A full reply with the upstream's own text, changed by the fixups only; or all of a stream. */
+function fullReply({ Collected, fixFull }: ReplyParts, context: ReplyContext, note: Note): FullReply {
+  const collected = new Collected();
+  let whole: FramedBeat | undefined;
   return {
-    push: (frame) => normalizer.push(frame),
-    end: () => normalizer.end(),
-    keepAlive: () => client.keepAlive(),
-    fail: (error) => client.fail(error),
+    push(beat) {
+      if (beat.lost) note(unfollowed);
+      if (!beat.frame || beat.type === comment) return;
+      if (beat.type === full) whole = beat;
+      else collected.read(beat);
+    },
+    end() {},
+    text() {
+      if (!whole) return JSON.stringify(fixFull(collected.body(), context, note));
+      const { frame, json } = whole;
+      const { data = "" } = frame;
+      const fixed = fixFull(json, context, note);
+      return fixed === json ? data : editedTo(data, json, fixed);
+    },
   };
 }
 
-function collecting(
-  parts: ReplyParts,
-  context: ReplyContext,
-  onFixup: ReportFixup,
-  events?: Sink<ReplyEvent>,
-): Collector {
-  const collector = new parts.Collected();
-  const reader = events && new parts.Reader(events);
-  const both: Sink<UpstreamEvent> = {
-    push(event) {
-      reader?.push(event);
-      if (event.kind === "event") collector.read(event);
-    },
-    end: () => reader?.end(),
-  };
-  const report = (fixup: string) => void (ofStreams.has(fixup) || onFixup(fixup));
-  const normalizer = new parts.Normalizer(both, report, context);
-  return {
-    push: (frame) => normalizer.push(frame),
-    end: () => normalizer.end(),
-    body: () => collector.body(),
-  };
-}
+/** For a stream that becomes a full reply: of its form nothing is told. */
+export const noteOfFull =
+  (note: Note): Note =>
+  (name) =>
+    void (ofStreams.has(name) || note(name));
 
 /** The reply, or an event of it, without Copilot's own fields, which strict clients do not expect. */
-export function withoutCopilot(object: JsonObject, report: ReportFixup): JsonObject {
+export function withoutCopilot(object: JsonObject, note: Note): JsonObject {
   let own: Set<string> | undefined;
   for (const key in object) if (key.startsWith("copilot_")) own = (own ?? new Set()).add(key);
   if (!own) return object;
-  report("copilot-fields");
+  note("copilot-fields");
   return omit(object, own) ?? {};
 }
 
 /** The reply with the model's name as the client wrote it. */
-export function withModel(reply: JsonObject, { model }: ReplyContext, report: ReportFixup): JsonObject {
+export function withModel(reply: JsonObject, { model }: ReplyContext, note: Note): JsonObject {
   if (typeof reply.model !== "string" || reply.model === model) return reply;
-  report("model-name");
+  note("model-name");
   return { ...reply, model };
 }

@@ -1,9 +1,9 @@
 /** Collects a streamed message into the body that a full reply would have. */
 import { isObject, numberIn } from "../../json";
+import type { FramedBeat } from "../hub/beat";
 import type { JsonObject } from "../hub/conversation";
 import { omit, setField, textIn } from "../hub/json";
 import { inputObject } from "../hub/tool-input";
-import type { WireEvent } from "../hub/upstream-stream";
 
 /**
  * Merges every field of every event, known or not: `message_start` holds the message, `message_delta` its final fields,
@@ -15,7 +15,7 @@ export class CollectedMessage {
   #usage: JsonObject | undefined;
   readonly #blocks = new Map<number, Growing>();
 
-  read({ type, json: event }: WireEvent): void {
+  read({ type, json: event }: FramedBeat): void {
     switch (type) {
       case "message_start":
         this.#message = isObject(event.message) ? { ...event.message } : {};

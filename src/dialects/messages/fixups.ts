@@ -2,16 +2,10 @@
 import { isObject } from "../../json";
 import { jsonFrame, jsonOf, type SseFrame } from "../../net/stream/sse";
 import type { ReplyContext } from "../codec";
+import type { FramedBeat } from "../hub/beat";
 import type { JsonObject } from "../hub/conversation";
 import type { ReplyEvent, ReplyFailure } from "../hub/reply";
-import {
-  frameOf,
-  PassedStream,
-  type ReportFixup,
-  type WireEvent,
-  withModel,
-  withoutCopilot,
-} from "../hub/upstream-stream";
+import { frameOf, type Note, PassedStream, withModel, withoutCopilot } from "../hub/upstream-stream";
 import { errorFrame } from "./errors";
 import { pingFrame } from "./reply-writer";
 
@@ -20,11 +14,11 @@ export class PassedMessage extends PassedStream {
   /** The open blocks by their index, and whether a part of one is of use. */
   readonly #open = new Map<unknown, boolean>();
 
-  protected pass({ type, json, frame }: WireEvent): void {
+  protected pass({ type, json, frame }: FramedBeat): void {
     if (type === "content_block_start") this.#open.set(json.index, isText(json.content_block));
     if (type === "content_block_stop" && !this.#open.delete(json.index) && json.index == null) this.#open.clear();
-    if (frame.event !== type) this.report("event-name");
-    this.next.push(frameOf(frame, fixEvent(json, this.context, this.report), type));
+    if (frame.event !== type) this.note("event-name");
+    this.next.push(frameOf(frame, fixEvent(json, this.context, this.note), type));
   }
 
   protected writeError(error: ReplyFailure): void {
@@ -48,21 +42,21 @@ export function endIn(frame: SseFrame): ReplyEvent | undefined {
   return { type, code: "upstream_error", message: "The stream ended with an error event." };
 }
 
-function fixEvent(event: JsonObject, context: ReplyContext, report: ReportFixup): JsonObject {
-  const plain = withoutCopilot(event, report);
-  if (plain.type === "message_delta") return withUsage(plain, { output_tokens: 0 }, report);
+function fixEvent(event: JsonObject, context: ReplyContext, note: Note): JsonObject {
+  const plain = withoutCopilot(event, note);
+  if (plain.type === "message_delta") return withUsage(plain, { output_tokens: 0 }, note);
   if (plain.type !== "message_start" || !isObject(plain.message)) return plain;
-  const message = fixFull(plain.message, context, report);
+  const message = fixFull(plain.message, context, note);
   return message === plain.message ? plain : { ...plain, message };
 }
 
-export const fixFull = (message: JsonObject, context: ReplyContext, report: ReportFixup): JsonObject =>
-  withModel(withUsage(withoutCopilot(message, report), { input_tokens: 0, output_tokens: 0 }, report), context, report);
+export const fixFull = (message: JsonObject, context: ReplyContext, note: Note): JsonObject =>
+  withModel(withUsage(withoutCopilot(message, note), { input_tokens: 0, output_tokens: 0 }, note), context, note);
 
 /** Strict clients fail without these numbers. */
-function withUsage(holder: JsonObject, unknown: JsonObject, report: ReportFixup): JsonObject {
+function withUsage(holder: JsonObject, unknown: JsonObject, note: Note): JsonObject {
   if (isObject(holder.usage)) return holder;
-  report("usage-field");
+  note("usage-field");
   return { ...holder, usage: unknown };
 }
 

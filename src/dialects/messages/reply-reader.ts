@@ -1,10 +1,9 @@
 /** Reads replies of the messages dialect, full or as a stream. Its events match the hub's events. */
 import { isObject, numberIn } from "../../json";
-import { collectInto } from "../../net/stream/stream";
 import { ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { setField, textIn } from "../hub/json";
-import type { Block, ReplyEvent, ReplyFailure } from "../hub/reply";
+import type { Block, ReplyEvent } from "../hub/reply";
 import { inputObject } from "../hub/tool-input";
 import { EventReader } from "../hub/upstream-stream";
 import { errorIn, invalidEvent, invalidReply } from "./errors";
@@ -17,13 +16,12 @@ import { decodeUsage } from "./usage";
 
 /** Reads a full reply, of which nothing has to be followed. */
 export function decodeReply(body: unknown): ReplyEvent[] {
-  const events: ReplyEvent[] = [];
-  const writer = new ReplyEmitter(collectInto(events));
+  const writer = new ReplyEmitter();
   const failure = errorIn(body);
   if (failure) writer.error(failure);
   else if (isObject(body) && Array.isArray(body.content)) decodeMessage(body, body.content, writer);
   else writer.error(invalidReply);
-  return events;
+  return writer.take() ?? [];
 }
 
 function decodeMessage(message: JsonObject, content: unknown[], writer: ReplyEmitter): void {
@@ -113,7 +111,7 @@ export class StreamReader extends EventReader {
   private usage: JsonObject | undefined;
   private ending: JsonObject = {};
 
-  read(type: string, event: JsonObject) {
+  protected read(type: string, event: JsonObject) {
     switch (type) {
       case "message_start":
         return this.start(event.message);
@@ -134,16 +132,15 @@ export class StreamReader extends EventReader {
         return finish(this.ending, this.writer);
       default: {
         const failure = errorIn(event);
-        if (failure) this.fail(failure);
+        if (failure) this.failed(failure);
       }
     }
   }
 
   /** Partial text and thinking are kept, with the signature; a partial call is not. */
-  override fail(error: ReplyFailure) {
+  protected override settle() {
     const kind = this.open?.block.kind;
     if (kind === "text" || kind === "thinking") this.endBlock();
-    super.fail(error);
   }
 
   private start(message: unknown) {

@@ -1,8 +1,7 @@
 /** Collects a streamed response into the body that a full reply would have. */
 import { isObject } from "../../json";
-import { jsonOf } from "../../net/stream/sse";
+import type { FramedBeat } from "../hub/beat";
 import type { JsonObject } from "../hub/conversation";
-import type { WireEvent } from "../hub/upstream-stream";
 
 /**
  * The last event holds the response. Its ids stay as they are there, since no other event is left to agree with; only an
@@ -11,8 +10,7 @@ import type { WireEvent } from "../hub/upstream-stream";
 export class CollectedResponse {
   #response: JsonObject = {};
 
-  read({ json, frame }: WireEvent): void {
-    const sent = jsonOf(frame);
+  read({ json, frame: { json: sent } }: FramedBeat): void {
     if (!isObject(json.response) || !isObject(sent) || !isObject(sent.response)) return;
     const hasOutput = Array.isArray(sent.response.output) && sent.response.output.length > 0;
     this.#response = hasOutput ? sent.response : { ...sent.response, output: json.response.output };

@@ -2,28 +2,22 @@
 import { isObject } from "../../json";
 import { commentFrame, jsonFrame } from "../../net/stream/sse";
 import type { ReplyContext } from "../codec";
+import type { FramedBeat } from "../hub/beat";
 import type { JsonObject } from "../hub/conversation";
 import { countIn } from "../hub/json";
 import type { ReplyFailure } from "../hub/reply";
-import {
-  frameOf,
-  PassedStream,
-  type ReportFixup,
-  type WireEvent,
-  withModel,
-  withoutCopilot,
-} from "../hub/upstream-stream";
+import { frameOf, type Note, PassedStream, withModel, withoutCopilot } from "../hub/upstream-stream";
 import { inOrder } from "./normalize";
 
 // ── Full reply ──
 
 /** Restores the requested model name and removes Copilot's own fields. */
-export const fixFull = (response: JsonObject, context: ReplyContext, report: ReportFixup): JsonObject =>
-  withModel(plain(response, report), context, report);
+export const fixFull = (response: JsonObject, context: ReplyContext, note: Note): JsonObject =>
+  withModel(plain(response, note), context, note);
 
 /** The two fields that Copilot adds here, looked for by their names: events come often. */
-const plain = (object: JsonObject, report: ReportFixup): JsonObject =>
-  "copilot_usage" in object || "copilot_quota_snapshots" in object ? withoutCopilot(object, report) : object;
+const plain = (object: JsonObject, note: Note): JsonObject =>
+  "copilot_usage" in object || "copilot_quota_snapshots" in object ? withoutCopilot(object, note) : object;
 
 // ── Stream ──
 
@@ -37,10 +31,10 @@ export class PassedResponse extends PassedStream {
   /** Events of our own, by which the numbers of the upstream's events move on. */
   #inserted = 0;
 
-  protected pass({ type, json, frame }: WireEvent): void {
-    let fixed = plain(json, this.report);
+  protected pass({ type, json, frame }: FramedBeat): void {
+    let fixed = plain(json, this.note);
     if (isObject(json.response)) {
-      const response = fixFull(json.response, this.context, this.report);
+      const response = fixFull(json.response, this.context, this.note);
       if (response !== json.response) fixed = { ...fixed, response };
       this.#created ??= response;
     }
@@ -50,10 +44,10 @@ export class PassedResponse extends PassedStream {
     const number = countIn(json.sequence_number);
     this.#last = number ?? -1;
     if (this.#inserted > 0 && number !== undefined) {
-      this.report("sequence-number");
+      this.note("sequence-number");
       fixed = { ...fixed, sequence_number: number + this.#inserted };
     }
-    if (frame.event && frame.event !== type) this.report("event-name");
+    if (frame.event && frame.event !== type) this.note("event-name");
     this.next.push(frameOf(frame, fixed, frame.event && type));
   }
 

@@ -47,12 +47,12 @@ export class ResponsesNormalizer extends Normalizer {
   /** Reads an event that is no part of the response: an error in any of its forms, or an event of Copilot's own. */
   private readOther(type: string, json: JsonObject, frame: SseFrame) {
     const error = errorIn(json);
-    if (!error) return this.report("foreign-event");
+    if (!error) return this.note("foreign-event");
     // Codex ignores an `error` event and opencode would retry forever: a response that has started must end with
     // `response.failed`.
     if (!this.#responseId && type === "error" && typeof json.message === "string")
       return this.emit(type, json, frame, true);
-    this.report("error-event");
+    this.note("error-event");
     this.fail(error);
   }
 
@@ -60,12 +60,12 @@ export class ResponsesNormalizer extends Normalizer {
     let fixed = response;
     this.#responseId ??= { value: response.id };
     if (response.id !== this.#responseId.value) {
-      this.report("response-id");
+      this.note("response-id");
       fixed = { ...fixed, id: this.#responseId.value };
     }
     const output: unknown[] = Array.isArray(response.output) ? response.output : [];
     if (output.length === 0 && this.#done.size > 0 && isLast) {
-      this.report("empty-output");
+      this.note("empty-output");
       return { ...fixed, output: inOrder(this.#done) };
     }
     const indexes = outputIndexes(output, this.#shown);
@@ -92,7 +92,7 @@ export class ResponsesNormalizer extends Normalizer {
     const first = this.#itemIds.get(index);
     if (first === undefined) this.#itemIds.set(index, id);
     if (first === undefined || first === id) return id;
-    this.report("item-ids");
+    this.note("item-ids");
     return first;
   }
 }

@@ -1,6 +1,5 @@
 /** Reads replies of the responses dialect, full or as a stream: their items become blocks. */
 import { entryOf, isObject } from "../../json";
-import { collectInto } from "../../net/stream/stream";
 import { gaveUp, type ReplyEmitter } from "../hub/block-lifecycle";
 import { longestId } from "../hub/call-pairs";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
@@ -23,11 +22,10 @@ const incompleteReasons: Record<string, StopReason> = { max_output_tokens: "leng
 
 /** Reads a full reply, of which nothing has to be followed. */
 export function decodeReply(body: unknown): ReplyEvent[] {
-  const events: ReplyEvent[] = [];
-  const reader = new ItemReader(collectInto(events));
-  if (!isObject(body) || (!isObject(body.error) && !Array.isArray(body.output))) reader.fail(invalidReply);
+  const reader = new ItemReader();
+  if (!isObject(body) || (!isObject(body.error) && !Array.isArray(body.output))) reader.failed(invalidReply);
   else reader.terminate(isObject(body.error) ? "failed" : (body.status ?? "completed"), body, body);
-  return events;
+  return [...reader.take().events];
 }
 
 /** How much of the item that is being streamed was emitted. */
@@ -59,7 +57,7 @@ export class ItemReader extends EventReader {
   private refused = false;
 
   /** Reads one event of a stream. */
-  read(type: string, event: JsonObject) {
+  protected read(type: string, event: JsonObject) {
     const index = countIn(event.output_index) ?? -1;
     if (isObject(event.item)) this.shown.set(index, event.item);
     // Text may come without its item's beginning.
@@ -112,7 +110,7 @@ export class ItemReader extends EventReader {
       default: {
         // Errors of Copilot may come without a type.
         const error = type.startsWith("response.") ? undefined : errorIn(event);
-        if (error) this.fail(error);
+        if (error) this.failed(error);
       }
     }
   }
@@ -192,7 +190,7 @@ export class ItemReader extends EventReader {
     this.writer.readInputChanges(response.input_transformations);
     if (status !== "completed" && status !== "incomplete") {
       this.emitUsage(response, event);
-      return this.fail(errorIn(response) ?? gaveUp);
+      return this.failed(errorIn(response) ?? gaveUp);
     }
     this.emitOutput(Array.isArray(response.output) ? response.output : []);
     this.emitUsage(response, event);

@@ -16,6 +16,11 @@ export function pipe<A, B, C>(first: Stage<A, B>, second: Stage<B, C>): Stage<A,
   return (next) => first(second(next));
 }
 
+/** The same for stages that may be missing: undefined if both are. */
+export function joined<T>(first: Stage<T, T> | undefined, second: Stage<T, T> | undefined): Stage<T, T> | undefined {
+  return first && second ? pipe(first, second) : (first ?? second);
+}
+
 /** All results that a stage makes of the given items. */
 export function run<In, Out>(stage: Stage<In, Out>, items: Iterable<In>): Out[] {
   const results: Out[] = [];

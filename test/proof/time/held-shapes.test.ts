@@ -32,6 +32,7 @@ import { ableModel, unableModel } from "../../support/facts";
 import { longestHeld, mostHeldMs, workedMs } from "../../support/held";
 import { hostileReplies, hostileRequests, hostileStreams } from "../../support/hostile-shapes";
 import { type RunningProxy, startProxy } from "../../support/proxy";
+import { collects, passes, passesFull, reads } from "../../support/streams";
 
 const bytes = 256 * 1024;
 /** Of the work for four times the input: linear work has 4, quadratic work 16, and a collector comes in between. */
@@ -54,8 +55,8 @@ const models: Record<string, ModelFacts> = {
 const options: TranslationOptions = { webSearch: true, hourCache: true, cache: { key: "a", marks: true } };
 
 /** What each member of a codec reads. A new member has to be placed, and asked below. */
-type ReadsReply = "decodeReply" | "fixReply" | "encodeReply";
-type ReadsStream = "decodeStream" | "fixStream" | "collectStream" | "endIn" | "encodeStream";
+type ReadsReply = "decodeReply" | "passOn" | "encodeReply";
+type ReadsStream = "decodeStream" | "passOn" | "endIn" | "encodeStream";
 type ReadsNothing = "facts" | "encodeError" | "streamType" | "knownNames";
 type ReadsRequest = Exclude<keyof Codec, ReadsReply | ReadsStream | ReadsNothing>;
 
@@ -217,7 +218,7 @@ const asked = codecs.chat.decodeRequest({
 });
 const { restore } = adapt(asked, "messages");
 /** What stands between a reader and a writer. */
-const between = pipe(shownNatively, pipe(restore, separateTexts));
+const between = pipe(shownNatively, pipe(restore!, separateTexts));
 const nowhere: Sink<unknown> = { push() {}, end() {} };
 
 /** Writes the events for each client, whole and streamed. */
@@ -252,7 +253,7 @@ const perClient = 1 / 8;
 describe("a reply of 256 kB", () => {
   const steps: Record<ReadsReply, { part?: number; step: Step }> = {
     decodeReply: { step: (codec, body) => codec.decodeReply(body) },
-    fixReply: { step: (codec, body) => codec.fixReply(body, context, () => {}) },
+    passOn: { step: (codec, body) => passesFull(codec, body, context, () => {}) },
     encodeReply: { part: perClient, step: (codec, body) => writeAll("encodeReply", codec.decodeReply(body)) },
   };
   test.each(upstreamsOnly(hostileReplies).map((shape) => [shape.name, shape] as const))(
@@ -271,17 +272,17 @@ describe("a reply of 256 kB", () => {
 
 describe("a stream of 256 kB", () => {
   const steps: Record<ReadsStream, (codec: Codec, frames: SseFrame[]) => unknown> = {
-    decodeStream: (codec, frames) => through(codec.decodeStream()(nowhere), frames),
-    fixStream: (codec, frames) => through(codec.fixStream(context, () => {}, nowhere)(nowhere), frames),
-    collectStream(codec, frames) {
-      const collector = codec.collectStream(() => {}, undefined, context);
+    decodeStream: (codec, frames) => through(reads(codec)(nowhere), frames),
+    passOn(codec, frames) {
+      through(passes(codec, context, () => {}, nowhere)(nowhere), frames);
+      const collector = collects(codec, () => {}, undefined, context);
       through(collector, frames);
       return collector.body();
     },
     endIn: (codec, frames) => frames.map((frame) => codec.endIn?.(frame)),
     encodeStream(codec, frames) {
       const events: ReplyEvent[] = [];
-      through(codec.decodeStream()(collectInto(events)), frames);
+      through(reads(codec)(collectInto(events)), frames);
       writeAll("encodeStream", events);
       writeAll("encodeReply", events);
     },

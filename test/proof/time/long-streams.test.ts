@@ -4,6 +4,7 @@ import { codecs } from "../../../src/dialects/codecs";
 import type { Dialect } from "../../../src/dialects/hub/conversation";
 import type { SseFrame } from "../../../src/net/stream/sse";
 import { workedMs } from "../../support/held";
+import { collects, reads } from "../../support/streams";
 
 const pieces = 12_000;
 const many = <Item>(make: (index: number) => Item): Item[] => Array.from({ length: pieces }, (_, index) => make(index));
@@ -104,8 +105,8 @@ const streams: [what: string, dialect: Dialect, frames: object[]][] = [
 ];
 
 const ways = {
-  read: (dialect: Dialect) => codecs[dialect].decodeStream()({ push() {}, end() {} }),
-  collected: (dialect: Dialect) => codecs[dialect].collectStream(() => {}),
+  read: (dialect: Dialect) => reads(codecs[dialect])({ push() {}, end() {} }),
+  collected: (dialect: Dialect) => collects(codecs[dialect], () => {}),
 };
 
 describe.each(Object.entries(ways))("%s", (way, open) => {
