@@ -40,7 +40,8 @@ export async function countTokens(
   const conversation = decode(body);
   const exact = dialect === "messages" ? await countByService(app, model, body, skeleton) : undefined;
   if (exact !== undefined) return counted(encode(exact), "exact");
-  const planned = { dialect, body, conversation: () => conversation, whole: skeleton?.whole };
+  const outline = codecs[dialect].outline(body);
+  const planned = { dialect, body, outline, conversation: () => conversation, whole: skeleton?.whole };
   const { headers } = request;
   const known = await withTimeLimit(
     knownOf(app, asked, planned, headers, skeleton),

@@ -16,22 +16,11 @@ export interface ClientCodec {
   facts: ClientFacts;
   /** @throws ProxyError `invalid_request` if the request is empty and would be refused upstream. */
   checkRequest(body: JsonObject): void;
-  /** Whether nothing is to be generated, if the dialect has a field for it. */
-  isWarmUp?(body: JsonObject): boolean;
   /** How a conversation is summarized, if the dialect has a request for that. */
   compaction?: CompactionCodec;
-  /** Who says what, without decoding; also for a request that cannot be decoded. */
   outline(body: JsonObject): Outline;
   /** @throws ProxyError `invalid_request` naming the field that cannot be read. */
   decodeRequest(body: unknown): Conversation;
-  /** The client's key for the prompt cache or its session id, if the dialect has a field for it; not validated. */
-  session?(body: JsonObject): unknown;
-  /** The client's id for what a person asked, which all requests for it share, if the dialect has a field for it; not validated. */
-  promptId?(body: JsonObject): unknown;
-  /** What a request beside the conversation is for, where its form tells it. */
-  auxiliaryKind?(body: JsonObject): "check" | "title" | undefined;
-  /** What the request names by its id in place of sending it, other than reasoning. */
-  references?(body: JsonObject): ItemReference[];
 
   /** Writes a full reply to this conversation. The events must not end in `error`: the caller checks that first. */
   encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject;
@@ -40,8 +29,6 @@ export interface ClientCodec {
    * @param estimate An estimate of the input tokens, if there is one by now; used where the facts have `startsWithUsage`.
    */
   encodeStream(conversation: Conversation, estimate?: () => number | undefined): ToClient<ReplyEvent>;
-  /** The content type of the stream to this conversation, if it is not an event stream. */
-  streamType?(conversation: Conversation): string | undefined;
 
   /** The body of an error response. */
   encodeError(error: ProxyError, requestId: string): JsonObject;
@@ -92,52 +79,41 @@ export interface Codec extends ClientCodec {
     model: ModelFacts,
     options?: TranslationOptions,
   ): HeaderFixup;
-  /**
-   * The request without what may be bound to another account, or to another conversation; the same body if it has none.
-   * @param isForeign Asked of each mark of such data: a signature, an encrypted content, the id of an item.
-   */
-  repairRequest(body: JsonObject, isForeign: (mark: string) => boolean): JsonObject;
-  /** The top-level fields to set where a forced call was refused; undefined if the request forces none. */
-  freeChoice?(body: JsonObject): JsonObject | undefined;
-  /** The same where system messages within the conversation were refused; undefined if it has none. */
-  foldSystem?(body: JsonObject): JsonObject | undefined;
+  /** How a request is changed after it was refused. */
+  remedies: RequestRemedies;
   /** Where requests have the schemas of tools and of the reply. */
   schemas: SchemaPlaces;
-  /** Whether the request wants of this model what dragoman can do in the upstream's place: to run a tool, to search tools. */
-  offersServerTools(body: JsonObject, model: ModelFacts): boolean;
-  /** Whether the history has calls of such tools, which the upstream would refuse. */
-  hasServerCalls?(body: JsonObject): boolean;
-  /** Whether it has results of such tools that only dragoman can read. */
-  hasOwnResults?(body: JsonObject): boolean;
-  /** What fixing a passed-through reply needs to know about the request. */
-  replyContext(body: JsonObject): ReplyContext;
   /** What upstreams are known to send. */
   knownNames(): KnownNames;
   /** A passed-through request as its upstream takes it: the same body, or a copy with the fixups. */
   fixRequest(body: JsonObject, model: ModelFacts, options?: TranslationOptions): EncodedRequest;
-  /** The most tokens that the request wants in its reply, if it says so. */
-  maxTokens(body: JsonObject): number | undefined;
 
   /**
    * Reads a full reply. Never throws: an unreadable body becomes an `error` event.
    * @param along Gets a note in place of an error about a reply that cannot be followed.
    */
   decodeReply(body: unknown, along?: (note: string) => void): ReplyEvent[];
+  /** Reads frames, and what they say of the first reply if several were requested. Frames after the terminal one are ignored. */
+  decodeStream(): Stage<SseFrame, Beat>;
   /**
-   * Reads frames, and what they say of the first reply if several were requested. Frames after the terminal one are ignored.
+   * How the reply to this request is passed on to a client of the dialect.
    * @param note Gets each fixup's name, of one that several frames need several times.
    */
-  decodeStream(context?: ReplyContext, note?: (name: string) => void): Stage<SseFrame, Beat>;
-  /** Passes a reply on to a client of the dialect. @param note Gets each fixup's name. */
-  passOn(context: ReplyContext, note: (name: string) => void): Passage;
+  passOn(request: JsonObject, note: (name: string) => void): Passage;
   /** How this frame ends the stream, judged without earlier frames; undefined if it does not. */
   endIn?(frame: SseFrame): ReplyEvent | undefined;
 }
 
-export interface ItemReference {
-  id: string;
-  /** Its place in the request. */
-  param: string;
+interface RequestRemedies {
+  /**
+   * The request without what may be bound to another account, or to another conversation; the same body if it has none.
+   * @param isForeign Asked of each mark of such data: a signature, an encrypted content, the id of an item.
+   */
+  repair(body: JsonObject, isForeign: (mark: string) => boolean): JsonObject;
+  /** The top-level fields to set where a forced call was refused; undefined if the request forces none. */
+  freeChoice?(body: JsonObject): JsonObject | undefined;
+  /** The same where system messages within the conversation were refused; undefined if it has none. */
+  foldSystem?(body: JsonObject): JsonObject | undefined;
 }
 
 /** How a conversation is summarized: by an upstream of the dialect itself, or in words by any model. */
@@ -156,8 +132,12 @@ export interface CompactionCodec {
   };
 }
 
-/** The writers of a reply that is passed on. They pass on frames, and write nothing but an error where there is none. */
+/** The reader and the writers of a reply that is passed on: they write nothing but an error where there is no frame. */
 export interface Passage {
+  /** As `decodeStream`. */
+  read: Stage<SseFrame, Beat>;
+  /** The same for a stream that becomes a full reply: one that cannot be followed ends with an error. */
+  gather: Stage<SseFrame, Beat>;
   stream: ToClient<Beat>;
   full(): FullReply;
 }
@@ -210,6 +190,8 @@ export interface HeaderFixup extends Pick<Changes, "fixups"> {
 export type ToClient<In> = (next: Sink<SseFrame>) => ClientSink<In>;
 
 export interface ClientSink<In> extends Sink<In> {
+  /** The content type, if it is not an event stream. */
+  readonly type?: string;
   /** Called when the upstream is silent: writes what clients count as activity and nothing else. */
   keepAlive(): void;
   /** Ends the stream with an error of the dialect. Does nothing after the terminal frame. */

@@ -5,8 +5,9 @@
 import { isObject } from "../json";
 import type { LongText } from "../net/json/json-skeleton";
 import { omit } from "./hub/json";
+import type { ModelFacts } from "./hub/model";
 
-/** Who says what in a request. */
+/** What a request says, as far as that can be told without decoding it; also of a request that cannot be decoded. */
 export interface Outline {
   tools: unknown;
   /** Instructions that stand beside the messages. */
@@ -14,6 +15,30 @@ export interface Outline {
   messages: readonly OutlineMessage[];
   /** Its only tool is one that the provider runs, and must be called. */
   isForcedTool?: boolean;
+  /** The client's key for the prompt cache or its session id; not validated. */
+  session?: unknown;
+  /** The client's id for what a person asked, which all requests for it share; not validated. */
+  promptId?: unknown;
+  /** What a request beside the conversation is for, where its form tells it. */
+  auxiliaryKind?(): "check" | "title" | undefined;
+  /** What the request names by its id in place of sending it, other than reasoning. */
+  references?(): ItemReference[];
+  /** Nothing is to be generated. */
+  isWarmUp?: boolean;
+  /** The most tokens that the request wants in its reply. */
+  maxTokens?: number;
+  /** Whether the request wants of this model what dragoman can do in the upstream's place: to run a tool, to search tools. */
+  offersServerTools?(model: ModelFacts): boolean;
+  /** Whether the history has calls of such tools, which the upstream would refuse. */
+  hasServerCalls?(): boolean;
+  /** Whether it has results of such tools that only dragoman can read. */
+  hasOwnResults?(): boolean;
+}
+
+export interface ItemReference {
+  id: string;
+  /** Its place in the request. */
+  param: string;
 }
 
 /** A message, or an item that counts as one. */

@@ -101,14 +101,14 @@ const valueRemedies = [
     taught: () => true,
     // Some models take such a choice where they do not think.
     about: ({ thinking }) => (isObject(thinking) ? String(thinking.type) : ""),
-    mend: (body, _, { freeChoice }) => withChanges(body, freeChoice?.(body)),
+    mend: (body, _, { remedies }) => withChanges(body, remedies.freeChoice?.(body)),
     changes: { fixups: ["forced-choice"] },
   }),
   valueRemedy({
     when: "fold-system",
     kind: "system",
     taught: () => true,
-    mend: (body, _, { foldSystem }) => withChanges(body, foldSystem?.(body)),
+    mend: (body, _, { remedies }) => withChanges(body, remedies.foldSystem?.(body)),
     changes: { fixups: ["system-role"] },
   }),
 ];
@@ -122,7 +122,7 @@ const repair: Remedy<SentRequest> = {
   apply: (current) =>
     change(current, ({ codec }, json, text) => {
       const marks = new Set<string>();
-      const repaired = codec.repairRequest(json, (mark) => {
+      const repaired = codec.remedies.repair(json, (mark) => {
         marks.add(mark);
         return true;
       });
@@ -155,7 +155,7 @@ export function mendKnownRefusals(
     if (knowsValues) for (const { mendKnown } of valueRemedies) mended = mendKnown(lessons, current, mended, codec);
     if (knowsItems) {
       const isForeign = (mark: string) => lessons.of("item", items, mark) ?? false;
-      const repaired = codec.repairRequest(mended, isForeign);
+      const repaired = codec.remedies.repair(mended, isForeign);
       if (repaired !== mended) current.record.addFixup(foreignItems);
       mended = repaired;
     }

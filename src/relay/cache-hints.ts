@@ -55,8 +55,8 @@ export function recordedPrompt(exchange: Exchange, address: CacheAddress): Recor
   return isTooShort ? undefined : { address, head: headOf(exchange) };
 }
 
-function headOf({ codec, incoming }: Exchange): RecordedPrompt["head"] {
-  const { tools, system, first } = promptHeadOf(codec.outline(incoming.body));
+function headOf({ incoming, outline }: Exchange): RecordedPrompt["head"] {
+  const { tools, system, first } = promptHeadOf(outline);
   const hash = (part: unknown) => {
     const json = JSON.stringify(part) ?? "";
     return Bun.hash(inOnePiece(withTexts(json, incoming.skeleton)));

@@ -1,6 +1,7 @@
 /** What a client asks for, read once; whichever model serves it. */
 import { type ClientCodec, type CompactionCodec, codecs } from "../dialects/codecs";
 import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/conversation";
+import type { Outline } from "../dialects/overview";
 import { ProxyError } from "../errors";
 import type { ClientKey, KeyedCaller } from "../keys/client-keys";
 import type { ClientConnection } from "../net/in/guard";
@@ -25,6 +26,7 @@ interface ReadRequest {
 /** What a client says, decoded when that is first needed: a request that is passed through seldom needs it. */
 class AskedPrompt implements PlannedRequest {
   #decoded: Conversation | ProxyError | undefined;
+  #outline: Outline | undefined;
 
   /** @param whole Reads a text of the conversation; missing where none is a mark. */
   constructor(
@@ -32,6 +34,11 @@ class AskedPrompt implements PlannedRequest {
     readonly body: JsonObject,
     readonly whole: ReadText | undefined,
   ) {}
+
+  get outline(): Outline {
+    this.#outline ??= codecs[this.dialect].outline(this.body);
+    return this.#outline;
+  }
 
   /** @throws ProxyError if it cannot be decoded. */
   decoded(): Conversation {
@@ -102,11 +109,12 @@ export class Exchange {
     this.dialect = dialect;
     this.codec = codecs[dialect];
     this.#asked = { read, prompt: new AskedPrompt(dialect, body, incoming.skeleton?.whole) };
-    this.bodySession = this.codec.session?.(incoming.body);
+    const outline = this.outline;
+    this.bodySession = outline.session;
     this.session = clientSession(request.headers, this.bodySession);
-    const facts = readFacts(this.codec, incoming, this.record.hints.kind);
+    const facts = readFacts(outline, incoming, this.record.hints.kind);
     this.facts = reshape ? { ...facts, ...summarized } : facts;
-    const prompt = idOf(this.codec.promptId?.(incoming.body));
+    const prompt = idOf(outline.promptId);
     this.record.setSession(this.session, { prompt, kind: this.facts.kind });
   }
 
@@ -127,6 +135,13 @@ export class Exchange {
   /** Whoever holds it has it also when the exchange has let it go. */
   get prompt(): AskedPrompt {
     return this.#held.prompt;
+  }
+
+  /** Of the client's own body, also where a request for a summary stands for it. */
+  get outline(): Outline {
+    const { prompt, read } = this.#held;
+    const { body } = read.incoming;
+    return prompt.body === body ? prompt.outline : this.codec.outline(body);
   }
 
   get body(): JsonObject {

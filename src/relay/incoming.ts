@@ -1,7 +1,6 @@
 /** The client's request as it was read: its body, and what routing needs to know. */
-import type { ClientCodec } from "../dialects/codecs";
 import type { JsonObject } from "../dialects/hub/conversation";
-import { overviewOf } from "../dialects/overview";
+import { type Outline, overviewOf } from "../dialects/overview";
 import { ProxyError } from "../errors";
 import type { RequestKind } from "../history/entry";
 import type { HeldBytes } from "../net/in/held-bytes";
@@ -92,12 +91,8 @@ export interface Facts extends Initiator {
 }
 
 /** @param said What the client says that the request is for. */
-export function readFacts(
-  codec: ClientCodec,
-  { body, skeleton }: Pick<Incoming, "body" | "skeleton">,
-  said?: RequestKind,
-): Facts {
-  const overview = overviewOf(codec.outline(body));
-  const kind = (said === "auxiliary" && codec.auxiliaryKind?.(body)) || said;
+export function readFacts(outline: Outline, { skeleton }: Pick<Incoming, "skeleton">, said?: RequestKind): Facts {
+  const overview = overviewOf(outline);
+  const kind = (said === "auxiliary" && outline.auxiliaryKind?.()) || said;
   return { kind, ...initiatorOf(overview, kind, skeleton?.whole), vision: overview.image };
 }

@@ -22,8 +22,8 @@ interface EmptyRequest {
  * @param isPassed The upstream gets the client's bytes, and decides what they ask for.
  */
 export function asksNothing(exchange: Exchange, target: Target, isPassed: boolean): EmptyRequest | undefined {
-  const { model, stream, body } = exchange.incoming;
-  if (exchange.codec.isWarmUp?.(body))
+  const { model, stream } = exchange.incoming;
+  if (exchange.outline.isWarmUp)
     return { conversation: exchange.conversation() ?? { model, stream, turns: [], tools: [] }, reason: "stop" };
   const translated = isPassed ? undefined : exchange.conversation();
   if (translated?.maxTokens !== 0 || target.dialect === "messages") return undefined;
@@ -51,5 +51,5 @@ export function answerNothing({ conversation, reason }: EmptyRequest, { codec, r
   const out = gatherFrames();
   const stream = codec.encodeStream(conversation)(out);
   for (const event of events) stream.push(event);
-  return new Response(out.take(), { headers: streamHeaders(codec.streamType?.(conversation)) });
+  return new Response(out.take(), { headers: streamHeaders(stream.type) });
 }

@@ -1,14 +1,14 @@
 /** Same dialect: the client's bytes go up and the upstream's bytes come down, changed by the named fixups only, or not at all. */
 
-import { type Codec, codecs, type Passage, type ReplyContext, type TranslationOptions } from "../dialects/codecs";
-import { type Beat, followed } from "../dialects/hub/beat";
+import { type Codec, codecs, type Passage, type TranslationOptions } from "../dialects/codecs";
+import type { Beat } from "../dialects/hub/beat";
 import { cutReply, invalidEventOf } from "../dialects/hub/block-lifecycle";
 import type { Dialect, JsonObject } from "../dialects/hub/conversation";
 import type { ReplyEvent, ReplyFailure } from "../dialects/hub/reply";
-import { noteOfFull, unfollowed } from "../dialects/hub/upstream-stream";
+import { unfollowed } from "../dialects/hub/upstream-stream";
 import { isObject } from "../json";
 import { jsonOf, type SseFrame } from "../net/stream/sse";
-import { pipe, type Stage } from "../net/stream/stream";
+import type { Stage } from "../net/stream/stream";
 import type { Exchange } from "./exchange";
 import { editIncoming } from "./incoming";
 import { type ReplyReader, UpstreamReply } from "./reply";
@@ -20,7 +20,7 @@ type PassedTarget = Target & { dialect: Dialect };
 /** A full reply that the model gives only as a stream is requested as one, and collected. */
 export function passthrough(exchange: Exchange, target: PassedTarget, options: TranslationOptions): UpstreamCall {
   const { incoming } = exchange;
-  const isCollected = !incoming.stream && needsStream(codecs[target.dialect].maxTokens(incoming.body), target);
+  const isCollected = !incoming.stream && needsStream(exchange.outline.maxTokens, target);
   const wanted = isCollected ? { ...incoming.body, stream: true } : incoming.body;
   const { body: sent, headers } = prepared(exchange, target, options, wanted);
   const who = whoOf(target);
@@ -62,14 +62,12 @@ function prepared(
 export function passed({ incoming, running }: Exchange, { dialect }: PassedTarget) {
   const codec = codecs[dialect];
   const note = (name: string) => running.record.addFixup(name);
-  const context = codec.replyContext(incoming.body);
+  const passage = codec.passOn(incoming.body, note);
   const reader: ReplyReader = {
-    stream: incoming.stream
-      ? codec.decodeStream(context, note)
-      : pipe(codec.decodeStream(context, noteOfFull(note)), followed),
+    stream: incoming.stream ? passage.read : passage.gather,
     full: (json) => codec.decodeReply(json, note),
   };
-  return { reader, passed: codec.passOn(context, note) };
+  return { reader, passed: passage };
 }
 
 /**
@@ -79,14 +77,13 @@ export function passed({ incoming, running }: Exchange, { dialect }: PassedTarge
 function untouched({ incoming, running }: Exchange, { dialect }: PassedTarget) {
   const codec = codecs[dialect];
   const note = (name: string) => running.record.addFixup(name);
-  const context = codec.replyContext(incoming.body);
   const isNoError = ({ type }: ReplyEvent) => type !== "error";
-  const passage = codec.passOn(context, note);
+  const passage = codec.passOn(incoming.body, note);
   const reader: ReplyReader = {
-    stream: framesAsTheyAre(codec, context),
+    stream: framesAsTheyAre(codec),
     full: (json) => codec.decodeReply(json, note).filter(isNoError),
   };
-  const asItIs: Passage = {
+  const asItIs: Pick<Passage, "stream" | "full"> = {
     stream(out) {
       const client = passage.stream(out);
       return {
@@ -116,12 +113,12 @@ function untouched({ incoming, running }: Exchange, { dialect }: PassedTarget) {
 
 /** The frames as they arrived. Whatever the reader takes for an error, the stream goes on until a frame says that it has ended. */
 const framesAsTheyAre =
-  (codec: Codec, context: ReplyContext): Stage<SseFrame, Beat> =>
+  (codec: Codec): Stage<SseFrame, Beat> =>
   (next) => {
     let isOver = false;
     /** What was read of the present frame. */
     let read: Beat[] = [];
-    const reader = codec.decodeStream(context)({ push: (beat) => void read.push(beat), end() {} });
+    const reader = codec.decodeStream()({ push: (beat) => void read.push(beat), end() {} });
     const fail = (error: ReplyFailure) => {
       if (!isOver) next.push({ events: [{ type: "error", ...error }] });
       isOver = true;

@@ -2,8 +2,8 @@
 import type { Account } from "../accounts/account";
 import type { Affinity } from "../accounts/affinity";
 import type { Awaitable } from "../awaitable";
-import type { ClientCodec, ItemReference } from "../dialects/codec";
-import type { JsonObject, Signature } from "../dialects/hub/conversation";
+import type { Signature } from "../dialects/hub/conversation";
+import type { ItemReference, Outline } from "../dialects/overview";
 import { ProxyError, quoted, words } from "../errors";
 
 /** Remembers what the account made: a client may send back the thinking, or only the id of its item. */
@@ -19,9 +19,9 @@ export function rememberMaker(affinity: Affinity, { value, id }: Signature, acco
  */
 export function refuseReferences(
   affinity: Affinity,
-  { codec, body }: { codec: Pick<ClientCodec, "references">; body: JsonObject },
+  { references: named }: Pick<Outline, "references">,
 ): Awaitable<void> {
-  const references = codec.references?.(body) ?? [];
+  const references = named?.() ?? [];
   if (references.length > 0) return refuseUnknown(affinity, references);
 }
 

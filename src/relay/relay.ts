@@ -183,7 +183,7 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
   if (plan || parts.config.current.autoWhenOnly) exchange.keep();
   const isPassed = !exchange.reshape && !plan && isPassable(exchange, target);
   // A provider may have stored what it said.
-  if (!(isPassed && isProvided(target))) await refuseReferences(parts.affinity, exchange);
+  if (!(isPassed && isProvided(target))) await refuseReferences(parts.affinity, exchange.prompt.outline);
   const nothing = asksNothing(exchange, target, isPassed);
   record.setTarget(target, nothing ? nothingSent : exchange.facts);
   if (nothing) return answerNothing(nothing, exchange);
@@ -242,11 +242,10 @@ function translated(parts: Scope, exchange: Exchange, target: ChatTarget, given:
 const betasIn = (pattern: string) => betaIn(pattern) ?? [];
 
 /** Whether the upstream takes the client's bytes. */
-function isPassable({ dialect, body }: Exchange, target: ChatTarget): boolean {
+function isPassable({ dialect, prompt: { body, outline } }: Exchange, target: ChatTarget): boolean {
   if (dialect !== target.dialect) return false;
-  const codec = codecs[target.dialect];
-  if (isProvided(target)) return !codec.hasOwnResults?.(body);
-  return !(codec.hasServerCalls?.(body) || hasRefusedNames(body, target.dialect, target.upstreamModel.vendor));
+  if (isProvided(target)) return !outline.hasOwnResults?.();
+  return !(outline.hasServerCalls?.() || hasRefusedNames(body, target.dialect, target.upstreamModel.vendor));
 }
 
 /** Whether a tool has properties that are sent under other names, which the reply has to be rid of. */
@@ -303,9 +302,9 @@ function sendCall(
   const { request, connection, running } = exchange;
   const isStream = exchange.incoming.stream;
   // Nothing of the prompt.
-  const { who, stream, streamType, reply: way } = call;
+  const { who, stream, reply: way } = call;
   const accept = (response: CallResponse) => {
-    const answering = { who, stream, streamType, reply: way };
+    const answering = { who, stream, reply: way };
     const reply = { response, call: answering, running, watch: watchOf(parts, target, stream, response) };
     const answer = isStream
       ? respondStream(parts, { ...reply, clientGone: request.signal, connection })

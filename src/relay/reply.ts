@@ -45,7 +45,7 @@ interface Way {
   who: string;
   reader: ReplyReader;
   /** Missing where the upstream speaks another dialect, or the reply is always written anew. */
-  passed?: Passage;
+  passed?: Pick<Passage, "stream" | "full">;
   /** Missing where no stage changes a beat. */
   written?: ReplyWriter;
   /** Gives back the client's names to a reply that is written anew. */
@@ -177,6 +177,7 @@ const passedUntilChanged =
     let passed = pass?.(out);
     const writer = write({ push: (frame) => void (passed || out.push(frame)), end: () => out.end() });
     return {
+      type: writer.type,
       push(beat) {
         if (isChanged(beat)) passed = undefined;
         passed?.push(beat);

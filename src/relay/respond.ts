@@ -148,5 +148,5 @@ export async function respondStream(
   if (earlyError) throw failure ?? new BrokenReply(earlyError, false);
   isCommitted = true;
   if (!isEnded) sent = connection.streams();
-  return new Response(body, { headers: streamHeaders(call.streamType) });
+  return new Response(body, { headers: streamHeaders(client.type) });
 }

@@ -59,9 +59,8 @@ export function translation(
   };
   const way = { running, who, written, restore: joined(plain.restore, reshape) };
   const anew = { reader: { stream: upstream.decodeStream(), full: upstream.decodeReply } };
-  const call = { who, streamType: codec.streamType?.(conversation) };
   if (!plan || plan.offers.size === 0)
-    return { ...plain, ...call, stream: isStreamed, reply: new UpstreamReply({ ...way, ...anew }) };
+    return { ...plain, who, stream: isStreamed, reply: new UpstreamReply({ ...way, ...anew }) };
   const isPassed = plain.restore === undefined && isStreamed === conversation.stream && isUnnumbered(exchange, target);
   // A reply that may go on is asked for as a stream, unless the client may get the upstream's own text.
   const stream = isStreamed || !isPassed;
@@ -72,7 +71,7 @@ export function translation(
   };
   const loop = { parts: tools.parts, plan, ask };
   const reply = new UpstreamReply({ ...way, ...(isPassed ? passed(exchange, target) : anew), loop });
-  return { ...first, ...call, stream, reply };
+  return { ...first, who, stream, reply };
 }
 
 /** Whether the reply can be passed on at first. Events of the responses dialect are numbered: one writer writes all of them. */

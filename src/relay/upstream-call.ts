@@ -20,8 +20,6 @@ export interface UpstreamCall {
   stream: boolean;
   /** Headers of this upstream dialect only. */
   headers: Record<string, string>;
-  /** The content type of the stream to the client, if it is not an event stream. */
-  streamType?: string;
   /** The way back of the answer. */
   reply: UpstreamReply;
 }

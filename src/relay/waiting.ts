@@ -148,5 +148,5 @@ function keptAwake({ limits }: Scope, exchange: Exchange, answer: Promise<Respon
       }
     },
   });
-  return new Response(body, { headers: streamHeaders(codec.streamType?.(asked)) });
+  return new Response(body, { headers: streamHeaders(writer.type) });
 }

@@ -1,11 +1,11 @@
 /** Plans the tools that dragoman runs for a request: which functions the model gets, and which tools wait. */
 import type { Awaitable } from "../awaitable";
-import { codecs } from "../dialects/codecs";
 import type { Changes } from "../dialects/hub/changes";
 import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/conversation";
 import { type OfferedTools, offerFunctions } from "../dialects/hub/server-offers";
 import { deferTools, hasToolSearch, withoutWaiting } from "../dialects/hub/tool-search";
 import { withNativeSearch } from "../dialects/native-search";
+import type { Outline } from "../dialects/overview";
 import type { Prompt } from "../tokens/token-counts";
 import type { ToolParts, ToolTarget } from "./context";
 import { maySearchNatively } from "./search-models";
@@ -15,6 +15,7 @@ import { serverTools } from "./tools";
 export interface PlannedRequest {
   dialect: ClientDialect;
   body: JsonObject;
+  outline: Outline;
   /** Undefined if the request cannot be decoded. */
   conversation(): Conversation | undefined;
 }
@@ -33,9 +34,8 @@ export function planTools(
 }
 
 /** A provider of the client's own dialect runs its tools itself. */
-const mayOffer = ({ body, dialect: client }: PlannedRequest, target: ToolTarget): boolean =>
-  client !== target.dialect ||
-  (!target.provider && codecs[target.dialect].offersServerTools(body, target.upstreamModel));
+const mayOffer = ({ outline, dialect: client }: PlannedRequest, target: ToolTarget): boolean =>
+  client !== target.dialect || (!target.provider && outline.offersServerTools?.(target.upstreamModel) === true);
 
 /**
  * The request with functions for the tools that run here, and without the tools that the model is to search for.

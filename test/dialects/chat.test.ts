@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { chat } from "../../src/dialects/chat/codec";
+import { contextOf } from "../../src/dialects/chat/fixups";
 import { ObjectEnd } from "../../src/dialects/chat/object-end";
 import type { ReplyContext } from "../../src/dialects/codec";
 import type { Conversation, JsonObject, Part, Turn } from "../../src/dialects/hub/conversation";
@@ -1327,19 +1328,19 @@ describe("a request passed through", () => {
   test("a request passed through is repaired by forgetting its thinking, which another account may not be able to read", () => {
     const said = { role: "assistant", content: "!" };
     const messages = [user("?"), { ...said, reasoning_text: "Hm.", reasoning_opaque: "c2ln" }];
-    expect(chat.repairRequest?.({ model: "m", messages }, () => true)).toEqual({
+    expect(chat.remedies.repair({ model: "m", messages }, () => true)).toEqual({
       model: "m",
       messages: [user("?"), said],
     });
   });
 
   test("a request passed through knows what its reply must be fixed to", () => {
-    expect(chat.replyContext({ model: "m", stream_options: { include_usage: true }, n: 3 })).toEqual({
+    expect(contextOf({ model: "m", stream_options: { include_usage: true }, n: 3 })).toEqual({
       model: "m",
       usage: true,
       replies: 3,
     });
-    expect(chat.replyContext({ model: "m" })).toEqual({ model: "m", usage: false, replies: 1 });
+    expect(contextOf({ model: "m" })).toEqual({ model: "m", usage: false, replies: 1 });
   });
 });
 

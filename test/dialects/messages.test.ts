@@ -674,7 +674,7 @@ describe("what another dialect's client asks, for this upstream", () => {
         { role: "user", content: [{ type: "tool_result", tool_use_id: "a" }] },
       ],
     };
-    expect(messages.repairRequest?.(body, () => true)).toEqual({
+    expect(messages.remedies.repair(body, () => true)).toEqual({
       messages: [body.messages[0], { role: "assistant", content: [{ type: "tool_use", id: "a" }] }, body.messages[2]],
     });
   });

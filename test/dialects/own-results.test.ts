@@ -32,7 +32,7 @@ const conversation = (sealed: string): JsonObject => ({
 
 test("what dragoman has sealed makes a request one to translate, and its citations are left out", () => {
   const body = conversation(seal("Red."));
-  expect(messages.hasOwnResults?.(body)).toBeTrue();
+  expect(messages.outline(body).hasOwnResults?.()).toBeTrue();
   const { body: fixed, fixups } = messages.fixRequest(body, provided);
   expect(fixups).toEqual(["lost-citations"]);
   expect(JSON.stringify(fixed)).not.toContain("encrypted_index");
@@ -40,6 +40,6 @@ test("what dragoman has sealed makes a request one to translate, and its citatio
 
 test("what the provider has sealed passes through", () => {
   const body = conversation("EpIBCioIARgB");
-  expect(messages.hasOwnResults?.(body)).toBeFalse();
+  expect(messages.outline(body).hasOwnResults?.()).toBeFalse();
   expect(messages.fixRequest(body, provided).fixups).toEqual([]);
 });

@@ -174,7 +174,7 @@ function outcomeOf(
       repaired: editedTo(
         sent,
         json,
-        codecs[upstream].repairRequest(json, () => true),
+        codecs[upstream].remedies.repair(json, () => true),
       ),
       headers: call.headers,
       facts: exchange.facts,

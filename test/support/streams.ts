@@ -2,10 +2,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Codec, ReplyContext, ToClient } from "../../src/dialects/codec";
-import { type Beat, followed, full, said } from "../../src/dialects/hub/beat";
+import { type Beat, full as fullType, said } from "../../src/dialects/hub/beat";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { noteOfFull } from "../../src/dialects/hub/upstream-stream";
 import { gatherFrames, readSse, type SseFrame } from "../../src/net/stream/sse";
 import { collectInto, pipe, run, type Sink, type Stage } from "../../src/net/stream/stream";
 
@@ -20,15 +19,15 @@ type Reader = Pick<Codec, "decodeStream">;
 type Note = (name: string) => void;
 
 /** What frames say, for who needs all of it. */
-export const reads = (codec: Reader, context?: ReplyContext): Stage<SseFrame, ReplyEvent> =>
-  pipe(codec.decodeStream(context), said);
+export const reads = (codec: Reader): Stage<SseFrame, ReplyEvent> => pipe(codec.decodeStream(), said);
 
 /** Passes frames on to a client of their dialect. @param events Gets what they say. */
 export const passes =
   (codec: Codec, context: ReplyContext, note: Note, events?: Sink<ReplyEvent>): ToClient<SseFrame> =>
   (next) => {
-    const client = codec.passOn(context, note).stream(next);
-    const reader = codec.decodeStream(context, note)(told(client, events));
+    const { read, stream } = codec.passOn(requestOf(context), note);
+    const client = stream(next);
+    const reader = read(told(client, events));
     return {
       push: (frame) => reader.push(frame),
       end: () => reader.end(),
@@ -39,8 +38,9 @@ export const passes =
 
 /** Gathers frames to a full reply. @param events Gets what they say. */
 export function collects(codec: Codec, note: Note, events?: Sink<ReplyEvent>, context = noContext) {
-  const reply = codec.passOn(context, note).full();
-  const reader = codec.decodeStream(context, noteOfFull(note))(followed(told(reply, events)));
+  const { gather, full } = codec.passOn(requestOf(context), note);
+  const reply = full();
+  const reader = gather(told(reply, events));
   return {
     push: (frame: SseFrame) => reader.push(frame),
     end: () => reader.end(),
@@ -50,14 +50,21 @@ export function collects(codec: Codec, note: Note, events?: Sink<ReplyEvent>, co
 
 /** A full reply as it is passed on: the same object if its text is the same. */
 export function passesFull(codec: Codec, body: JsonObject, context: ReplyContext, note: Note): JsonObject {
-  const reply = codec.passOn(context, note).full();
+  const reply = codec.passOn(requestOf(context), note).full();
   const data = JSON.stringify(body);
-  reply.push({ frame: { data, json: body }, type: full, json: body, isLast: true, events: [] });
+  reply.push({ frame: { data, json: body }, type: fullType, json: body, isLast: true, events: [] });
   const text = reply.text();
   return text === data ? body : JSON.parse(text);
 }
 
 const noContext: ReplyContext = { model: "", usage: true, replies: 1 };
+
+/** A request of this context. */
+const requestOf = ({ model, usage, replies }: ReplyContext): JsonObject => ({
+  model,
+  stream_options: { include_usage: usage },
+  n: replies,
+});
 
 /** @param events Without it nobody reads along, who could not follow. */
 const told = (next: Sink<Beat>, events: Sink<ReplyEvent> | undefined): Sink<Beat> => ({

@@ -6,7 +6,7 @@ import { repliesOf } from "../hub/upstream-stream";
 import { encodeError, sessionOf } from "../openai";
 import { speakerOf } from "../overview";
 import { CollectedChat } from "./collect";
-import { fixFull, PassedChat, replyContext } from "./fixups";
+import { contextOf, fixFull, PassedChat } from "./fixups";
 import { knownNames } from "./known-names";
 import { ChatNormalizer } from "./normalize";
 import { ChunkReader, decodeReply } from "./reply-reader";
@@ -26,19 +26,19 @@ export const chat: Codec = {
     joinsTexts: true,
   },
   checkRequest,
-  outline: ({ tools, messages }) => ({
-    tools,
-    messages: objectsAmong(messages).map(({ role, content }) => ({ by: speakerOf(role), content })),
+  outline: (body) => ({
+    tools: body.tools,
+    messages: objectsAmong(body.messages).map(({ role, content }) => ({ by: speakerOf(role), content })),
+    session: sessionOf(body),
+    maxTokens: numberIn(body.max_completion_tokens ?? body.max_tokens),
+    offersServerTools: () => offersServerTools(body),
   }),
   decodeRequest,
   encodeRequest,
-  repairRequest,
+  remedies: { repair: repairRequest },
   schemas,
-  session: sessionOf,
-  offersServerTools,
   knownNames,
   fixRequest,
-  maxTokens: ({ max_completion_tokens, max_tokens }) => numberIn(max_completion_tokens ?? max_tokens),
   decodeReply,
   encodeReply,
   ...repliesOf({
@@ -46,9 +46,9 @@ export const chat: Codec = {
     Reader: ChunkReader,
     Passed: PassedChat,
     Collected: CollectedChat,
+    contextOf,
     fixFull,
   }),
-  replyContext,
   encodeStream,
   encodeError,
 };

@@ -14,7 +14,7 @@ import { errorFrame } from "./errors";
 
 // ── Request ──
 
-export const replyContext = ({ model, stream_options: options, n }: JsonObject): ReplyContext => ({
+export const contextOf = ({ model, stream_options: options, n }: JsonObject): ReplyContext => ({
   model: textIn(model),
   usage: isObject(options) && options.include_usage === true,
   replies: Math.max(1, numberIn(n) ?? 1),

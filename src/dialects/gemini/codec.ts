@@ -4,7 +4,6 @@ import { encodeError } from "./errors";
 import { outline } from "./outline";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest } from "./request";
-import { streamType } from "./stream-form";
 
 export const gemini: ClientCodec = {
   facts: {
@@ -22,6 +21,5 @@ export const gemini: ClientCodec = {
   decodeRequest,
   encodeReply,
   encodeStream,
-  streamType,
   encodeError,
 };

@@ -145,6 +145,10 @@ class StreamWriter extends FrameWriter {
     this.parts = partWriter(conversation);
   }
 
+  get type(): string | undefined {
+    return this.form.type;
+  }
+
   override push(event: ReplyEvent) {
     const isNext = event.type === "block-start" || event.type === "finish";
     if (this.heldCall && !this.ended && isNext) this.writeCall(event.type === "finish" && isCutCall(event));

@@ -6,6 +6,8 @@ import { jsonFrame, rawFrame, type SseFrame } from "../../net/stream/sse";
 import type { Conversation, JsonObject } from "../hub/conversation";
 
 export interface StreamForm {
+  /** The content type, if it is not an event stream. */
+  type?: string;
   /** @param frame An event with one reply as its data. */
   frame(frame: SseFrame): SseFrame;
   /** The last frame. */
@@ -15,9 +17,6 @@ export interface StreamForm {
 }
 
 const isArray = ({ extras }: Conversation): boolean => extras?.google?.alt !== "sse";
-
-export const streamType = (conversation: Conversation): string | undefined =>
-  isArray(conversation) ? "application/json; charset=utf-8" : undefined;
 
 export const streamForm = (conversation: Conversation): StreamForm =>
   isArray(conversation) ? arrayForm() : eventForm();
@@ -49,6 +48,7 @@ function arrayForm(): StreamForm {
     return text;
   };
   return {
+    type: "application/json; charset=utf-8",
     frame: ({ data }) => rawFrame(`${open()}${data}`),
     last: (json) => rawFrame(`${open()}${JSON.stringify(json)}]\n`),
     keepAlive: () => rawFrame("\n"),

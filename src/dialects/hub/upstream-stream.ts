@@ -5,9 +5,9 @@
 import { isObject } from "../../json";
 import { editedTo } from "../../net/json/json-edit";
 import { jsonOf, type SseFrame } from "../../net/stream/sse";
-import type { Sink } from "../../net/stream/stream";
+import { pipe, type Sink, type Stage } from "../../net/stream/stream";
 import type { ClientSink, Codec, FullReply, ReplyContext } from "../codec";
-import { type Beat, comment, type FramedBeat, full } from "./beat";
+import { type Beat, comment, type FramedBeat, followed, full } from "./beat";
 import { cutReply, ReplyEmitter } from "./block-lifecycle";
 import type { JsonObject } from "./conversation";
 import { omit, textIn } from "./json";
@@ -213,11 +213,12 @@ interface ReplyParts {
   Reader: new (next: Sink<Beat>) => EventReader;
   Passed: new (next: Sink<SseFrame>, note: Note, context: ReplyContext) => PassedStream;
   Collected: new () => { read(beat: FramedBeat): void; body(): JsonObject };
+  /** What passing a reply on needs to know of the request, where it is more than the model. */
+  contextOf?(request: JsonObject): ReplyContext;
   /** The edits of a full reply; the same object if it needs none. */
   fixFull(body: JsonObject, context: ReplyContext, note: Note): JsonObject;
 }
 
-const plainContext: ReplyContext = { model: "", usage: true, replies: 1 };
 const nothing: JsonObject = {};
 const none: readonly ReplyEvent[] = [];
 
@@ -226,20 +227,28 @@ const ofStreams: ReadonlySet<string> = new Set([
   ...["foreign-event", "error-event", "empty-data", "done-event", "tool-index", "item-ids", "response-id"],
 ]);
 
-type ReplyCodec = Pick<Codec, "replyContext" | "decodeStream" | "passOn">;
-
 /** How an upstream's reply is read, and passed on to a client of its dialect. */
-export const repliesOf = (parts: ReplyParts): ReplyCodec => ({
-  replyContext: ({ model }) => ({ ...plainContext, model: textIn(model) }),
-  decodeStream:
-    (context = plainContext, note = () => {}) =>
+export function repliesOf(parts: ReplyParts): Pick<Codec, "decodeStream" | "passOn"> {
+  const reading =
+    (context: ReplyContext, note: Note): Stage<SseFrame, Beat> =>
     (next) =>
-      new parts.Normalizer(new parts.Reader(next), note, context),
-  passOn: (context, note) => ({
-    stream: (next) => new parts.Passed(next, note, context),
-    full: () => fullReply(parts, context, note),
-  }),
-});
+      new parts.Normalizer(new parts.Reader(next), note, context);
+  return {
+    decodeStream: () => reading({ model: "", usage: true, replies: 1 }, () => {}),
+    passOn(request, note) {
+      const context = parts.contextOf?.(request) ?? { model: textIn(request.model), usage: true, replies: 1 };
+      return {
+        read: reading(context, note),
+        gather: pipe(
+          reading(context, (name) => void (ofStreams.has(name) || note(name))),
+          followed,
+        ),
+        stream: (next) => new parts.Passed(next, note, context),
+        full: () => fullReply(parts, context, note),
+      };
+    },
+  };
+}
 
 /** A full reply with the upstream's own text, changed by the fixups only; or all of a stream. */
 function fullReply({ Collected, fixFull }: ReplyParts, context: ReplyContext, note: Note): FullReply {
@@ -262,12 +271,6 @@ function fullReply({ Collected, fixFull }: ReplyParts, context: ReplyContext, no
     },
   };
 }
-
-/** For a stream that becomes a full reply: of its form nothing is told. */
-export const noteOfFull =
-  (note: Note): Note =>
-  (name) =>
-    void (ofStreams.has(name) || note(name));
 
 /** The reply, or an event of it, without Copilot's own fields, which strict clients do not expect. */
 export function withoutCopilot(object: JsonObject, note: Note): JsonObject {

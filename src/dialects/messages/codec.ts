@@ -35,18 +35,10 @@ export const messages: Codec = {
   encodeRequest,
   requestHeaders,
   // Thinking may be bound to the account that produced it.
-  repairRequest: forgetThinking,
+  remedies: { repair: forgetThinking, freeChoice: withFreeChoice, foldSystem },
   schemas,
-  freeChoice: withFreeChoice,
-  foldSystem,
-  session,
-  auxiliaryKind,
-  offersServerTools,
-  hasServerCalls,
-  hasOwnResults,
   knownNames,
   fixRequest,
-  maxTokens: ({ max_tokens }) => numberIn(max_tokens),
   decodeReply,
   encodeReply,
   ...repliesOf({
@@ -61,7 +53,8 @@ export const messages: Codec = {
   encodeError,
 };
 
-function outline({ tools, system, messages, tool_choice: choice }: JsonObject): Outline {
+function outline(body: JsonObject): Outline {
+  const { tools, system, messages, max_tokens, tool_choice: choice } = body;
   const [tool, ...others] = objectsIn(tools);
   const isServers = tool !== undefined && others.length === 0 && tool.type != null && tool.type !== "custom";
   return {
@@ -69,5 +62,11 @@ function outline({ tools, system, messages, tool_choice: choice }: JsonObject): 
     system: () => withoutBilling(system),
     messages: objectsIn(messages).map(({ role, content }) => ({ by: speakerOf(role), content })),
     isForcedTool: isServers && isObject(choice) && choice.type === "tool" && choice.name === tool.name,
+    session: session(body),
+    auxiliaryKind: () => auxiliaryKind(body),
+    maxTokens: numberIn(max_tokens),
+    offersServerTools: (model) => offersServerTools(body, model),
+    hasServerCalls: () => hasServerCalls(body),
+    hasOwnResults: () => hasOwnResults(body),
   };
 }

@@ -1,21 +1,18 @@
 /** The responses dialect: OpenAI's Responses API, as Copilot serves it. */
-import { isObject, numberIn } from "../../json";
 import type { Codec } from "../codec";
 import { repliesOf } from "../hub/upstream-stream";
-import { encodeError, sessionOf } from "../openai";
+import { encodeError } from "../openai";
 import { CollectedResponse } from "./collect";
 import { compactionReply, isNotMade, summaryReply, summaryRequest, trigger } from "./compaction";
 import { fixFull, PassedResponse } from "./fixups";
 import { knownNames } from "./known-names";
 import { ResponsesNormalizer } from "./normalize";
 import { outline } from "./outline";
-import { references } from "./references";
 import { decodeReply, ItemReader } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
-import { checkRequest, decodeRequest, encodeRequest, isWarmUp } from "./request";
+import { checkRequest, decodeRequest, encodeRequest } from "./request";
 import { fixRequest, repairForeignItems } from "./rules";
 import { schemas } from "./schemas";
-import { offersServerTools } from "./tool-search";
 
 export const responses: Codec = {
   facts: {
@@ -27,21 +24,14 @@ export const responses: Codec = {
     hiddenStatuses: new Set([403, 404]),
   },
   checkRequest,
-  isWarmUp,
   compaction: { trigger, reply: compactionReply, isNotMade, inWords: { request: summaryRequest, reply: summaryReply } },
   outline,
   decodeRequest,
   encodeRequest,
-  repairRequest: repairForeignItems,
+  remedies: { repair: repairForeignItems },
   schemas,
-  session: sessionOf,
-  // Codex 0.169: a turn of a subagent has the root turn's id too (seen from the client itself, 2026-11).
-  promptId: ({ client_metadata: of }) => (isObject(of) ? (of.root_turn_id ?? of.turn_id) : undefined),
-  references,
-  offersServerTools,
   knownNames,
   fixRequest,
-  maxTokens: ({ max_output_tokens }) => numberIn(max_output_tokens),
   decodeReply,
   encodeReply,
   ...repliesOf({

@@ -1,13 +1,28 @@
-/** Who says what in a responses request. */
+/** What a responses request says, read without decoding. */
+import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { objectsAmong } from "../hub/lists";
+import { sessionOf } from "../openai";
 import { type Outline, type OutlineMessage, speakerOf } from "../overview";
+import { references } from "./references";
+import { isWarmUp } from "./request";
+import { offersServerTools } from "./tool-search";
 
-export const outline = ({ tools, instructions, input }: JsonObject): Outline => ({
-  tools,
-  system: () => instructions,
-  messages: typeof input === "string" ? [{ by: "user", content: input }] : objectsAmong(input).flatMap(spokenIn),
-});
+export function outline(body: JsonObject): Outline {
+  const { tools, instructions, input, client_metadata: of, max_output_tokens } = body;
+  return {
+    tools,
+    system: () => instructions,
+    messages: typeof input === "string" ? [{ by: "user", content: input }] : objectsAmong(input).flatMap(spokenIn),
+    session: sessionOf(body),
+    // Codex 0.169: a turn of a subagent has the root turn's id too (seen from the client itself, 2026-11).
+    promptId: isObject(of) ? (of.root_turn_id ?? of.turn_id) : undefined,
+    references: () => references(body),
+    isWarmUp: isWarmUp(body),
+    maxTokens: numberIn(max_output_tokens),
+    offersServerTools: (model) => offersServerTools(body, model),
+  };
+}
 
 /** A compaction item ends what was said before it; if nothing follows, the model goes on as after a tool's result. */
 const spokenIn = (item: JsonObject): OutlineMessage[] =>

@@ -3,8 +3,8 @@
  * false` (@ai-sdk/openai 4.0). Nothing is stored here, nor at GitHub Copilot.
  */
 import { isObject } from "../../json";
-import type { ItemReference } from "../codec";
 import type { JsonObject } from "../hub/conversation";
+import type { ItemReference } from "../overview";
 
 /** OpenAI's type is optional: an item with an id alone is a reference too. */
 const isReference = (item: unknown): item is JsonObject & { id: string } =>

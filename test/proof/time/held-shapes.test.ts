@@ -57,7 +57,7 @@ const options: TranslationOptions = { webSearch: true, hourCache: true, cache: {
 /** What each member of a codec reads. A new member has to be placed, and asked below. */
 type ReadsReply = "decodeReply" | "passOn" | "encodeReply";
 type ReadsStream = "decodeStream" | "passOn" | "endIn" | "encodeStream";
-type ReadsNothing = "facts" | "encodeError" | "streamType" | "knownNames";
+type ReadsNothing = "facts" | "encodeError" | "knownNames";
 type ReadsRequest = Exclude<keyof Codec, ReadsReply | ReadsStream | ReadsNothing>;
 
 type Step = (codec: Codec, body: JsonObject) => unknown;
@@ -68,29 +68,26 @@ const requestSteps: Record<ReadsRequest, Record<string, Step>> = {
   compaction: {
     "": (codec, body) => codec.compaction?.inWords.request({ ...body, input: withTrigger(codec, body.input) }),
   },
-  isWarmUp: { "": (codec, body) => codec.isWarmUp?.(body) },
-  outline: { "": (codec, body) => initiatorOf(overviewOf(codec.outline(body))) },
+  outline: {
+    "": (codec, body) => initiatorOf(overviewOf(codec.outline(body))),
+    ...forModels((codec, body, model) => {
+      for (const ask of Object.values(codec.outline(body))) if (typeof ask === "function") ask(model);
+    }),
+  },
   decodeRequest: { "": (codec, body) => codec.decodeRequest(body) },
-  session: { "": (codec, body) => codec.session?.(body) },
-  promptId: { "": (codec, body) => codec.promptId?.(body) },
-  auxiliaryKind: { "": (codec, body) => codec.auxiliaryKind?.(body) },
-  references: { "": (codec, body) => codec.references?.(body) },
   // Sent on from here to each upstream.
   encodeRequest: {},
   requestHeaders: forModels((codec, body, model) => codec.requestHeaders?.(new Headers(), body, model, options)),
-  repairRequest: { "": (codec, body) => codec.repairRequest?.(body, () => true) },
-  freeChoice: { "": (codec, body) => codec.freeChoice?.(body) },
-  foldSystem: { "": (codec, body) => codec.foldSystem?.(body) },
+  remedies: {
+    "": (codec, body) => {
+      for (const change of Object.values(codec.remedies ?? {})) change(body, () => true);
+    },
+  },
   schemas: {
     ...forModels(mendSchemas(false)),
     ...forModels(mendSchemas(true), ", the last time"),
   },
-  offersServerTools: forModels((codec, body, model) => codec.offersServerTools?.(body, model)),
-  hasServerCalls: { "": (codec, body) => codec.hasServerCalls?.(body) },
-  hasOwnResults: { "": (codec, body) => codec.hasOwnResults?.(body) },
-  replyContext: { "": (codec, body) => codec.replyContext?.(body) },
   fixRequest: forModels((codec, body, model) => codec.fixRequest?.(body, model, options)),
-  maxTokens: { "": (codec, body) => codec.maxTokens?.(body) },
 };
 
 /** The input with the item that asks for a summary. */
