@@ -11,7 +11,7 @@ import { jsonOf, type SseFrame } from "../net/stream/sse";
 import type { Stage } from "../net/stream/stream";
 import type { Exchange } from "./exchange";
 import { editIncoming } from "./incoming";
-import { type ReplyReader, UpstreamReply } from "./reply";
+import { type ReplyReader, ReplyWay } from "./reply";
 import { needsStream, type Target, whoOf } from "./target";
 import type { UpstreamCall } from "./upstream-call";
 
@@ -24,7 +24,7 @@ export function passthrough(exchange: Exchange, target: PassedTarget, options: T
   const wanted = isCollected ? { ...incoming.body, stream: true } : incoming.body;
   const { body: sent, headers } = prepared(exchange, target, options, wanted);
   const who = whoOf(target);
-  const reply = new UpstreamReply({ running: exchange.running, who, ...passed(exchange, target) });
+  const reply = new ReplyWay({ running: exchange.running, who, ...passed(exchange, target) });
   return { who, body: sent, stream: incoming.stream || isCollected, headers, reply };
 }
 
@@ -32,7 +32,7 @@ export function passthrough(exchange: Exchange, target: PassedTarget, options: T
 export function verbatim(exchange: Exchange, target: PassedTarget): UpstreamCall {
   const { bytes, stream } = exchange.incoming;
   const who = whoOf(target);
-  const reply = new UpstreamReply({ running: exchange.running, who, ...untouched(exchange, target) });
+  const reply = new ReplyWay({ running: exchange.running, who, ...untouched(exchange, target) });
   return { who, body: bytes, stream, headers: {}, reply };
 }
 

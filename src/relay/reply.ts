@@ -15,28 +15,11 @@ import { readSse, type SseFrame } from "../net/stream/sse";
 import type { Sink, Stage } from "../net/stream/stream";
 import { openLoop } from "../server-tools/open-loop";
 import type { ServerToolPlan } from "../server-tools/plan";
-import type { ReplyWatch } from "../upstream/changes/drift";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
 import { toolContext } from "./searches";
-
-/** The upstream's answer. */
-interface Answer {
-  body: ResponseBody;
-  /** Whether it is a stream; else it is a full reply. */
-  isStream: boolean;
-  /** Looks at what is new in it. */
-  watch?: ReplyWatch;
-}
-
-/** How an answer is read: the body, which goes on with those of further answers, and where its bytes go. */
-interface Reading {
-  body: ResponseBody;
-  bytes: Sink<Uint8Array>;
-  /** Takes all of a full reply in place of its bytes; missing where further answers may follow. */
-  takeText?(text: string): void;
-}
+import type { Answer, Reading, UpstreamReply } from "./upstream-call";
 
 /** What is needed of a request for its reply: nothing of the prompt. */
 interface Way {
@@ -74,10 +57,9 @@ interface ReplyLoop {
   ask(conversation: Conversation): Promise<{ body: ResponseBody } & Pick<Way, "restore">>;
 }
 
-export class UpstreamReply {
+export class ReplyWay implements UpstreamReply {
   constructor(private readonly way: Way) {}
 
-  /** @param next Gets the beats of the whole reply. */
   open(first: Answer, next: Sink<Beat>): Reading {
     const { loop, passed, restore, running, written } = this.way;
     const events = recordedBy(running)(written?.estimate ? withNumbers(running.record, written.estimate)(next) : next);
@@ -100,14 +82,12 @@ export class UpstreamReply {
     );
   }
 
-  /** The writer of a stream. */
   stream(out: Sink<SseFrame>): ClientSink<Beat> {
     const { passed, written } = this.way;
     if (!written) return passed!.stream(out);
     return passedUntilChanged(passed?.stream, written.codec.encodeStream(written.asked, written.estimate))(out);
   }
 
-  /** The writer of a full reply, whose `text` throws BrokenReply where the reply failed. */
   full(): FullReply {
     const { passed, running, written } = this.way;
     let gathered = passed?.full();

@@ -11,7 +11,7 @@ import { joined, type Stage } from "../net/stream/stream";
 import type { ServerToolPlan } from "../server-tools/plan";
 import type { Exchange } from "./exchange";
 import { passed } from "./passthrough";
-import { UpstreamReply } from "./reply";
+import { ReplyWay } from "./reply";
 import type { RequestRecord } from "./request-record";
 import { needsStream, type Target, whoOf } from "./target";
 import type { UpstreamCall } from "./upstream-call";
@@ -60,7 +60,7 @@ export function translation(
   const way = { running, who, written, restore: joined(plain.restore, reshape) };
   const anew = { reader: { stream: upstream.decodeStream(), full: upstream.decodeReply } };
   if (!plan || plan.offers.size === 0)
-    return { ...plain, who, stream: isStreamed, reply: new UpstreamReply({ ...way, ...anew }) };
+    return { ...plain, who, stream: isStreamed, reply: new ReplyWay({ ...way, ...anew }) };
   const isPassed = plain.restore === undefined && isStreamed === conversation.stream && isUnnumbered(exchange, target);
   // A reply that may go on is asked for as a stream, unless the client may get the upstream's own text.
   const stream = isStreamed || !isPassed;
@@ -70,7 +70,7 @@ export function translation(
     return { body: await tools.send(encoded, stream), restore: encoded.restore };
   };
   const loop = { parts: tools.parts, plan, ask };
-  const reply = new UpstreamReply({ ...way, ...(isPassed ? passed(exchange, target) : anew), loop });
+  const reply = new ReplyWay({ ...way, ...(isPassed ? passed(exchange, target) : anew), loop });
   return { ...first, who, stream, reply };
 }
 

@@ -1,13 +1,16 @@
 /** One call to the upstream and the way back of its answer; made by passthrough or translation, run by `relay`. */
 
 import type { Account } from "../accounts/account";
-import type { Codec, TranslationOptions } from "../dialects/codec";
+import type { ClientSink, Codec, FullReply, TranslationOptions } from "../dialects/codec";
+import type { Beat } from "../dialects/hub/beat";
 import type { Dialect } from "../dialects/hub/conversation";
 import type { ModelFacts } from "../dialects/hub/model";
 import type { Body } from "../net/in/request-body";
-import type { CallResponse } from "../net/out/body";
+import type { CallResponse, ResponseBody } from "../net/out/body";
+import type { SseFrame } from "../net/stream/sse";
+import type { Sink } from "../net/stream/stream";
+import type { ReplyWatch } from "../upstream/changes/drift";
 import type { CopilotCall } from "../upstream/copilot/copilot";
-import type { UpstreamReply } from "./reply";
 import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
 
@@ -20,8 +23,34 @@ export interface UpstreamCall {
   stream: boolean;
   /** Headers of this upstream dialect only. */
   headers: Record<string, string>;
-  /** The way back of the answer. */
   reply: UpstreamReply;
+}
+
+/** The way back of the answer. */
+export interface UpstreamReply {
+  /** @param next Gets the beats of the whole reply: one of the writers. */
+  open(first: Answer, next: Sink<Beat>): Reading;
+  /** The writer of a stream. */
+  stream(out: Sink<SseFrame>): ClientSink<Beat>;
+  /** The writer of a full reply, whose `text` throws BrokenReply where the reply failed. */
+  full(): FullReply;
+}
+
+/** The upstream's answer. */
+export interface Answer {
+  body: ResponseBody;
+  /** Whether it is a stream; else it is a full reply. */
+  isStream: boolean;
+  /** Looks at what is new in it. */
+  watch?: ReplyWatch;
+}
+
+/** How an answer is read: the body, which goes on with those of further answers, and where its bytes go. */
+export interface Reading {
+  body: ResponseBody;
+  bytes: Sink<Uint8Array>;
+  /** Takes all of a full reply in place of its bytes; missing where further answers may follow. */
+  takeText?(text: string): void;
 }
 
 /** By which a request of an upstream's dialect is changed after it was refused. */
