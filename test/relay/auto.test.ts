@@ -4,6 +4,7 @@ import type { AutoOffer, DemoAccount } from "../../src/demo/accounts";
 import { autoAccounts } from "../support/auto-accounts";
 import { type ProxyOptions, type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";
+import { timed } from "./bench";
 
 type Name = keyof ReturnType<typeof autoAccounts>;
 
@@ -433,6 +434,26 @@ describe("tokens", () => {
     expect(tokenOf(last!)).not.toBe(tokenOf(first!));
     expect(last?.status).toBe(200);
     expect(proxy.rows()[0]).toMatchObject({ account_id: "student-demo", http_status: 200 });
+  });
+
+  test("of several accounts with a choice for the conversation, the one that served its last turn comes first", async () => {
+    const { pro, student } = autoAccounts();
+    const auto: AutoOffer = { protocols: ["auto"], pool: ["gpt-6.2-sol"] };
+    const accounts = [pro, student].map((account) => ({ ...account, auto }));
+    const proxy = await timed({ demo: { accounts, generation: "C" } });
+    await using _ = await knowing(Promise.resolve(proxy));
+    const messages: object[] = say("hello");
+    const turn = async () => {
+      const answer = await proxy.post("/v1/chat/completions", { model: "auto", messages });
+      expect(answer.status).toBe(200);
+      messages.push({ role: "assistant", content: "Hello." }, ...say("Go on."));
+      return proxy.rows(1)[0]!.account_id;
+    };
+    expect([await turn(), await turn()]).toEqual(["pro-demo", "pro-demo"]);
+    proxy.app.accounts[0]!.setState({ name: "cooling", until: proxy.now() + 20_000, reason: "For a test." });
+    expect(await turn()).toBe("student-demo");
+    proxy.pass(20_000);
+    expect([await turn(), await turn()]).toEqual(["student-demo", "student-demo"]);
   });
 
   test("the upstream refuses another account's token, which is then replaced", async () => {

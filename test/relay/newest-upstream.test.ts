@@ -178,11 +178,12 @@ describe("a call that is forced", () => {
       { type: "auto" },
       { type: "adaptive", display: "summarized" },
     ]);
-    expect(JSON.stringify(forced.sent.system)).toContain(words);
+    expect(JSON.stringify((forced.sent.messages as Json[]).at(-1))).toContain(words);
+    expect(JSON.stringify(forced.sent.system)).not.toContain(words);
     expect(JSON.parse(forced.row.fixups ?? "[]")).toContain("forced-choice");
     const any = await askForced("claude-opus-5.5", { type: "any", disable_parallel_tool_use: true });
     expect(any.sent.tool_choice).toEqual({ type: "auto", disable_parallel_tool_use: true });
-    expect(JSON.stringify(any.sent.system)).toContain("one of the tools");
+    expect(JSON.stringify((any.sent.messages as Json[]).at(-1))).toContain("one of the tools");
   });
 
   test.each<[string, Json]>([
@@ -208,7 +209,7 @@ describe("a call that is forced", () => {
     const response = await proxy.post(path, { model: "claude-opus-5.5", ...body });
     expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
     const [sent, ...others] = proxy.demo.journal.slice(before).map((call) => call.body as Json);
-    expect([others, sent!.tool_choice, JSON.stringify(sent!.system).includes(words)]).toEqual([
+    expect([others, sent!.tool_choice, JSON.stringify((sent!.messages as Json[]).at(-1)).includes(words)]).toEqual([
       [],
       { type: "auto" },
       true,
@@ -227,7 +228,7 @@ describe("a call that is forced", () => {
   test("is asked for in words once the model has refused it", async () => {
     const { status, calls, sent, row } = await askForced("claude-haiku-5.5", { type: "tool", name: "look" });
     expect([status, calls.map((call) => call.status), sent.tool_choice]).toEqual([200, [400, 200], { type: "auto" }]);
-    expect(JSON.stringify(sent.system)).toContain(words);
+    expect(JSON.stringify((sent.messages as Json[]).at(-1))).toContain(words);
     expect(JSON.parse(row.fixups ?? "[]")).toContain("forced-choice");
   });
 

@@ -3,7 +3,13 @@
  * hand, without our codecs, so that a mistake of theirs cannot hide.
  */
 import Anthropic from "@anthropic-ai/sdk";
-import { type Content, type GenerateContentResponse, GoogleGenAI, type Part } from "@google/genai";
+import {
+  type Content,
+  FunctionCallingConfigMode,
+  type GenerateContentResponse,
+  GoogleGenAI,
+  type Part,
+} from "@google/genai";
 import OpenAI from "openai";
 import type { ClientDialect } from "../../src/dialects/hub/conversation";
 import type { SseFrame } from "../../src/net/stream/sse";
@@ -17,6 +23,10 @@ export interface Question {
   tools?: ToolSpec[];
   /** A budget, an effort: whatever the dialect has to say that the model shall think. */
   think?: boolean;
+  /** That it shall not think, in the dialect's words for it. */
+  mayNotThink?: boolean;
+  /** A tool that has to be called, or any of them. */
+  mustCall?: { tool: string } | "any";
   maxTokens?: number;
   stop?: string[];
   schema?: Record<string, unknown>;
@@ -118,7 +128,14 @@ function chatClient(url: string, apiKey = "unused"): Client {
         function: { name, ...(description && { description }), parameters: schema },
       })),
     }),
+    ...(question.mustCall && {
+      tool_choice:
+        question.mustCall === "any"
+          ? ("required" as const)
+          : { type: "function" as const, function: { name: question.mustCall.tool } },
+    }),
     ...(question.think && { reasoning_effort: "medium" as const }),
+    ...(question.mayNotThink && { reasoning_effort: "none" as const }),
     ...(question.maxTokens && { max_completion_tokens: question.maxTokens }),
     ...(question.stop && { stop: question.stop }),
     ...(question.schema && {
@@ -232,10 +249,17 @@ function responsesClient(url: string, apiKey = "unused"): Client {
         strict: false,
       })),
     }),
+    ...(question.mustCall && {
+      tool_choice:
+        question.mustCall === "any"
+          ? ("required" as const)
+          : { type: "function" as const, name: question.mustCall.tool },
+    }),
     ...(question.think && {
       reasoning: { effort: "medium" as const, summary: "auto" as const },
       include: ["reasoning.encrypted_content" as const],
     }),
+    ...(question.mayNotThink && { reasoning: { effort: "none" as const } }),
     ...(question.maxTokens && { max_output_tokens: question.maxTokens }),
     // The dialect has no stop sequences.
     ...(question.schema && {
@@ -325,7 +349,14 @@ function messagesClient(url: string, apiKey = "unused"): Client {
         input_schema: { type: "object" as const, ...schema },
       })),
     }),
+    ...(question.mustCall && {
+      tool_choice:
+        question.mustCall === "any"
+          ? { type: "any" as const }
+          : { type: "tool" as const, name: question.mustCall.tool },
+    }),
     ...(question.think && { thinking: { type: "enabled" as const, budget_tokens: 2000 } }),
+    ...(question.mayNotThink && { thinking: { type: "disabled" as const } }),
     ...(question.stop && { stop_sequences: question.stop }),
     ...(question.schema && {
       output_config: { format: { type: "json_schema" as const, schema: question.schema } },
@@ -410,7 +441,16 @@ function geminiClient(url: string): Client {
           },
         ],
       }),
+      ...(question.mustCall && {
+        toolConfig: {
+          functionCallingConfig: {
+            mode: FunctionCallingConfigMode.ANY,
+            ...(question.mustCall !== "any" && { allowedFunctionNames: [question.mustCall.tool] }),
+          },
+        },
+      }),
       ...(question.think && { thinkingConfig: { thinkingBudget: 2000, includeThoughts: true } }),
+      ...(question.mayNotThink && { thinkingConfig: { thinkingBudget: 0 } }),
       ...(question.maxTokens && { maxOutputTokens: question.maxTokens }),
       ...(question.stop && { stopSequences: question.stop }),
       ...(question.schema && { responseMimeType: "application/json", responseJsonSchema: question.schema }),

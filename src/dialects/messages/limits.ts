@@ -9,6 +9,7 @@ import { budgetOf, effortOf } from "../hub/reasoning";
 import type { RuleRow } from "../hub/rules";
 import { isRefused } from "./betas";
 import { blocksOf, eachBlock, eachMark, isThinking, objectsIn, textBlock } from "./traverse";
+import { asReminder } from "./turns";
 
 /** The rule that puts the schema of a reply into Anthropic's form, in which it says the same. */
 export const ownForm = "output-schema";
@@ -148,15 +149,24 @@ function forcedChoice(body: JsonObject, { supports }: ModelFacts): JsonObject | 
   return supports.noForcedCalls ? withFreeChoice(body) : undefined;
 }
 
-/** The request with words in place of a forced call; undefined if it forces none. */
+/**
+ * The request with words in place of a forced call; undefined if it forces none. They stand at its end: a system prompt that
+ * changes from turn to turn costs the prompt's cache, and the thinking that is bound to what came before it.
+ */
 export function withFreeChoice(body: JsonObject): JsonObject | undefined {
   const choice = forcedIn(body);
   if (!choice) return undefined;
   const { type, name, ...others } = choice;
   const which = type === "tool" ? `the tool \`${String(name)}\`` : "one of the tools";
+  const words = textBlock(`Answer with a call of ${which}, and with nothing else.`);
+  const messages = objectsIn(body.messages);
+  const last = messages.at(-1);
+  const said = last?.role === "user" ? blocksOf(last.content) : [];
   return {
     tool_choice: { ...others, type: "auto" },
-    system: [...blocksOf(body.system), textBlock(`Answer with a call of ${which}, and with nothing else.`)],
+    ...(said.length > 0
+      ? { messages: [...messages.slice(0, -1), { ...last, content: [...said, asReminder(words)] }] }
+      : { system: [...blocksOf(body.system), words] }),
   };
 }
 

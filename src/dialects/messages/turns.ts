@@ -89,7 +89,8 @@ export function systemAlone(body: JsonObject): JsonObject | undefined {
   return { system: undefined, messages: [{ role: "user", content: simplified(content) }] };
 }
 
-function asReminder(block: JsonObject): JsonObject {
+/** A text that is not the person's own within a user's message. */
+export function asReminder(block: JsonObject): JsonObject {
   if (typeof block.text !== "string" || block.text.startsWith("<system-reminder>")) return block;
   return { ...block, text: `<system-reminder>\n${block.text}\n</system-reminder>` };
 }

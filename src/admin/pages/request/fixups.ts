@@ -155,7 +155,7 @@ const descriptions: Record<string, string> = {
   "thinking-display":
     "Thinking was requested as a summary, because the upstream does not offer the client’s way to show it.",
   "always-thinks": "The model always thinks, so it was asked to, with the least effort if thinking was turned off.",
-  "forced-choice": "The model cannot be forced to call a tool, so the instructions ask for the call.",
+  "forced-choice": "The model cannot be forced to call a tool, so words at the end of the request ask for the call.",
   "thinking-shown":
     "The client did not say how thinking is to be shown, so a summary was requested: without one, newer models stay silent while they think.",
   "thinking-type": "The upstream does not know the kind of thinking that the client asked for, so the model decides.",
