@@ -149,12 +149,11 @@ export class Notices {
     );
     await Promise.all(sends);
     for (const fault of faults) logger.warn(fault);
-    for (const [id, names] of had)
-      await sent.note(
-        id,
-        [...names],
-        open.every(([name]) => names.has(name)),
-      );
+    await sent.note(
+      [...had].map(([id, names]) => {
+        return { id, delivered: [...names], isDone: open.every(([name]) => names.has(name)) };
+      }),
+    );
   }
 
   /** Each channel that is on, with what it does. */

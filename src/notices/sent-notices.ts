@@ -15,14 +15,22 @@ export interface Claim {
   delivered: readonly string[];
 }
 
+/** Which channels have a notice after it was tried. */
+interface Delivery {
+  id: string;
+  delivered: readonly string[];
+  /** All of them: it is not claimed again. */
+  isDone: boolean;
+}
+
 export interface SentNotices {
   /**
    * Claims these notices. @returns Those that nobody has claimed, and those that were claimed within the last hour, that were not
    * sent to every channel, and that nobody has tried for a minute.
    */
   claim(ids: readonly string[]): Awaitable<readonly Claim[]>;
-  /** Notes which channels have a notice. @param isDone All of them: it is not claimed again. */
-  note(id: string, delivered: readonly string[], isDone: boolean): Awaitable<void>;
+  /** Notes which channels have which notices, by one write. */
+  note(deliveries: readonly Delivery[]): Awaitable<void>;
 }
 
 /** In a data folder, which a database takes over. */
@@ -82,11 +90,12 @@ export function openSentNotices(
       if (claims.length > 0) save();
       return claims;
     },
-    note(id, delivered, isDone) {
-      const before = noted().get(id);
-      if (typeof before !== "object") return;
-      noted().set(id, isDone ? before.at : { ...before, delivered: [...delivered] });
-      save();
+    note(deliveries) {
+      for (const { id, delivered, isDone } of deliveries) {
+        const before = noted().get(id);
+        if (typeof before === "object") noted().set(id, isDone ? before.at : { ...before, delivered: [...delivered] });
+      }
+      if (deliveries.length > 0) save();
     },
   };
 }

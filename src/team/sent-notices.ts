@@ -21,10 +21,12 @@ export const postgresSentNotices = (postgres: Postgres): TeamSentNotices => ({
         RETURNING id, xmax = 0 AS "isNew", delivered`,
     )),
   ],
-  note: async (id, delivered, isDone) => {
+  note: async (deliveries) => {
     await postgres.ask(
-      (sql) => sql`UPDATE dragoman.notices SET delivered = ${JSON.stringify(delivered)}::text::jsonb,
-        is_open = NOT ${isDone}::boolean WHERE id = ${id} AND is_open`,
+      (sql) => sql`UPDATE dragoman.notices AS old SET delivered = new.delivered, is_open = NOT new."isDone"
+        FROM jsonb_to_recordset(${JSON.stringify(deliveries)}::text::jsonb)
+          AS new (id text, delivered jsonb, "isDone" boolean)
+        WHERE old.id = new.id AND old.is_open`,
     );
   },
   takeOver: async (ids) => {

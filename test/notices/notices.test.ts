@@ -1,7 +1,7 @@
 /** Notices: what is worth one, that each is sent once in its period, and what the receivers get. */
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subject } from "../../src/budgets/budgets";
 import type { Reservation } from "../../src/budgets/entries";
@@ -10,9 +10,11 @@ import { postNotice, showOnDesktop, type Webhook } from "../../src/notices/chann
 import { isFailing, type Notice, watchedMs } from "../../src/notices/conditions";
 import { openSentNotices } from "../../src/notices/sent-notices";
 import { credits } from "../support/amounts";
+import { mostHeldMs, workOf } from "../support/held";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { refuseExchange } from "../support/refused-exchange";
 import { temporaryFolder } from "../support/temporary-folder";
+import { until } from "../support/until";
 
 interface Received {
   headers: Record<string, string>;
@@ -39,10 +41,10 @@ function startReceiver(...statuses: number[]) {
 
 const subject: Subject = { account: "octo", key: null, model: "gpt-4.1" };
 
-function spend({ app: { budgets } }: RunningProxy, amount: number) {
+function spend({ app: { budgets } }: RunningProxy, amount: number, by = subject) {
   const amounts = credits(amount);
-  budgets.settle(budgets.reserve(subject, amounts) as Reservation, {
-    model: subject.model,
+  budgets.settle(budgets.reserve(by, amounts) as Reservation, {
+    model: by.model,
     expected: amounts,
     real: amounts,
   });
@@ -157,8 +159,10 @@ describe("conditions", () => {
       { id: "a", isNew: true, delivered: [] },
       { id: "b", isNew: true, delivered: [] },
     ]);
-    first.note("a", ["desktop"], false);
-    first.note("b", ["desktop", "webhook"], true);
+    first.note([
+      { id: "a", delivered: ["desktop"], isDone: false },
+      { id: "b", delivered: ["desktop", "webhook"], isDone: true },
+    ]);
     now = 61_000;
     expect(open().claim(["a", "b"])).toEqual([{ id: "a", isNew: false, delivered: ["desktop"] }]);
     now = 3_601_000;
@@ -285,6 +289,30 @@ test.each([
   expect(sent.claim(["one"])).toEqual([]);
 });
 
+test("a thousand notices at once are noted by one write, and hold nobody up", async () => {
+  await using receiver = startReceiver();
+  const budgets = [{ name: "Each", unit: "credits", limit: 1, per: "month", each: "key", then: "warn" }];
+  await using proxy = await startProxy({ config: { budgets, notices: { webhookUrl: receiver.url } } });
+  for (let at = 0; at < 1000; at++) spend(proxy, 2, { ...subject, key: `key-${at}` });
+  let writes = 0;
+  const watcher = watch(proxy.home, (_, name) => {
+    if (name === "notices.json") writes++;
+  });
+  await proxy.app.notices.check();
+  await until(() => writes >= 2, "both writes are seen");
+  watcher.close();
+  // One before they are sent, and one after.
+  expect(writes).toBe(2);
+  expect(receiver.received).toHaveLength(1000);
+
+  const path = join(temporaryFolder(), "notices.json");
+  const sent = openSentNotices(path, { now: Date.now, warn: expect.unreachable });
+  const deliveries = Array.from({ length: 1000 }, (_, at) => ({ id: `${at}`, delivered: ["webhook"], isDone: true }));
+  expect(workOf(() => sent.claim(deliveries.map(({ id }) => id)))).toBeLessThan(mostHeldMs);
+  expect(workOf(() => sent.note(deliveries))).toBeLessThan(mostHeldMs);
+  expect(openSentNotices(path, { now: Date.now, warn: expect.unreachable }).claim(["7"])).toEqual([]);
+});
+
 test("what was sent of hundreds of keys each day is still known after a restart", async () => {
   const path = join(temporaryFolder(), "notices.json");
   const opened = () => openSentNotices(path, { now: Date.now, warn: expect.unreachable });
@@ -294,6 +322,6 @@ test("what was sent of hundreds of keys each day is still known after a restart"
   );
   const first = opened();
   first.claim(ids);
-  for (const id of ids.slice(0, 3)) first.note(id, ["mail"], true);
+  first.note(ids.slice(0, 3).map((id) => ({ id, delivered: ["mail"], isDone: true })));
   expect(await opened().claim([...ids.slice(0, 3), "new"])).toMatchObject([{ id: "new" }]);
 });

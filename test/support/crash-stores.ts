@@ -199,7 +199,7 @@ function sentNotices(): CrashStore {
         sets: { [id]: true },
         async run() {
           await store.claim([id]);
-          unlessWarned(await store.note(id, ["mail"], true));
+          unlessWarned(await store.note([{ id, delivered: ["mail"], isDone: true }]));
         },
       }));
     },

@@ -63,7 +63,7 @@ describeWithDatabases("dragoman database copy", (postgres) => {
       ledger.close();
       const notices = stores.openSentNotices({ now: Date.now, warn: expect.unreachable });
       await notices.claim(["notice-1"]);
-      await notices.note("notice-1", ["mail"], true);
+      await notices.note([{ id: "notice-1", delivered: ["mail"], isDone: true }]);
     });
   }
 
