@@ -84,7 +84,7 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
 export const { applyRules, fixRequest } = requestRules({
   rules,
   notes,
-  providerRules: rulesNamed(rules, ["model-name", "max-tokens-name", "usage-asked", "foreign-thinking"]),
+  providerRules: rulesNamed(rules, ["model-name", "max-tokens-name", "usage-asked", "foreign-thinking", "call-ids"]),
 });
 
 /** A message whose ids of calls are no longer than OpenAI takes them. */

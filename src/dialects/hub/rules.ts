@@ -46,7 +46,10 @@ export interface RuleTable {
   rules: Record<string, RuleRow>;
   /** What a rule removed or added, for the client to know. Rules without an entry change nothing for the client. */
   notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>;
-  /** For what passes through to a provider: it decides itself what it refuses. */
+  /**
+   * For what passes through to a provider: it decides itself what it refuses, but for what another upstream has left in the
+   * conversation, which a client cannot change.
+   */
   providerRules: Record<string, RuleRow>;
 }
 

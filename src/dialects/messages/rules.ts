@@ -68,7 +68,7 @@ export const { applyRules, fixRequest } = requestRules({
   notes,
   // Folders of the person's machine stay here.
   providerRules: {
-    ...rulesNamed(rules, ["model-name", "safeguards", "foreign-thinking"]),
+    ...rulesNamed(rules, ["model-name", "safeguards", "foreign-thinking", "failed-result", "tool-ids"]),
     "lost-citations": ["citations", ownCitations],
   },
 });

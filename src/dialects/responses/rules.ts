@@ -74,7 +74,7 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
 export const { applyRules, fixRequest } = requestRules({
   rules,
   notes,
-  providerRules: rulesNamed(rules, ["model-name", "web-search", "foreign-thinking"]),
+  providerRules: rulesNamed(rules, ["model-name", "web-search", "foreign-thinking", "call-ids"]),
 });
 
 /** Refuses fields that need stored replies, or a reply that outlives its request. */
