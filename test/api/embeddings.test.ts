@@ -56,6 +56,29 @@ describe("embeddings", () => {
     expect(await limited.app.budgets.overview()).toMatchObject([{ used: 1, reserved: 0 }]);
   });
 
+  test("over two accounts are one request, for each account that served and for all together", async () => {
+    const all = { name: "All", unit: "requests", limit: 9, per: "day" };
+    const budgets = [{ ...all, name: "Each", each: "account" }, all];
+    await using shared = await startProxy({ accounts: ["octo-demo", "plus-demo"], config: { budgets } });
+    // A free model takes them in turn, call by call.
+    const input = Array.from({ length: 1100 }, (_, index) => `text ${index}`);
+    expect((await shared.post("/v1/embeddings", { model, input })).status).toBe(200);
+    const served = shared.demo.journal.filter(({ path }) => path === "/embeddings");
+    expect(served.map(({ account }) => account)).toEqual(["octo-demo", "plus-demo", "octo-demo"]);
+    const { items } = (await (await fetch(`${shared.url}/api/admin/budgets`)).json()) as {
+      items: {
+        used: number;
+        reserved: number;
+        holders: { items: { name: string; used: number; reserved: number }[] };
+      }[];
+    };
+    expect(items[0]!.holders.items.map(({ name, used, reserved }) => [name, used, reserved]).sort()).toEqual([
+      ["octo-demo", 1, 0],
+      ["plus-demo", 1, 0],
+    ]);
+    expect(items[1]).toMatchObject({ used: 1, reserved: 0 });
+  });
+
   test.each([
     [{ model, input: [] }, "input"],
     [{ model, input: [[1, 2]] }, "input"],
