@@ -34,7 +34,8 @@ export async function unfitReason(
   }
   const limit = limits.prompt ?? limits.context;
   if (limit === undefined) return undefined;
-  const count = await countIfLong(parts, exchange, target.model, exchange.incoming.bytes.length, limit);
+  const asked = { prompt: exchange, record: exchange.record };
+  const count = await countIfLong(parts, asked, target.model, exchange.incoming.bytes.length, limit);
   return count !== undefined && count.tokens > limit ? `it takes at most ${limit} tokens of prompt` : undefined;
 }
 

@@ -6,17 +6,18 @@ import { withTimeLimit } from "../net/time-limit";
 import { bytesPerToken, type Prompt, type TokenCount } from "../tokens/token-counts";
 import type { Model } from "../upstream/models/model";
 import { promptLimitOf } from "../upstream/models/prompt-limit";
+import type { RequestRecord } from "./request-record";
 
 /** Milliseconds that a request waits for its count; without one it is sent. */
 const countTimeoutMs = 3_000;
 
 /**
- * Undefined for a body that is too short for this many tokens, and if the count takes too long or fails.
+ * Undefined for a body that is too short for this many tokens, and if the count takes too long or fails, which the record notes.
  * @param bytes The length of the request's body.
  */
 export async function countIfLong(
-  { tokenCounts, logger }: Scope,
-  prompt: Prompt,
+  { tokenCounts, logger }: Pick<Scope, "tokenCounts" | "logger">,
+  { prompt, record }: CountedRequest,
   model: Model,
   bytes: number,
   limit: number,
@@ -28,7 +29,14 @@ export async function countIfLong(
     logger.debug("A long prompt was not counted.", thrown);
     return undefined;
   });
-  return withTimeLimit(counted, countTimeoutMs, () => undefined);
+  const count = await withTimeLimit(counted, countTimeoutMs, () => undefined);
+  if (count === undefined) record.addFixup("prompt-uncounted");
+  return count;
+}
+
+interface CountedRequest {
+  prompt: Prompt;
+  record: Pick<RequestRecord, "addFixup">;
 }
 
 /**
@@ -37,13 +45,19 @@ export async function countIfLong(
  * work, while a prompt that is a little too long costs a little more, and the client sees that in the usage.
  * @throws ProxyError `invalid_request` with the code `context_length_exceeded`.
  */
-export function checkPromptLimit(parts: Scope, prompt: Prompt, model: Model, bytes: number): Awaitable<void> {
+export function checkPromptLimit(parts: Scope, asked: CountedRequest, model: Model, bytes: number): Awaitable<void> {
   const limit = promptLimitOf(model, parts.config.current);
-  if (limit !== undefined) return refuseLong(parts, prompt, model, bytes, limit);
+  if (limit !== undefined) return refuseLong(parts, asked, model, bytes, limit);
 }
 
-async function refuseLong(parts: Scope, prompt: Prompt, model: Model, bytes: number, limit: number): Promise<void> {
-  const count = await countIfLong(parts, prompt, model, bytes, limit);
+async function refuseLong(
+  parts: Scope,
+  asked: CountedRequest,
+  model: Model,
+  bytes: number,
+  limit: number,
+): Promise<void> {
+  const count = await countIfLong(parts, asked, model, bytes, limit);
   if (count === undefined || count.atLeast <= limit) return;
   const message = `This model's maximum context length is ${limit} tokens. However, your messages resulted in ${Math.max(count.tokens, limit + 1)} tokens. Please reduce the length of the messages. (dragoman's limit: maxPromptTokens)`;
   throw new ProxyError("invalid_request", message, { code: "context_length_exceeded" });

@@ -189,7 +189,7 @@ async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Prom
   if (nothing) return answerNothing(nothing, exchange);
 
   const prompt = new PlannedPrompt(exchange.prompt, plan, target);
-  await checkPromptLimit(parts, prompt, target.model, incoming.bytes.length);
+  await checkPromptLimit(parts, { prompt, record }, target.model, incoming.bytes.length);
   const cache = cacheUseOf(parts, exchange, target);
   const { useResponsesApiWebSearch: webSearch, promptCache } = parts.config.current;
   const options: TranslationOptions = {

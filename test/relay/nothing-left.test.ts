@@ -107,9 +107,11 @@ describe.each(Object.keys(models) as ClientDialect[])("a client of %s", (client)
   describe.each(models[client])("on %s", (model) => {
     test.each(Object.entries(conversations))(
       "is told with 400 which part of the %s has no form there",
-      async (_, make) => {
+      async (place, make) => {
         const { status, text: told } = await send(model, make[client]([hologram[client], text[client](" ")]));
         expect([status, told]).toEqual([400, expect.stringContaining("`hologram`")]);
+        // A client keeps the result: a person can take it out who knows whose it is.
+        expect(told.includes("the result of the call `c1`")).toBe(place === "result");
         expect(proxy.demo.journal.filter(({ method }) => method === "POST")).toEqual([]);
       },
     );

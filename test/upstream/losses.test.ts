@@ -3,7 +3,9 @@ import { afterAll, describe, expect, test } from "bun:test";
 import type { App } from "../../src/app";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import type { DemoOptions } from "../../src/demo/state";
+import type { JsonObject } from "../../src/dialects/hub/conversation";
 import type { Row } from "../../src/history/history";
+import { Losses } from "../../src/upstream/changes/losses";
 import { type AnswerKind, answerMembers, type ReadMember, usageMembers } from "../../src/upstream/changes/read-members";
 import { exampleModels } from "../../src/upstream/models/known-models";
 import type { Model } from "../../src/upstream/models/model";
@@ -381,8 +383,20 @@ test("answers without any header of a quota are heard of where they always had o
   expect(await missing(1)).toEqual([]);
 });
 
+test("of what was never there it is said that it lacks, not that it is gone", () => {
+  const saidOf = (...lists: JsonObject[]) => {
+    const said: string[] = [];
+    const losses = new Losses({ logger: { warn: (line) => void said.push(line), info: () => {} }, now: Date.now });
+    for (const item of lists) losses.inspectModels("octo", [item]);
+    return said.filter((line) => / capabilities:/.test(line)).map((line) => line.split(" capabilities:")[0]);
+  };
+  const [having, without] = [{ id: "m", capabilities: {} }, { id: "m" }];
+  expect(saidOf(without)).toEqual(["GitHub Copilot's model list lacks"]);
+  expect(saidOf(having, without)).toEqual(["GitHub Copilot's model list no longer has"]);
+});
+
 async function expectHeard({ app, lines }: RunningProxy, { affects }: ReadMember) {
-  const said = lines.filter((line) => line.includes("no longer has") && line.includes(`${affects} since`));
+  const said = lines.filter((line) => /\b(?:no longer has|lacks)\b/.test(line) && line.includes(`${affects} since`));
   expect(said).toHaveLength(1);
   received.length = 0;
   await app.notices.check();

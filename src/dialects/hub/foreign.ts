@@ -2,7 +2,7 @@
 
 import { plainName } from "../../json-shape";
 import { beginningOf } from "../../net/json/json-skeleton";
-import type { Dialect, ForeignPart, JsonObject, Part, Turn } from "./conversation";
+import type { Dialect, ForeignPart, JsonObject, Part, ToolResultPart, Turn } from "./conversation";
 import { refuse } from "./json";
 import { isSameList } from "./lists";
 
@@ -31,18 +31,20 @@ function refuseSealed(parts: Part[], target: Dialect): void {
 const saysNothing = new Set(["mcp_list_tools", "item_reference"]);
 
 /** Refuses a turn of which nothing would be left: the model would answer as if nobody had said it. */
-function refuseLost(parts: Part[], target: Dialect): void {
+function refuseLost(parts: Part[], target: Dialect, result?: ToolResultPart): void {
   const isLeft = (part: Part): boolean => {
     if (part.kind === "text") return /\S/.test(beginningOf(part.text));
     if (part.kind !== "foreign") return part.kind !== "thinking";
     return part.dialect === target || part.toolSearch !== undefined || (part.instead?.some(isLeft) ?? false);
   };
-  for (const part of parts) if (part.kind === "tool-result") refuseLost(part.parts, target);
+  for (const part of parts) if (part.kind === "tool-result") refuseLost(part.parts, target, part);
   if (parts.some(isLeft)) return;
   const lost = parts.find((part): part is ForeignPart => part.kind === "foreign" && !saysNothing.has(nameOf(part)));
   if (!lost) return;
   const param = { chat: "messages", messages: "messages", responses: "input", gemini: "contents" }[lost.dialect];
-  const sentence = `\`${param}\` has a turn or a tool's result with nothing but \`${nameOf(lost).slice(0, 64)}\`, which this model's API has no form for. Send its content as text, or choose a model whose API has it.`;
+  // The client keeps it: a person who knows which call it was can take it out.
+  const where = result ? `the result of the call \`${beginningOf(result.id, 64)}\`` : "a turn";
+  const sentence = `\`${param}\` has ${where} with nothing but \`${nameOf(lost).slice(0, 64)}\`, which this model's API has no form for. Send its content as text, or choose a model whose API has it.`;
   refuse(param, sentence, "unsupported_value");
 }
 

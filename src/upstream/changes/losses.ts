@@ -30,6 +30,8 @@ export interface Loss {
   affects: string;
   /** Answers that lacked it. */
   count: number;
+  /** An answer had it since the start. */
+  wasThere: boolean;
   /** Unix ms. */
   firstAt: number;
   lastAt: number;
@@ -84,7 +86,7 @@ export class Losses {
       else if (isThere) {
         seen.set(row, noIds);
         this.#find(row, from);
-      } else if (isThere === false && (!row.isOptional || seen.has(row))) this.#miss(row, from);
+      } else if (isThere === false && (!row.isOptional || seen.has(row))) this.#miss(row, from, seen.has(row));
     }
   }
 
@@ -140,21 +142,22 @@ export class Losses {
     }
     count.missed++;
     if (row.isOptional && (count.isIrregular || count.had < repliesToKnow)) return false;
-    if (count.missed >= repliesToKnow) this.#miss(row, from);
+    if (count.missed >= repliesToKnow) this.#miss(row, from, count.had > 0);
     return true;
   }
 
-  #miss(row: ReadMember, from: string): void {
+  #miss(row: ReadMember, from: string, wasThere: boolean): void {
     const { logger, now } = this.options;
     const loss = this.#lost.get(row);
     if (loss && now() - loss.lastAt < dayMs) {
       loss.count++;
+      loss.wasThere ||= wasThere;
       loss.lastAt = now();
       loss.from.add(from);
       return;
     }
     const { where, path: member, affects } = row;
-    const found = { where, member, affects, count: 1, firstAt: now(), lastAt: now() };
+    const found = { where, member, affects, wasThere, count: 1, firstAt: now(), lastAt: now() };
     this.#lost.set(row, { ...found, from: new Set([from]) });
     logger.warn(lossInWords(found, now()));
   }
@@ -178,7 +181,7 @@ export class Losses {
     }
     const lacking = idsWhere(false);
     const isMissed = row.isOptional ? lacking.some((id) => seen.get(row)?.has(id)) : lacking.length > 0;
-    if (isMissed) this.#miss(row, from);
+    if (isMissed) this.#miss(row, from, seen.has(row));
   }
 }
 
@@ -205,5 +208,5 @@ function namesOf(path: string): string {
 }
 
 /** What is missing, and since when which number is unknown. */
-export const lossInWords = ({ where, member, affects, firstAt }: Loss, now: number): string =>
-  `${places[where]} no longer has ${namesOf(member)}: ${affects} since ${zonedTime(firstAt, now)}. Look for an update of dragoman; if there is none, \`dragoman doctor --deep\` writes what helps to mend it.`;
+export const lossInWords = ({ where, member, affects, wasThere, firstAt }: Loss, now: number): string =>
+  `${places[where]} ${wasThere ? "no longer has" : "lacks"} ${namesOf(member)}: ${affects} since ${zonedTime(firstAt, now)}. Look for an update of dragoman; if there is none, \`dragoman doctor --deep\` writes what helps to mend it.`;

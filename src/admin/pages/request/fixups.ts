@@ -194,6 +194,8 @@ const descriptions: Record<string, string> = {
   "usage-chunk": "The usage chunk was removed because the client did not request it.",
   "reply-unfollowed":
     "The reply has something that could not be followed. It was passed on as it came; what it says is left out of this row, but for usage and end.",
+  "prompt-uncounted":
+    "The prompt is long, and it was not counted in time: it was sent without being compared with the limit.",
   "usage-unbelievable":
     "The upstream reported a number of tokens or a charge that cannot be, so it is recorded as unknown.",
   "bill-chunk": "The upstream’s cost report was removed.",
