@@ -338,7 +338,7 @@ async function billPast({ accounts, history }: App, bill: Bill): Promise<void> {
 }
 
 /** Where there are none: what somebody sets in the first moment stays. */
-async function giveKeysAndBudget({ budgets, config, now }: App, rows: readonly Entry[]): Promise<void> {
+async function giveKeysAndBudget({ budgets, config, now, hasKeys }: App, rows: readonly Entry[]): Promise<void> {
   const today = new Date(now());
   const month = Date.UTC(today.getUTCFullYear(), today.getUTCMonth());
   const amount = rows
@@ -352,7 +352,7 @@ async function giveKeysAndBudget({ budgets, config, now }: App, rows: readonly E
   await repeatChange(config, ({ current }) => {
     isBudgeted = current.budgets.length === 0 && amount > 0;
     return {
-      ...(current.auth.apiKeys.length === 0 && { auth: { apiKeys: keys } }),
+      ...(!hasKeys && current.auth.apiKeys.length === 0 && { auth: { apiKeys: keys } }),
       ...(isBudgeted && { budgets: [budget] }),
     };
   });
