@@ -88,11 +88,8 @@ export interface Codec extends ClientCodec {
   /** A passed-through request as its upstream takes it: the same body, or a copy with the fixups. */
   fixRequest(body: JsonObject, model: ModelFacts, options?: TranslationOptions): EncodedRequest;
 
-  /**
-   * Reads a full reply. Never throws: an unreadable body becomes an `error` event.
-   * @param along Gets a note in place of an error about a reply that cannot be followed.
-   */
-  decodeReply(body: unknown, along?: (note: string) => void): ReplyEvent[];
+  /** Reads a full reply. Never throws: a body that is unreadable or cannot be followed gives an `error` event. */
+  decodeReply(body: unknown): ReplyEvent[];
   /** Reads frames, and what they say of the first reply if several were requested. Frames after the terminal one are ignored. */
   decodeStream(): Stage<SseFrame, Beat>;
   /**
@@ -134,7 +131,9 @@ export interface CompactionCodec {
 
 /** The reader and the writers of a reply that is passed on: they write nothing but an error where there is no frame. */
 export interface Passage {
-  /** As `decodeStream`. */
+  /** Reads a full reply; one that cannot be followed is passed on all the same. */
+  readFull(body: unknown): Pick<Beat, "events" | "lost">;
+  /** Reads a stream, as `decodeStream`. */
   read: Stage<SseFrame, Beat>;
   /** The same for a stream that becomes a full reply: one that cannot be followed ends with an error. */
   gather: Stage<SseFrame, Beat>;

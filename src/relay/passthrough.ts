@@ -60,13 +60,8 @@ function prepared(
 
 /** The reply in the client's own dialect, passed on with the fixups. */
 export function passed({ incoming, running }: Exchange, { dialect }: PassedTarget) {
-  const codec = codecs[dialect];
-  const note = (name: string) => running.record.addFixup(name);
-  const passage = codec.passOn(incoming.body, note);
-  const reader: ReplyReader = {
-    stream: incoming.stream ? passage.read : passage.gather,
-    full: (json) => codec.decodeReply(json, note),
-  };
+  const passage = codecs[dialect].passOn(incoming.body, (name) => running.record.addFixup(name));
+  const reader = { stream: incoming.stream ? passage.read : passage.gather, full: passage.readFull };
   return { reader, passed: passage };
 }
 
@@ -81,7 +76,10 @@ function untouched({ incoming, running }: Exchange, { dialect }: PassedTarget) {
   const passage = codec.passOn(incoming.body, note);
   const reader: ReplyReader = {
     stream: framesAsTheyAre(codec),
-    full: (json) => codec.decodeReply(json, note).filter(isNoError),
+    full(json) {
+      const { events, lost } = passage.readFull(json);
+      return { events: events.filter(isNoError), lost };
+    },
   };
   const asItIs: Pick<Passage, "stream" | "full"> = {
     stream(out) {
@@ -100,7 +98,8 @@ function untouched({ incoming, running }: Exchange, { dialect }: PassedTarget) {
     full() {
       let text = "";
       return {
-        push({ frame }) {
+        push({ frame, lost }) {
+          if (lost) note(unfollowed);
           text = frame?.data ?? "";
         },
         end() {},

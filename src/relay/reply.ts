@@ -38,7 +38,7 @@ interface Way {
 
 export interface ReplyReader {
   stream: Stage<SseFrame, Beat>;
-  full(json: JsonObject): readonly ReplyEvent[];
+  full(json: JsonObject): Pick<Beat, "events" | "lost">;
 }
 
 interface ReplyWriter {
@@ -133,7 +133,7 @@ function fullInto(reader: ReplyReader, who: string, watch: Answer["watch"], next
     const json = /^\s*\{/.test(text) ? parseWithSource(text) : undefined;
     if (!isObject(json)) throw notJson(`${who}'s answer`);
     watch?.full(json);
-    next.push({ frame: { data: text, json }, type: full, json, isLast: true, events: reader.full(json) });
+    next.push({ frame: { data: text, json }, type: full, json, isLast: true, ...reader.full(json) });
     next.end();
   };
   const bytes: Sink<Uint8Array> = {

@@ -2,7 +2,7 @@
 import type { Scope } from "../app";
 import { codecs, type TranslationOptions } from "../dialects/codecs";
 import { adapt } from "../dialects/hub/adapt";
-import type { Conversation, Dialect } from "../dialects/hub/conversation";
+import type { Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
 import { shownNatively } from "../dialects/native-search";
 import { withTexts } from "../net/in/request-body";
@@ -58,7 +58,9 @@ export function translation(
     estimate: estimate && (() => noted(record, estimate())),
   };
   const way = { running, who, written, restore: joined(plain.restore, reshape) };
-  const anew = { reader: { stream: upstream.decodeStream(), full: upstream.decodeReply } };
+  const anew = {
+    reader: { stream: upstream.decodeStream(), full: (json: JsonObject) => ({ events: upstream.decodeReply(json) }) },
+  };
   if (!plan || plan.offers.size === 0)
     return { ...plain, who, stream: isStreamed, reply: new ReplyWay({ ...way, ...anew }) };
   const isPassed = plain.restore === undefined && isStreamed === conversation.stream && isUnnumbered(exchange, target);

@@ -9,7 +9,7 @@ import { CollectedChat } from "./collect";
 import { contextOf, fixFull, PassedChat } from "./fixups";
 import { knownNames } from "./known-names";
 import { ChatNormalizer } from "./normalize";
-import { ChunkReader, decodeReply } from "./reply-reader";
+import { ChunkReader } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest } from "./request";
 import { fixRequest, repairRequest } from "./rules";
@@ -39,7 +39,6 @@ export const chat: Codec = {
   schemas,
   knownNames,
   fixRequest,
-  decodeReply,
   encodeReply,
   ...repliesOf({
     Normalizer: ChatNormalizer,

@@ -1,12 +1,10 @@
 /** Reads chat completions, full or as a stream. */
 import { isObject, numberIn } from "../../json";
-import { run } from "../../net/stream/stream";
-import { said } from "../hub/beat";
 import { gaveUp } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
-import type { ReplyEvent, StopReason, Usage } from "../hub/reply";
-import { EventReader, type Note, unfollowed } from "../hub/upstream-stream";
+import type { StopReason, Usage } from "../hub/reply";
+import { EventReader } from "../hub/upstream-stream";
 import { inventedCallId, withCalls } from "./calls";
 import { errorIn, invalidEvent, invalidReply } from "./errors";
 import { withoutEmptyReason } from "./finish-reason";
@@ -20,21 +18,6 @@ const stopReasons: Record<string, StopReason> = {
   function_call: "tool-call",
   content_filter: "refusal",
 };
-
-/** A full reply is read like a stream of one chunk, with `message` in the place of `delta`. */
-export function decodeReply(body: unknown, along?: Note): ReplyEvent[] {
-  const reply = new ChunkReader();
-  const failure = isObject(body) ? errorIn(body) : invalidReply;
-  if (failure) reply.failed(failure);
-  else if (isObject(body) && Array.isArray(body.choices) && (along || body.choices.length > 0)) {
-    reply.read("chunk", body, asDeltas(body.choices, body.id));
-    reply.read("done");
-  } else reply.failed(invalidReply);
-  const beat = reply.take();
-  if (!along) return run(said, [beat]);
-  if (beat.lost) along(unfollowed);
-  return [...beat.events];
-}
 
 /** All choices are one message, because Claude's text and calls come as separate choices. */
 function asDeltas(choices: unknown[], replyId: unknown): JsonObject[] {
@@ -66,8 +49,18 @@ export class ChunkReader extends EventReader {
   #finishReason: string | undefined;
   #usage: Partial<Usage> = {};
 
+  /** A full reply is read like a stream of one chunk, with `message` in the place of `delta`. */
+  protected readReply(body: unknown) {
+    const failure = isObject(body) ? errorIn(body) : invalidReply;
+    if (failure) return this.failed(failure);
+    if (!isObject(body) || !Array.isArray(body.choices)) return this.failed(invalidReply);
+    if (body.choices.length === 0) this.cannotFollow(invalidReply);
+    this.read("chunk", body, asDeltas(body.choices, body.id));
+    this.read("done");
+  }
+
   /** @param choices Those of a full reply as a chunk has them. */
-  read(type: string, chunk: JsonObject = {}, choices = chunk.choices) {
+  protected read(type: string, chunk: JsonObject = {}, choices = chunk.choices) {
     if (type === "done") return this.finish();
     if (type === "error") return this.failed(errorIn(chunk) ?? gaveUp);
     this.#id = textIn(chunk.id) || this.#id;

@@ -25,9 +25,11 @@ export type ReplyEvent =
   | { type: "usage"; usage: Partial<Usage> }
   | {
       type: "finish";
-      reason: StopReason /** The wire's own word. */;
+      reason: StopReason;
+      /** The wire's own word. */
       raw?: string;
-      stopSequence?: string /** Why the service refused, in words that are no part of the reply. */;
+      stopSequence?: string;
+      /** Why the service refused, in words that are no part of the reply. */
       explanation?: string;
       /** Why the service did not show its model all reasoning that it was sent: its own words for it. */
       lostReasoning?: string[];

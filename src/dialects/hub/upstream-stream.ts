@@ -5,9 +5,9 @@
 import { isObject } from "../../json";
 import { editedTo } from "../../net/json/json-edit";
 import { jsonOf, type SseFrame } from "../../net/stream/sse";
-import { pipe, type Sink, type Stage } from "../../net/stream/stream";
+import { pipe, run, type Sink, type Stage } from "../../net/stream/stream";
 import type { ClientSink, Codec, FullReply, ReplyContext } from "../codec";
-import { type Beat, comment, type FramedBeat, followed, full } from "./beat";
+import { type Beat, comment, type FramedBeat, followed, full, said } from "./beat";
 import { cutReply, ReplyEmitter } from "./block-lifecycle";
 import type { JsonObject } from "./conversation";
 import { omit, textIn } from "./json";
@@ -149,7 +149,7 @@ export abstract class EventReader implements Normalized {
   #lost: Beat["lost"];
   #hasLost = false;
 
-  constructor(private readonly next: Sink<Beat> = { push() {}, end() {} }) {}
+  constructor(private readonly next: Sink<Beat>) {}
 
   protected get ended(): boolean {
     return this.writer.ended;
@@ -177,13 +177,17 @@ export abstract class EventReader implements Normalized {
     this.next.end();
   }
 
-  /** What was read since the last call, or the last frame. */
-  take(): Beat {
+  /** What a full reply says. */
+  full(body: unknown): Pick<Beat, "events" | "lost"> {
+    this.readReply(body);
+    return this.take();
+  }
+
+  private take(): Beat {
     return { events: this.writer.take() ?? none, lost: this.#lost };
   }
 
-  /** Reads that the reply has failed. */
-  failed(error: ReplyFailure): void {
+  protected failed(error: ReplyFailure): void {
     if (this.ended) return;
     this.settle();
     this.writer.error(error);
@@ -194,16 +198,19 @@ export abstract class EventReader implements Normalized {
 
   protected abstract read(type: string, json: JsonObject): void;
 
+  /** Reads a full reply; a body that is none has failed. */
+  protected abstract readReply(body: unknown): void;
+
   /** Writes what is known before the reply ends in the middle. */
   protected settle(): void {}
 
   /** To be called for an event that the reader cannot understand: it leaves out the blocks from there on. */
-  protected cannotFollow(): void {
+  protected cannotFollow(error = this.invalid): void {
     if (this.ended || this.#hasLost) return;
     this.settle();
     this.writer.leaveOutBlocks();
     this.#hasLost = true;
-    this.#lost = { error: this.invalid, after: this.writer.count };
+    this.#lost = { error, after: this.writer.count };
   }
 }
 
@@ -219,6 +226,7 @@ interface ReplyParts {
   fixFull(body: JsonObject, context: ReplyContext, note: Note): JsonObject;
 }
 
+const nowhere: Sink<unknown> = { push() {}, end() {} };
 const nothing: JsonObject = {};
 const none: readonly ReplyEvent[] = [];
 
@@ -228,16 +236,19 @@ const ofStreams: ReadonlySet<string> = new Set([
 ]);
 
 /** How an upstream's reply is read, and passed on to a client of its dialect. */
-export function repliesOf(parts: ReplyParts): Pick<Codec, "decodeStream" | "passOn"> {
+export function repliesOf(parts: ReplyParts): Pick<Codec, "decodeReply" | "decodeStream" | "passOn"> {
   const reading =
     (context: ReplyContext, note: Note): Stage<SseFrame, Beat> =>
     (next) =>
       new parts.Normalizer(new parts.Reader(next), note, context);
+  const readFull = (body: unknown) => new parts.Reader(nowhere).full(body);
   return {
+    decodeReply: (body) => run(said, [readFull(body)]),
     decodeStream: () => reading({ model: "", usage: true, replies: 1 }, () => {}),
     passOn(request, note) {
       const context = parts.contextOf?.(request) ?? { model: textIn(request.model), usage: true, replies: 1 };
       return {
+        readFull,
         read: reading(context, note),
         gather: pipe(
           reading(context, (name) => void (ofStreams.has(name) || note(name))),

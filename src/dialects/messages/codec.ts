@@ -12,7 +12,7 @@ import { endIn, fixFull, PassedMessage } from "./fixups";
 import { knownNames } from "./known-names";
 import { withFreeChoice } from "./limits";
 import { MessagesNormalizer } from "./normalize";
-import { decodeReply, StreamReader } from "./reply-reader";
+import { StreamReader } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest, session } from "./request";
 import { fixRequest, foldSystem, forgetThinking } from "./rules";
@@ -39,7 +39,6 @@ export const messages: Codec = {
   schemas,
   knownNames,
   fixRequest,
-  decodeReply,
   encodeReply,
   ...repliesOf({
     Normalizer: MessagesNormalizer,

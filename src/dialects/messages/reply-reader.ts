@@ -1,9 +1,9 @@
 /** Reads replies of the messages dialect, full or as a stream. Its events match the hub's events. */
 import { isObject, numberIn } from "../../json";
-import { ReplyEmitter } from "../hub/block-lifecycle";
+import type { ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { setField, textIn } from "../hub/json";
-import type { Block, ReplyEvent } from "../hub/reply";
+import type { Block } from "../hub/reply";
 import { inputObject } from "../hub/tool-input";
 import { EventReader } from "../hub/upstream-stream";
 import { errorIn, invalidEvent, invalidReply } from "./errors";
@@ -13,16 +13,6 @@ import { toolRunBy } from "./server-tools";
 import { decodeUsage } from "./usage";
 
 // ── Full reply ──
-
-/** Reads a full reply, of which nothing has to be followed. */
-export function decodeReply(body: unknown): ReplyEvent[] {
-  const writer = new ReplyEmitter();
-  const failure = errorIn(body);
-  if (failure) writer.error(failure);
-  else if (isObject(body) && Array.isArray(body.content)) decodeMessage(body, body.content, writer);
-  else writer.error(invalidReply);
-  return writer.take() ?? [];
-}
 
 function decodeMessage(message: JsonObject, content: unknown[], writer: ReplyEmitter): void {
   writer.start(textIn(message.id), textIn(message.model));
@@ -110,6 +100,13 @@ export class StreamReader extends EventReader {
   private readonly waiting = new Map<number | undefined, WaitingBlock>();
   private usage: JsonObject | undefined;
   private ending: JsonObject = {};
+
+  protected readReply(body: unknown) {
+    const failure = errorIn(body);
+    if (failure) this.failed(failure);
+    else if (isObject(body) && Array.isArray(body.content)) decodeMessage(body, body.content, this.writer);
+    else this.failed(invalidReply);
+  }
 
   protected read(type: string, event: JsonObject) {
     switch (type) {

@@ -8,7 +8,7 @@ import { fixFull, PassedResponse } from "./fixups";
 import { knownNames } from "./known-names";
 import { ResponsesNormalizer } from "./normalize";
 import { outline } from "./outline";
-import { decodeReply, ItemReader } from "./reply-reader";
+import { ItemReader } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest } from "./request";
 import { fixRequest, repairForeignItems } from "./rules";
@@ -32,7 +32,6 @@ export const responses: Codec = {
   schemas,
   knownNames,
   fixRequest,
-  decodeReply,
   encodeReply,
   ...repliesOf({
     Normalizer: ResponsesNormalizer,

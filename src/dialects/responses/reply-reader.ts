@@ -5,7 +5,7 @@ import { longestId } from "../hub/call-pairs";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { countIn, textIn } from "../hub/json";
-import type { Block, ReplyEvent, StopReason } from "../hub/reply";
+import type { Block, StopReason } from "../hub/reply";
 import { EventReader } from "../hub/upstream-stream";
 import { extrasOf } from "../openai";
 import { sealOf } from "./compaction";
@@ -19,14 +19,6 @@ import { decodeUsage } from "./usage";
 
 /** Why a response is incomplete; an unknown reason counts as `length`. */
 const incompleteReasons: Record<string, StopReason> = { max_output_tokens: "length", content_filter: "refusal" };
-
-/** Reads a full reply, of which nothing has to be followed. */
-export function decodeReply(body: unknown): ReplyEvent[] {
-  const reader = new ItemReader();
-  if (!isObject(body) || (!isObject(body.error) && !Array.isArray(body.output))) reader.failed(invalidReply);
-  else reader.terminate(isObject(body.error) ? "failed" : (body.status ?? "completed"), body, body);
-  return [...reader.take().events];
-}
 
 /** How much of the item that is being streamed was emitted. */
 interface Progress {
@@ -56,7 +48,11 @@ export class ItemReader extends EventReader {
   private called = false;
   private refused = false;
 
-  /** Reads one event of a stream. */
+  protected readReply(body: unknown) {
+    if (!isObject(body) || (!isObject(body.error) && !Array.isArray(body.output))) return this.failed(invalidReply);
+    this.terminate(isObject(body.error) ? "failed" : (body.status ?? "completed"), body, body);
+  }
+
   protected read(type: string, event: JsonObject) {
     const index = countIn(event.output_index) ?? -1;
     if (isObject(event.item)) this.shown.set(index, event.item);
@@ -185,7 +181,7 @@ export class ItemReader extends EventReader {
   }
 
   /** Ends the reply; items that were not streamed are read from its output. */
-  terminate(status: unknown, response: JsonObject, event: JsonObject) {
+  private terminate(status: unknown, response: JsonObject, event: JsonObject) {
     if (textIn(response.id) !== "") this.start(response);
     this.writer.readInputChanges(response.input_transformations);
     if (status !== "completed" && status !== "incomplete") {
