@@ -15,7 +15,6 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type ClientId, clientOf } from "../../src/clients/index";
 import { clientStatus } from "../../src/clients/status";
-import { exampleModels } from "../../src/upstream/models/known-models";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { atTerminal } from "../support/terminal";
@@ -67,8 +66,7 @@ test("after `key add` with five connected tools, each gets a key of its own, all
   const mine = `{\r\n\t"permissions": { "allow": [] } // mine\r\n}`;
   mkdirSync(dirname(own.path("claude-code")), { recursive: true });
   writeFileSync(own.path("claude-code"), mine);
-  for (const id of tools)
-    expect((await own.ended("connect", id, "--write", "--model", exampleModels.gpt)).code).toBe(0);
+  for (const id of tools) expect((await own.ended("connect", id, "--write", "--model", "gpt-5.3-codex")).code).toBe(0);
   const before = Object.fromEntries(tools.map((id) => [id, readFileSync(own.path(id), "utf8")]));
 
   const asked = await own.ended("key", "add", "laptop");
@@ -92,7 +90,7 @@ test("after `key add` with five connected tools, each gets a key of its own, all
     const now = readFileSync(own.path(id), "utf8");
     // Only the key is another; the model that was chosen stays. Gemini CLI's is in its second file.
     if (id !== "gemini-cli" && id !== "codex") expect(now.replaceAll(key!, "unused")).toBe(before[id]!);
-    expect(now).toContain(exampleModels.gpt);
+    expect(now).toContain("gpt-5.3-codex");
   }
   expect((await own.ended("doctor")).stdout).toMatch(/OK +Claude Code +\S+ points to dragoman\.$/m);
 
