@@ -4,7 +4,7 @@
  */
 import type { Scope } from "../app";
 import type { ClientCodec, ClientSink, FullReply, Passage, ToClient } from "../dialects/codec";
-import { type Beat, full, said, unframed } from "../dialects/hub/beat";
+import { type Beat, full } from "../dialects/hub/beat";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { omitUndefined } from "../dialects/hub/json";
 import type { ReplyError, ReplyEvent, Usage } from "../dialects/hub/reply";
@@ -31,8 +31,6 @@ interface Way {
   passed?: Pick<Passage, "stream" | "full">;
   /** Missing where no stage changes a beat. */
   written?: ReplyWriter;
-  /** Gives back the client's names to a reply that is written anew. */
-  restore?: Stage<ReplyEvent, ReplyEvent>;
   loop?: ReplyLoop;
 }
 
@@ -54,17 +52,16 @@ interface ReplyLoop {
   plan: ServerToolPlan;
   parts: Scope;
   /** Asks the upstream to go on. */
-  ask(conversation: Conversation): Promise<{ body: ResponseBody } & Pick<Way, "restore">>;
+  ask(conversation: Conversation): Promise<{ body: ResponseBody; reader: ReplyReader }>;
 }
 
 export class ReplyWay implements UpstreamReply {
   constructor(private readonly way: Way) {}
 
   open(first: Answer, next: Sink<Beat>): Reading {
-    const { loop, passed, restore, running, written } = this.way;
+    const { loop, reader, running, who, written } = this.way;
     const events = recordedBy(running)(written?.estimate ? withNumbers(running.record, written.estimate)(next) : next);
-    const read = (beats: Sink<Beat>) => this.#bytesInto(first, passed ? beats : rewritten(restore)(beats));
-    if (!loop) return { body: first.body, ...read(events) };
+    if (!loop) return { body: first.body, ...bytesInto(reader, who, first, events) };
     const { plan, parts, ask } = loop;
     return openLoop(
       {
@@ -72,12 +69,12 @@ export class ReplyWay implements UpstreamReply {
         context: () => toolContext(parts, running),
         ask: async (conversation, beats) => {
           running.askAgain();
-          const { body, restore } = await ask(conversation);
-          return { body, ...this.#bytesInto({ isStream: true }, rewritten(restore)(beats)) };
+          const { body, reader } = await ask(conversation);
+          return { body, ...bytesInto(reader, who, { isStream: true }, beats) };
         },
         shape: written?.codec.facts.joinsTexts ? separateTexts : undefined,
       },
-      { body: first.body, read: (beats) => read(beats).bytes },
+      { body: first.body, read: (beats) => bytesInto(reader, who, first, beats).bytes },
       events,
     );
   }
@@ -110,23 +107,19 @@ export class ReplyWay implements UpstreamReply {
       },
     };
   }
-
-  #bytesInto({ isStream, watch }: Omit<Answer, "body">, beats: Sink<Beat>): Omit<Reading, "body"> {
-    const { reader, who } = this.way;
-    if (!isStream) return fullInto(reader, who, watch, beats);
-    const frames = reader.stream(beats);
-    return { bytes: readSse(watch?.frames(frames) ?? frames) };
-  }
 }
 
-/** What the events say is to be written anew. */
-const rewritten =
-  (restore: Way["restore"]): Stage<Beat, Beat> =>
-  (next) =>
-    said(restore ? restore(unframed(next)) : unframed(next));
-
-/** The sinks for a full reply, which is one beat. @throws ProxyError `upstream` when it is not JSON. */
-function fullInto(reader: ReplyReader, who: string, watch: Answer["watch"], next: Sink<Beat>): Omit<Reading, "body"> {
+/** The sinks for an answer. A full reply is one beat. */
+function bytesInto(
+  reader: ReplyReader,
+  who: string,
+  { isStream, watch }: Omit<Answer, "body">,
+  next: Sink<Beat>,
+): Omit<Reading, "body"> {
+  if (isStream) {
+    const frames = reader.stream(next);
+    return { bytes: readSse(watch?.frames(frames) ?? frames) };
+  }
   const pieces: Uint8Array[] = [];
   const takeText = (text: string) => {
     // What is no object need not be parsed: a list that is nested a million times takes long.

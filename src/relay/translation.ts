@@ -2,16 +2,17 @@
 import type { Scope } from "../app";
 import { codecs, type TranslationOptions } from "../dialects/codecs";
 import { adapt } from "../dialects/hub/adapt";
-import type { Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
+import { said, unframed } from "../dialects/hub/beat";
+import type { Conversation, Dialect } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
 import { shownNatively } from "../dialects/native-search";
 import { withTexts } from "../net/in/request-body";
 import type { ResponseBody } from "../net/out/body";
-import { joined, type Stage } from "../net/stream/stream";
+import { joined, pipe, run, type Stage } from "../net/stream/stream";
 import type { ServerToolPlan } from "../server-tools/plan";
 import type { Exchange } from "./exchange";
 import { passed } from "./passthrough";
-import { ReplyWay } from "./reply";
+import { type ReplyReader, ReplyWay } from "./reply";
 import type { RequestRecord } from "./request-record";
 import { needsStream, type Target, whoOf } from "./target";
 import type { UpstreamCall } from "./upstream-call";
@@ -50,17 +51,14 @@ export function translation(
   const asked = plan?.conversation ?? conversation;
   const plain = encode(exchange, target, options, asked, isStreamed);
   const who = whoOf(target);
-  const upstream = codecs[target.dialect];
   const estimate = tools?.estimate;
   const written = {
     codec,
     asked: { ...conversation, turns: conversation.turns.filter(({ isInstructions }) => isInstructions) },
     estimate: estimate && (() => noted(record, estimate())),
   };
-  const way = { running, who, written, restore: joined(plain.restore, reshape) };
-  const anew = {
-    reader: { stream: upstream.decodeStream(), full: (json: JsonObject) => ({ events: upstream.decodeReply(json) }) },
-  };
+  const way = { running, who, written };
+  const anew = { reader: readAnew(target, joined(plain.restore, reshape)) };
   if (!plan || plan.offers.size === 0)
     return { ...plain, who, stream: isStreamed, reply: new ReplyWay({ ...way, ...anew }) };
   const isPassed = plain.restore === undefined && isStreamed === conversation.stream && isUnnumbered(exchange, target);
@@ -69,7 +67,7 @@ export function translation(
   const first = stream === isStreamed ? plain : encode(exchange, target, options, asked, stream);
   const ask = async (next: Conversation) => {
     const encoded = encode(exchange, target, options, next, true);
-    return { body: await tools.send(encoded, stream), restore: encoded.restore };
+    return { body: await tools.send(encoded, stream), reader: readAnew(target, encoded.restore) };
   };
   const loop = { parts: tools.parts, plan, ask };
   const reply = new ReplyWay({ ...way, ...(isPassed ? passed(exchange, target) : anew), loop });
@@ -79,6 +77,16 @@ export function translation(
 /** Whether the reply can be passed on at first. Events of the responses dialect are numbered: one writer writes all of them. */
 const isUnnumbered = ({ dialect, incoming }: Exchange, target: TranslationTarget): boolean =>
   dialect === target.dialect && !(dialect === "responses" && incoming.stream);
+
+/** Reads a reply that is written anew. @param restore Gives back the client's names. */
+function readAnew({ dialect }: TranslationTarget, restore: Encoded["restore"]): ReplyReader {
+  const { decodeReply, decodeStream } = codecs[dialect];
+  const toBeats = restore ? pipe(restore, unframed) : unframed;
+  return {
+    stream: pipe(decodeStream(), pipe(said, toBeats)),
+    full: (json) => ({ events: restore ? run(restore, decodeReply(json)) : decodeReply(json) }),
+  };
+}
 
 function noted(record: RequestRecord, tokens: number | undefined): number | undefined {
   if (tokens !== undefined) record.setEstimate("estimatedInput", tokens);

@@ -145,3 +145,27 @@ test("a stream goes on in one piece when the model uses the tool after it has sa
   for (const type of ["message_start", "message_delta", "message_stop"])
     expect([type, events.filter((each) => each.type === type).length]).toEqual([type, 1]);
 });
+
+test("what is changed in an answer that is written anew is no change of a reply that is passed on", async () => {
+  await using proxy = await startProxy();
+  let turn = 0;
+  const call = { type: "tool_use", id: "toolu_1", name: "web_search", input: {} };
+  const first = [
+    ...cases.Messages.stream.split(/(?<=\n\n)/).slice(0, 1),
+    event({ type: "content_block_start", index: 0, content_block: call }),
+    event({
+      type: "content_block_delta",
+      index: 0,
+      delta: { type: "input_json_delta", partial_json: '{"query":"pandas"}' },
+    }),
+    event({ type: "content_block_stop", index: 0 }),
+    event({ type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 5 } }),
+    event({ type: "message_stop" }),
+  ].join("");
+  const then = event({ type: "unheard_of" }) + cases.Messages.stream;
+  proxy.demo.intercept("/v1/messages", () => eventStream(++turn === 1 ? first : then), 2);
+  const body = { ...cases.Messages.plain, ...cases.Messages.offered, stream: true };
+  expect(await (await proxy.post("/v1/messages", body)).text()).toContain(" there");
+  const row = proxy.rows().find(({ path }) => path === "/v1/messages");
+  expect(JSON.parse(row!.fixups)).not.toContain("foreign-event");
+});
