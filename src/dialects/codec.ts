@@ -2,7 +2,7 @@
 import type { ProxyError } from "../errors";
 import type { SseFrame } from "../net/stream/sse";
 import type { Sink, Stage } from "../net/stream/stream";
-import type { Beat } from "./hub/beat";
+import type { Beat, FramedBeat } from "./hub/beat";
 import type { Changes } from "./hub/changes";
 import type { Conversation, Dialect, JsonObject } from "./hub/conversation";
 import type { KnownNames } from "./hub/known-names";
@@ -191,6 +191,8 @@ export type ToClient<In> = (next: Sink<SseFrame>) => ClientSink<In>;
 export interface ClientSink<In> extends Sink<In> {
   /** The content type, if it is not an event stream. */
   readonly type?: string;
+  /** Told of each frame that the client got in place of what was written, before all that follows is written. */
+  follow?(passed: FramedBeat): void;
   /** Called when the upstream is silent: writes what clients count as activity and nothing else. */
   keepAlive(): void;
   /** Ends the stream with an error of the dialect. Does nothing after the terminal frame. */

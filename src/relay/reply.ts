@@ -155,6 +155,7 @@ const passedUntilChanged =
         if (isChanged(beat)) passed = undefined;
         passed?.push(beat);
         for (const event of beat.events) writer.push(event);
+        if (passed && beat.frame) writer.follow?.(beat);
       },
       end: () => writer.end(),
       keepAlive: () => (passed ?? writer).keepAlive(),

@@ -113,12 +113,16 @@ describe.each(Object.entries(cases))("a %s client", (_name, { path, endpoint, pl
   });
 });
 
-test("a stream goes on in one piece when the model uses the tool after it has said something", async () => {
+test.each([
+  ["after it has said something", 0],
+  ["after an empty text", 1],
+])("a stream goes on in one piece when the model uses the tool %s", async (_when, empty) => {
   await using proxy = await startProxy();
   let turn = 0;
   const call = { type: "tool_use", id: "toolu_1", name: "web_search", input: {} };
+  const said = cases.Messages.stream.split(/(?<=\n\n)/).slice(0, 6);
   const first = [
-    ...cases.Messages.stream.split(/(?<=\n\n)/).slice(0, 6),
+    ...said.filter((text) => !empty || !text.includes("delta")),
     event({ type: "content_block_start", index: 1, content_block: call }),
     event({
       type: "content_block_delta",

@@ -1,8 +1,9 @@
 /** Writes replies of the messages dialect, full or as a stream. */
-import { isObject } from "../../json";
+import { isObject, numberIn } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/stream/sse";
 import type { Sink } from "../../net/stream/stream";
 import type { ToClient } from "../codec";
+import type { FramedBeat } from "../hub/beat";
 import type { Conversation, JsonObject } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";
 import {
@@ -87,6 +88,11 @@ class StreamWriter extends FrameWriter {
     private readonly estimate?: () => number | undefined,
   ) {
     super(conversation, next);
+  }
+
+  /** Upstreams may send blocks that are not written here, empty ones: the next block has the number after theirs. */
+  follow({ type, json }: FramedBeat) {
+    if (type === "content_block_stop") this.index = numberIn(json.index) ?? this.index;
   }
 
   override push(event: ReplyEvent) {
