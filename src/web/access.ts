@@ -51,8 +51,9 @@ export const access = new Elysia({ name: "access" }).use(context).macro({
       ...unread,
       detail: accessDetail(name),
       // Before the input is validated: nobody else learns what is wrong with theirs. Elysia reads in a function's text whether it
-      // is to be waited for, and lets everybody in where it does not see that: this must stay an `async` function.
-      async transform(context) {
+      // is to be waited for, and lets everybody in where it does not see that: this must stay an `async` function. Minified, it
+      // understands an arrow, and no method.
+      transform: async (context) => {
         const { dragoman, request, caller } = context;
         if (dragoman.refusing && !whileStopping) throw shuttingDown();
         await authorize?.(dragoman, request, caller);

@@ -25,7 +25,9 @@ describe("every route", () => {
 
   test.each(named)("%s has one check, and Elysia waits for it and for what is shown", (_, { hooks }) => {
     for (const those of [hooks.transform, hooks.mapResponse] as Hook[][])
-      expect(those.map(({ fn }) => fn.constructor.name)).toEqual(["AsyncFunction"]);
+      expect(those.map(({ fn }) => [fn.constructor.name, String(fn)])).toEqual([
+        ["AsyncFunction", expect.stringMatching(/^async \(/)],
+      ]);
   });
 
   test.each(named)("%s is compiled, with the code that Elysia makes for it", (_, route) => {

@@ -33,14 +33,15 @@ const maxBody = 64 * 1024;
 /** Bodies are read once it is known who asks. The types of macros lack this option. */
 const unread = { parse: "none" } as object;
 
-// Elysia reads in a hook's text whether it is to be waited for: what refuses must stay an `async` function. It validates what was
+// Elysia reads in a hook's text whether it is to be waited for: what refuses must stay an `async` function, and an arrow, since it
+// does not understand a minified method. It validates what was
 // sent after `transform`, so that nobody else learns what is wrong with theirs.
 export const roles = new Elysia({ name: "roles" }).decorate({} as Admitted).macro({
   /** Members too, who see only what is their own. */
   member: {
     ...unread,
     detail: accessDetail("member"),
-    async transform(context) {
+    transform: async (context) => {
       readAddress(context);
     },
     resolve: ({ scope }: Admitted) => ({ app: scope }),
@@ -49,7 +50,7 @@ export const roles = new Elysia({ name: "roles" }).decorate({} as Admitted).macr
   lasting: {
     ...unread,
     detail: accessDetail("lasting"),
-    async transform(context) {
+    transform: async (context) => {
       readAddress(context);
       requireLasting(keySentTo(context.scope, context.request));
     },
@@ -59,7 +60,7 @@ export const roles = new Elysia({ name: "roles" }).decorate({} as Admitted).macr
   owner: {
     ...unread,
     detail: accessDetail("owner"),
-    async transform(context) {
+    transform: async (context) => {
       if (context.member !== null) throw ownersAlone();
       readAddress(context);
     },
@@ -93,7 +94,7 @@ function requireJson({ method, headers }: Request): void {
  */
 export const takes = <Body extends z.ZodObject>(body: Body) => ({
   body,
-  async beforeHandle(context: { request: Request; body: unknown; requireStillAllowed(): void }) {
+  beforeHandle: async (context: { request: Request; body: unknown; requireStillAllowed(): void }) => {
     context.body = parseInput((await readJson(context.request, maxBody)).body, body);
     context.requireStillAllowed();
   },

@@ -29,15 +29,15 @@ export const access = new Elysia({ name: "page-access" }).decorate({} as Asked).
     ...unread,
     detail: accessDetail(opener),
     // Elysia reads in a function's text whether it is to be waited for, and lets everybody in where it does not see that: this
-    // must stay an `async` function.
-    async transform(context) {
+    // must stay an `async` function, and an arrow: it does not understand a minified method.
+    transform: async (context) => {
       const { visitors, request, caller } = context;
       if (opener === "everybody") return;
       context.page = await visitors.admit(request, caller, opener);
       await visitors.read(context.page, context.params);
       if (opener === "owner") context.ownersPage = { ...context.page, app: context.page.app.owner! };
     },
-    async mapResponse({ visitors, page, responseValue }) {
+    mapResponse: async ({ visitors, page, responseValue }) => {
       // Elysia reads in the handler's text whether it is to be waited for.
       const result = (await responseValue) as PageResult;
       return page ? visitors.shown(page, result) : (result as Response);
