@@ -24,7 +24,7 @@ interface MetricSources extends AccountSources {
   readonly isolation?: object;
   readonly config: Pick<ConfigStore, "fault">;
   readonly history: Pick<History, "degraded" | "queued" | "lost">;
-  readonly inFlight: Pick<InFlight, "running">;
+  readonly inFlight: Pick<InFlight, "count" | "running">;
   readonly budgets: Pick<BudgetGuard, "overview" | "lost">;
   readonly exchangeMetrics: ExchangeMetrics;
   readonly drift: Pick<Drift, "sightings">;
@@ -80,7 +80,7 @@ export const metricRows: readonly MetricRow[] = [
   { name: "dragoman_client_telemetry_total", kind: "counter", help: "Messages of telemetry that signed-in clients sent: metrics, logs, traces. Nothing of them is kept.",
     read: ({ exchangeMetrics }) => counted(exchangeMetrics.clientTelemetry) },
   { name: "dragoman_requests_open", kind: "gauge", help: "Requests in flight.",
-    read: ({ inFlight }) => one(inFlight.running().length) },
+    read: ({ inFlight }) => one(inFlight.count) },
   { name: "dragoman_streams_open", kind: "gauge", help: "Requests in flight that asked for a stream.",
     read: ({ inFlight }) => one(inFlight.running().filter(({ stream }) => stream === 1).length) },
   { name: "dragoman_account_state", kind: "gauge", help: "1 for the state that an account is in, 0 for the others.",

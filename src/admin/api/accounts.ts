@@ -20,7 +20,7 @@ export async function listAccounts(app: Scope, since?: number): Promise<AccountI
     since === undefined ? undefined : statsSince(app, since),
   ]);
   if (!stats) return items;
-  return Promise.all(items.map(async (item) => ({ ...item, stats: await stats(item) })));
+  return items.map((item) => ({ ...item, stats: stats(item) }));
 }
 
 /** Milliseconds that a page waits for GitHub. */
@@ -53,9 +53,13 @@ const quotaWithin = (account: Account): Promise<QuotaReading> =>
     error: "GitHub is slow to answer; these are the last known figures.",
   }));
 
-async function statsSince({ history }: Scope, since: number): Promise<(item: AccountItem) => Promise<AccountStats>> {
-  const { groups } = await history.statistics({ from_ms: since }, ["account_key"]);
-  return async ({ account_key }) => {
+async function statsSince({ history }: Scope, since: number): Promise<(item: AccountItem) => AccountStats> {
+  const [{ groups }, ever] = await Promise.all([
+    history.statistics({ from_ms: since }, ["account_key"]),
+    history.statistics({}, ["account_key"]),
+  ]);
+  const lastOf = new Map(ever.groups.map(({ key, last_at_ms }) => [key.account_key, last_at_ms]));
+  return ({ account_key }) => {
     const used = groups.filter(({ key }) => key.account_key === account_key);
     const count = sum(used.map((totals) => totals.request_count));
     return {
@@ -64,7 +68,7 @@ async function statsSince({ history }: Scope, since: number): Promise<(item: Acc
       error_count: sum(used.map((totals) => totals.error_count)),
       tokens_total: count === 0 ? 0 : sumKnown(used.map(tokensOf)),
       avg_duration_ms: average(used, count),
-      last_request_at_ms: (await history.lastOf({ account_key })) ?? used[0]?.last_at_ms ?? null,
+      last_request_at_ms: lastOf.get(account_key) ?? null,
     };
   };
 }

@@ -1,6 +1,7 @@
 /** Creates and revokes client keys. A key itself is shown once, when it is created. */
 import type { z } from "zod";
 import type { App, Scope } from "../../app";
+import type { Filters } from "../../history/history";
 import { type ClientKey, clientKeysOf, isMadeUp, keyGone } from "../../keys/client-keys";
 import { type createdKeySchema, type KeyList, keyList, servedWithoutKeys } from "../../keys/key-list";
 import type { Membership } from "../../keys/membership";
@@ -16,30 +17,27 @@ async function listOwnersKeys(app: App): Promise<KeyList> {
   );
   const keys = [...clientKeys, ...madeUp];
   const servedWithout = servedWithoutKeys(app);
-  const lastUsed = await lastUses(history, keys);
+  const lastUsed = await lastUses(history);
   return keyList(keys, { now: now(), required, servedWithout, fromEnvironment, lastUsed });
 }
 
 /** A member's own keys, by the names that they have in the history. */
 async function listMemberKeys({ history, now }: Scope, membership: Membership): Promise<KeyList> {
   const own = membership.clientKeys();
-  const lastUsed = await lastUses(history, own);
+  const lastUsed = await lastUses(history);
   return keyList(own, { now: now(), required: true, servedWithout: "others", lastUsed, member: membership.self });
 }
 
 export const listKeys = (app: Scope): Promise<KeyList> =>
   app.membership ? listMemberKeys(app, app.membership) : listOwnersKeys(app.owner!);
 
-/** When each key was used last, by its name. */
+/** When each key was used last, by its name. @param filters Whose keys they are, if not everybody's of this history. */
 export async function lastUses(
   history: Scope["history"],
-  keys: readonly ClientKey[],
+  filters: Filters = {},
 ): Promise<(name: string) => number | null> {
-  const names = keys.map(({ name }) => name).filter((name) => name !== null);
-  const last = await Promise.all(
-    names.map(async (name) => [name, (await history.lastOf({ key_name: name })) ?? null] as const),
-  );
-  const byName = new Map(last);
+  const { groups } = await history.statistics(filters, ["key_name"]);
+  const byName = new Map(groups.map(({ key, last_at_ms }) => [key.key_name, last_at_ms]));
   return (name) => byName.get(name) ?? null;
 }
 

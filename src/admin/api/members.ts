@@ -76,7 +76,10 @@ export async function showMember(app: App, name: string): Promise<z.output<Retur
   const members = teamOf(app);
   const member = memberNamed(app, name);
   const keys = members.clientKeysOf(member.id);
-  const [item, lastUsed] = await Promise.all([memberItemOf(members, member, app.now()), lastUses(app.history, keys)]);
+  const [item, lastUsed] = await Promise.all([
+    memberItemOf(members, member, app.now()),
+    lastUses(app.history, { member: member.id }),
+  ]);
   return {
     item,
     keys: keyList(keys, { now: app.now(), required: true, servedWithout: "others", lastUsed, member }).items,
