@@ -5,7 +5,8 @@ import { ProxyError } from "../errors";
 
 /**
  * All errors of a schema as one sentence: the path of each and what is expected there, never the value.
- * @param keys The outermost keys that there are: one of them may be meant by a key that there is not.
+ * @param keys The outermost keys that there are, and those inside of them as `auth.apiKeys`: one may be meant by an outermost key
+ * that there is not.
  */
 export function explain(error: z.ZodError, keys: readonly string[] = []): string {
   const faults = faultsOf(error, keys);
@@ -21,7 +22,7 @@ export function faultsOf(error: z.ZodError, keys: readonly string[] = []): { pat
   return error.issues.flatMap(meantIssues).flatMap((issue) => {
     if (issue.code === "unrecognized_keys")
       return issue.keys.map((name) => {
-        const meant = issue.path.length === 0 ? nearestName(name, keys) : undefined;
+        const meant = issue.path.length === 0 ? meantBy(name, keys) : undefined;
         const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
         return { path: formatPath([...issue.path, name]), message: `not a known key${hint}` };
       });
@@ -29,6 +30,14 @@ export function faultsOf(error: z.ZodError, keys: readonly string[] = []): { pat
     return [{ path: formatPath(issue.path), message: message.replace(/^Invalid \w+: |^Too \w+: /, "") }];
   });
 }
+
+/** The key that is called so inside of another one, or whose name is nearest. */
+const meantBy = (name: string, keys: readonly string[]): string | undefined =>
+  keys.find((key) => key.endsWith(`.${name}`)) ??
+  nearestName(
+    name,
+    keys.filter((key) => !key.includes(".")),
+  );
 
 /** For a value that may have several forms, without a message of its own: the issues of the form whose type it has, else of the first one. */
 function meantIssues(issue: Issue): Issue[] {

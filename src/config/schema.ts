@@ -366,6 +366,15 @@ function withOwnAmounts(config: Config): Config {
   return config;
 }
 
+/** The outermost keys, and those inside of them as `auth.apiKeys`. */
+function namedKeys(): string[] {
+  const { properties = {} } = z.toJSONSchema(configSchema(), { io: "input" });
+  return Object.entries(properties).flatMap(([name, inner]) => {
+    const own = typeof inner === "object" ? Object.keys(inner.properties ?? {}) : [];
+    return [name, ...own.map((each) => `${name}.${each}`)];
+  });
+}
+
 /** @throws ProxyError `invalid_request` with one sentence about all errors; `param` is the path of the first one. */
 export function parseConfig(value: unknown): Config {
   // Most starts have no file: making the schema would take a tenth of their time.
@@ -374,5 +383,5 @@ export function parseConfig(value: unknown): Config {
   const result = configSchema().safeParse(value);
   if (result.success) return withOwnAmounts(result.data);
   const param = faultsOf(result.error)[0]?.path || undefined;
-  throw new ProxyError("invalid_request", explain(result.error, Object.keys(configSchema().in.shape)), { param });
+  throw new ProxyError("invalid_request", explain(result.error, namedKeys()), { param });
 }

@@ -130,6 +130,9 @@ test("a key that is misspelt is answered with the one that is probably meant", (
   expect(refusal({ loglevel: "debug", bugets: [] }).message).toBe(
     "loglevel: not a known key (did you mean logLevel?); bugets: not a known key (did you mean budgets?).",
   );
+  expect(refusal({ apiKeys: ["k"], webhookUrl: "https://example.com" }).message).toBe(
+    "apiKeys: not a known key (did you mean auth.apiKeys?); webhookUrl: not a known key (did you mean notices.webhookUrl?).",
+  );
 });
 
 test("all errors are in one sentence, and a thousand errors still in a short one", () => {
