@@ -30,29 +30,25 @@ interface Way {
   /** Missing where the upstream speaks another dialect, or the reply is always written anew. */
   passed?: Pick<Passage, "stream" | "full">;
   /** Missing where no stage changes a beat. */
-  written?: ReplyWriter;
-  loop?: ReplyLoop;
+  written?: {
+    codec: ClientCodec;
+    /** What a reply repeats of the request. */
+    asked: Conversation;
+    /** Reads the rough count of the prompt that was begun, once it is there. */
+    estimate?(): number | undefined;
+  };
+  /** Tools that run while the model answers. */
+  loop?: {
+    plan: ServerToolPlan;
+    parts: Scope;
+    /** Asks the upstream to go on. */
+    ask(conversation: Conversation): Promise<{ body: ResponseBody; reader: ReplyReader }>;
+  };
 }
 
 export interface ReplyReader {
   stream: Stage<SseFrame, Beat>;
   full(json: JsonObject): Pick<Beat, "events" | "lost">;
-}
-
-interface ReplyWriter {
-  codec: ClientCodec;
-  /** What a reply repeats of the request. */
-  asked: Conversation;
-  /** Reads the rough count of the prompt that was begun, once it is there. */
-  estimate?(): number | undefined;
-}
-
-/** Tools that run while the model answers. */
-interface ReplyLoop {
-  plan: ServerToolPlan;
-  parts: Scope;
-  /** Asks the upstream to go on. */
-  ask(conversation: Conversation): Promise<{ body: ResponseBody; reader: ReplyReader }>;
 }
 
 export class ReplyWay implements UpstreamReply {

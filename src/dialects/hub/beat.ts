@@ -21,22 +21,15 @@ export interface FramedBeat {
   isOdd?: true;
   /** Always in the order of {@link ReplyEvent}, over all beats of a reply. */
   events: readonly ReplyEvent[];
-  lost?: Lost;
+  /**
+   * Once in a reply at most: its reader could not follow. From there on it reads usage and end only.
+   * `after` is how many of the events come before.
+   */
+  lost?: { error: ReplyFailure; after: number };
 }
 
-/** What has to be written: something has changed the events, or no frame says them, like a stream's break. */
-interface UnframedBeat extends Pick<FramedBeat, "events" | "lost"> {
-  frame?: undefined;
-}
-
-export type Beat = FramedBeat | UnframedBeat;
-
-/** Once in a reply at most: its reader could not follow. From there on it reads usage and end only. */
-interface Lost {
-  error: ReplyFailure;
-  /** How many of the beat's events come before. */
-  after: number;
-}
+/** Without a frame it has to be written: something has changed the events, or no frame says them, like a stream's break. */
+export type Beat = FramedBeat | (Pick<FramedBeat, "events" | "lost"> & { frame?: undefined });
 
 /** The type of a frame that says nothing. */
 export const comment = "comment";
