@@ -13,19 +13,19 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { exampleModels } from "../../src/upstream/models/known-models";
 import { scriptedGithub } from "../cli/bench";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { startRaw } from "../support/raw-socket";
 import { testWith } from "../support/sandbox";
+import { sharedModel } from "../support/shared-model";
 import { until } from "../support/until";
 
 // Each test starts processes, and the machine may be busy.
 const demo = ["start", "--demo", "--json", "--port", "0"];
 const post = (url: string, path: string, body: object) =>
   fetch(url + path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
-const hello = { model: exampleModels.flash, messages: [{ role: "user", content: "Hello" }] };
+const hello = { model: sharedModel, messages: [{ role: "user", content: "Hello" }] };
 
 /** A data folder made by somebody else. */
 function folderWith(files: Record<string, string>): Disposable & { path: string; data: string } {

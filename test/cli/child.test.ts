@@ -3,9 +3,9 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { exampleModels } from "../../src/upstream/models/known-models";
 import { program, run } from "../support/command";
 import { inProcess } from "../support/in-process";
+import { sharedModel } from "../support/shared-model";
 import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
 
@@ -17,7 +17,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 const ask = (url: string, content: string) =>
   fetch(`${url}/v1/chat/completions`, {
     method: "POST",
-    body: JSON.stringify({ model: exampleModels.flash, stream: true, messages: [{ role: "user", content }] }),
+    body: JSON.stringify({ model: sharedModel, stream: true, messages: [{ role: "user", content }] }),
   });
 
 /** An ended process is there until its new parent, the system, has taken note of it. */

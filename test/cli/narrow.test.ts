@@ -39,7 +39,7 @@ function rowsBelow(lines: string[], heads: RegExp): string[] {
 test("a model has one line, with the unit of the prices below the list", async () => {
   const lines = await screenOf(["models"]);
   const rows = rowsBelow(lines, /^id +context +cost +state$/);
-  expect(rows).toContainEqual(expect.stringMatching(/^claude-opus-5\.5 +1,000,000 +500\/2,500 +ready$/));
+  expect(rows).toContainEqual(expect.stringMatching(/^claude-opus-5 +1,000,000 +500\/2,500 +ready$/));
   expect(
     rows.filter((row) => row.startsWith(" ") && !/^ +(?:2026|until|picker|model|accepted|yet|conv)/.test(row)),
   ).toEqual([]);

@@ -3,17 +3,17 @@ import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { columnNames } from "../../src/history/entry";
-import { exampleModels } from "../../src/upstream/models/known-models";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
+import { sharedModel } from "../support/shared-model";
 import { until } from "../support/until";
 
 const demo = ["start", "--demo", "--json", "--port", "0"];
 const ask = (url: string, content: string) =>
   fetch(`${url}/v1/chat/completions`, {
     method: "POST",
-    body: JSON.stringify({ model: exampleModels.flash, stream: true, messages: [{ role: "user", content }] }),
+    body: JSON.stringify({ model: sharedModel, stream: true, messages: [{ role: "user", content }] }),
   });
 const probe = async (url: string, name: string) => {
   const response = await fetch(`${url}/health/${name}`, { keepalive: false });
@@ -112,8 +112,8 @@ describe("--log-format json", () => {
     expect(rows).toHaveLength(2);
     for (const row of rows) expect(Object.keys(row)).toEqual(expect.arrayContaining(columnNames));
     const [served, failed] = rows;
-    expect(served).toMatchObject({ level: "info", http_status: 200, upstream_model: exampleModels.flash });
-    expect(served!.fixups).toContain("model-name");
+    expect(served).toMatchObject({ level: "info", http_status: 200, upstream_model: sharedModel });
+    expect(served!.fixups).toContain("object-field");
     expect(served!.attempts).toMatchObject([{ status: 200, ms: expect.any(Number) }]);
     expect(failed).toMatchObject({ level: "warn", error_type: expect.any(String) });
   });

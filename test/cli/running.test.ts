@@ -8,6 +8,7 @@ import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
 import { testWith } from "../support/sandbox";
+import { sharedModel } from "../support/shared-model";
 import { temporaryFolder } from "../support/temporary-folder";
 import { atTerminal } from "../support/terminal";
 import { until } from "../support/until";
@@ -15,10 +16,7 @@ import { scriptedGithub } from "./bench";
 
 const hour = 3_600_000;
 const start = ["start", "--json", "--port", "0"];
-/** One that both lists of the demo have. */
-const shared = "claude-haiku-4.5";
-
-const ask = (url: string, model = shared, content = "Hello", stream = false) =>
+const ask = (url: string, model: string = sharedModel, content = "Hello", stream = false) =>
   fetch(`${url}/v1/chat/completions`, {
     method: "POST",
     body: JSON.stringify({ model, stream, messages: [{ role: "user", content }] }),

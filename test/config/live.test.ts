@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { type Command, run } from "../support/command";
 import { proof } from "../support/proof";
 import { type RunningProxy, startProxy } from "../support/proxy";
@@ -170,7 +171,7 @@ describe("several processes with one data folder", () => {
   });
 
   test("what one process changes holds for all that share the data folder", async () => {
-    await post(urls[0]!, { modelAliases: { everywhere: "gpt-5-mini" } });
+    await post(urls[0]!, { modelAliases: { everywhere: exampleModels.small } });
     const ask = (url: string) =>
       fetch(`${url}/v1/chat/completions`, {
         method: "POST",
