@@ -1,5 +1,6 @@
 /** Replaces dialect-specific parts for an upstream of another dialect. */
 
+import { quoted, words } from "../../errors";
 import { plainName } from "../../json-shape";
 import { beginningOf } from "../../net/json/json-skeleton";
 import type { Dialect, ForeignPart, JsonObject, Part, ToolResultPart, Turn } from "./conversation";
@@ -43,8 +44,8 @@ function refuseLost(parts: Part[], target: Dialect, result?: ToolResultPart): vo
   if (!lost) return;
   const param = { chat: "messages", messages: "messages", responses: "input", gemini: "contents" }[lost.dialect];
   // The client keeps it: a person who knows which call it was can take it out.
-  const where = result ? `the result of the call \`${beginningOf(result.id, 64)}\`` : "a turn";
-  const sentence = `\`${param}\` has ${where} with nothing but \`${nameOf(lost).slice(0, 64)}\`, which this model's API has no form for. Send its content as text, or choose a model whose API has it.`;
+  const where = result ? words`the result of the call \`${quoted(beginningOf(result.id, 64))}\`` : "a turn";
+  const sentence = words`\`${param}\` has ${where} with nothing but \`${nameOf(lost).slice(0, 64)}\`, which this model's API has no form for. Send its content as text, or choose a model whose API has it.`;
   refuse(param, sentence, "unsupported_value");
 }
 
