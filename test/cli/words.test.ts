@@ -32,7 +32,10 @@ test.each([
   [["usage", "--json", "now"], "`dragoman usage` takes no `now`."],
   [["key", "add"], "`dragoman key add` needs a name"],
   [["key", "add", "ci", "--expires", "2020-01-01"], "--expires is in the past (2020-01-01)"],
-  [["usage", "--format", "{account} {nope}"], "--format: there is no field {nope}; there are {account}, {remaining}"],
+  [
+    ["usage", "--format", "{account} {nope}"],
+    "--format: there is no field {nope}; there are {account}, {left}, {remaining}",
+  ],
   [["start", "--host", "0.0.0.0", "--port", "0"], "Create one with `dragoman key add NAME`, or use --allow-open."],
 ])("%j is refused with a sentence that helps", async (args, sentence) => {
   const { code, stdout, stderr } = await inProcess(args);

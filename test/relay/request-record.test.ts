@@ -1,7 +1,9 @@
 /** What is remembered: one row for each exchange, true numbers, and never content or secrets. */
+
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { exampleModels } from "../../src/upstream/models/known-models";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";
 
@@ -49,11 +51,12 @@ describe("a row tells", () => {
     proxy.demo.intercept("/chat/completions", () =>
       Response.json({
         id: "x",
-        model: "gpt-5-mini",
+        model: exampleModels.flash,
         choices: [{ index: 0, finish_reason: "stop", message: { role: "assistant", content: "hi" } }],
       }),
     );
-    await fetch(`${url}/v1/chat/completions`, { method: "POST", body: JSON.stringify(ask("Hello")) });
+    const body = JSON.stringify(ask("Hello", { model: exampleModels.flash }));
+    await fetch(`${url}/v1/chat/completions`, { method: "POST", body });
     expect(proxy.rows()[0]).toMatchObject({
       input_tokens: null,
       output_tokens: null,
