@@ -3,8 +3,8 @@
  * account that received them only, so a conversation that sends them back prefers that account; the newest one decides.
  */
 import type { Account } from "../accounts/account";
-import type { Scope } from "../app";
 import type { Awaitable } from "../awaitable";
+import type { RequestScope } from "../scope";
 import { isKnownFor } from "../upstream/models/known-models";
 import { conversationMark } from "./conversation-mark";
 import type { Exchange } from "./exchange";
@@ -24,7 +24,7 @@ interface Marks {
  * Where the request goes first, and what the account that serves it is remembered by.
  * @param model The id of the one that is to serve.
  */
-export async function affinityOf(parts: Scope, exchange: Exchange, model: string): Promise<Affinity> {
+export async function affinityOf(parts: RequestScope, exchange: Exchange, model: string): Promise<Affinity> {
   const marks = marksOf(parts, exchange, isKnownFor("boundReasoning", model));
   const { conversation = [], session = [] } = marks;
   const preferredAccount = await preferredAccountOf(parts, exchange, marks);
@@ -32,10 +32,10 @@ export async function affinityOf(parts: Scope, exchange: Exchange, model: string
 }
 
 /** The account that is asked for its choice of a model before others. */
-export const preferredForAuto = (parts: Scope, exchange: Exchange): Awaitable<Account | undefined> =>
+export const preferredForAuto = (parts: RequestScope, exchange: Exchange): Awaitable<Account | undefined> =>
   preferredAccountOf(parts, exchange, marksOf(parts, exchange, true));
 
-function marksOf({ accounts, config }: Scope, exchange: Exchange, isBound: boolean): Marks {
+function marksOf({ accounts, config }: RequestScope, exchange: Exchange, isBound: boolean): Marks {
   return {
     conversation: isBound && accounts.length > 1 ? conversationMark(exchange) : undefined,
     session: config.current.accountAffinity ? exchange.session : undefined,
@@ -44,7 +44,7 @@ function marksOf({ accounts, config }: Scope, exchange: Exchange, isBound: boole
 
 /** Of one account there is nothing to prefer. */
 export const preferredAccountOf = (
-  { accounts, affinity }: Pick<Scope, "accounts" | "affinity">,
+  { accounts, affinity }: Pick<RequestScope, "accounts" | "affinity">,
   exchange: Exchange,
   marks: Marks,
 ): Awaitable<Account | undefined> =>

@@ -6,12 +6,12 @@
 import type { Account } from "../accounts/account";
 import { isSuspension } from "../accounts/suspension";
 import { upstreamPaths } from "../api-paths";
-import type { Scope } from "../app";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
 import { mayUseByAuto, requireAutoChoice } from "../keys/client-keys";
 import { editBody } from "../net/in/request-body";
 import { editMembers } from "../net/json/json-edit";
+import type { RequestScope } from "../scope";
 import { type AutoChoice, type AutoQuestion, autoTokenHeader } from "../upstream/copilot/auto";
 import { autoModel, tierOf } from "../upstream/copilot/auto-model";
 import type { Model } from "../upstream/models/model";
@@ -39,7 +39,7 @@ interface AskedAuto {
  * @throws ProxyError The last account's, or why none could be asked.
  */
 export async function serveByAuto(
-  parts: Scope,
+  parts: RequestScope,
   exchange: Exchange,
   asked: AskedAuto,
   serve: (target: ChatTarget) => Promise<Response>,
@@ -100,7 +100,7 @@ const mayTryAnotherAccount = ({ kind, details }: ProxyError): boolean =>
  * is the first among several that keep one; then the others in order.
  */
 function* accountsOf(
-  parts: Scope,
+  parts: RequestScope,
   preferredAccount: Account | undefined,
   conversation: string | undefined,
 ): Generator<Account> {
@@ -120,12 +120,12 @@ function* accountsOf(
 
 /** Whether an account has Auto. Where none has it, each is asked again, and its answer says so. */
 const mayChoose =
-  ({ auto, accounts }: Scope) =>
+  ({ auto, accounts }: RequestScope) =>
   (account: Account): boolean =>
     auto.worksFor(account) !== false || accounts.every((each) => auto.worksFor(each) === false);
 
 async function targetOf(
-  parts: Scope,
+  parts: RequestScope,
   exchange: Exchange,
   { name, first }: AskedAuto,
   account: Account,
@@ -197,7 +197,11 @@ function servedModel(name: string, listed: readonly Model[]): Pick<Model, "id" |
 type Retry = "choice" | "omission";
 
 /** What another try with the same account may do differently. */
-function retryFor({ auto }: Scope, { details, status, message }: ProxyError, choice?: AutoChoice): Retry | undefined {
+function retryFor(
+  { auto }: RequestScope,
+  { details, status, message }: ProxyError,
+  choice?: AutoChoice,
+): Retry | undefined {
   if (!choice) return undefined;
   const isRefused = details.code === "auto_token_refused" || details.code === "model_not_found";
   if (choice.by !== "omission") return isRefused ? "choice" : undefined;

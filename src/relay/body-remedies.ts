@@ -1,6 +1,5 @@
 /** What can be changed in a request's body after an upstream refused it, whichever upstream that was. */
 
-import type { Scope } from "../app";
 import type { Changes } from "../dialects/hub/changes";
 import type { JsonObject } from "../dialects/hub/conversation";
 import { omit, omitUndefined } from "../dialects/hub/json";
@@ -10,6 +9,7 @@ import { isObject, parseWithSource } from "../json";
 import { type Body, bodyText, editBody, inOnePiece } from "../net/in/request-body";
 import { editedTo, editMembers } from "../net/json/json-edit";
 import type { SentBytes } from "../net/out/fetch";
+import type { RequestScope } from "../scope";
 import type { Failure } from "../upstream/copilot/failure";
 import type { Lesson, Lessons, Taught } from "../upstream/copilot/lessons";
 import { betaIn, withoutParams } from "../upstream/copilot/unsupported-params";
@@ -143,7 +143,7 @@ const itemsOf = ({ model, asked }: Pick<SentRequest, "model" | "asked">): string
 
 /** Changes what earlier refusals taught, before the request is sent; the record names it as it did then. Undefined if nothing is known. */
 export function mendKnownRefusals(
-  { lessons }: Pick<Scope, "lessons">,
+  { lessons }: Pick<RequestScope, "lessons">,
   current: SentRequest,
 ): Promise<unknown> | undefined {
   const knowsValues = lessons.knows(valuesOf(current));
@@ -270,7 +270,7 @@ const schemaTarget = ({ codec, dialect, model }: BodyRules): SchemaTarget => ({
 
 /** The body with the schemas that helped where the model had refused these; the record names what was changed. */
 export const withMendedSchemas = (
-  { lessons }: Pick<Scope, "lessons">,
+  { lessons }: Pick<RequestScope, "lessons">,
   { model: { id } }: Pick<Target, "model">,
   rules: BodyRules,
   body: Body,
@@ -298,14 +298,14 @@ export function learnFrom(
   for (const lesson of taught) lessons.learn(lesson);
 }
 
-type LearningScope = Pick<Scope, "unsupportedParams" | "lessons">;
+type LearningScope = Pick<RequestScope, "unsupportedParams" | "lessons">;
 
 const plainBody = (body: SentBytes): string | Uint8Array | Promise<Uint8Array> =>
   body instanceof Blob ? body.bytes() : body;
 
 /** The body without the parameters that the model is known to refuse; the record names them. */
 export const withoutRefused = (
-  { unsupportedParams }: Pick<Scope, "unsupportedParams">,
+  { unsupportedParams }: Pick<RequestScope, "unsupportedParams">,
   { model, provider }: Pick<Target, "model" | "provider">,
   body: Body,
   record: RequestRecord,

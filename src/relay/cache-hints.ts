@@ -1,9 +1,10 @@
 /** The hints an upstream's prompt cache gets, and how it finds a prompt. */
-import type { Scope } from "../app";
+
 import type { CacheHints } from "../dialects/codecs";
 import { type Dialect, familyOf } from "../dialects/hub/conversation";
 import { promptHeadOf } from "../dialects/overview";
 import { inOnePiece, withTexts } from "../net/in/request-body";
+import type { RequestScope } from "../scope";
 import { type CacheAddress, leastTokens } from "../upstream/cache-watch";
 import type { Exchange } from "./exchange";
 import type { RecordedPrompt } from "./request-log";
@@ -17,7 +18,7 @@ interface CacheUse {
 }
 
 export function cacheUseOf(
-  { config }: Scope,
+  { config }: RequestScope,
   { dialect, headers, bodySession }: Exchange,
   target: Target & { dialect: Dialect },
 ): CacheUse {

@@ -1,7 +1,7 @@
 /** Remembers that an account was refused a model that its list names, and finds the error for the client. */
 import type { Account } from "../accounts/account";
-import type { Scope } from "../app";
 import { ProxyError, words } from "../errors";
+import type { RequestScope } from "../scope";
 import { autoOnlyError } from "../upstream/copilot/auto-model";
 import type { Failure } from "../upstream/copilot/failure";
 
@@ -9,7 +9,12 @@ import type { Failure } from "../upstream/copilot/failure";
  * @returns The failure; with another error if the account has nothing but Auto, or was refused every model that it was asked
  * for.
  */
-export function withDenial({ catalogue }: Pick<Scope, "catalogue">, account: Account, model: string, failure: Failure) {
+export function withDenial(
+  { catalogue }: Pick<RequestScope, "catalogue">,
+  account: Account,
+  model: string,
+  failure: Failure,
+) {
   if (!failure.denies) return failure;
   if (failure.denies === "model") catalogue.denials.refusedName(account);
   if (catalogue.isAutoOnly(account)) return { ...failure, error: autoOnlyError(model, failure.error.words) };

@@ -1,5 +1,5 @@
 /** Embeddings. The upstream limits how many texts one call may carry; a client may send more, so they are sent in batches. */
-import type { Scope } from "../app";
+
 import {
   decodeEmbeddings,
   decodeEmbeddingsRequest,
@@ -10,6 +10,7 @@ import {
 import type { KeyedCaller } from "../keys/client-keys";
 import { inOnePiece } from "../net/in/request-body";
 import { type CallResponse, readText } from "../net/out/body";
+import type { RequestScope } from "../scope";
 import { withoutRefused } from "./body-remedies";
 import { readIncoming } from "./incoming";
 import { openRequest, type RunningRequest } from "./running-request";
@@ -21,7 +22,7 @@ const defaultBatchSize = 256;
 const maxAnswerBytes = 64 * 1024 * 1024;
 
 /** @throws ProxyError for the server to send; its row is written. */
-export async function embed(parts: Scope, request: Request, caller: KeyedCaller): Promise<Response> {
+export async function embed(parts: RequestScope, request: Request, caller: KeyedCaller): Promise<Response> {
   const running = openRequest(parts, request, caller, "embeddings");
   const { record } = running;
   try {
@@ -61,7 +62,7 @@ interface Batch {
 }
 
 async function embedBatch(
-  parts: Scope,
+  parts: RequestScope,
   request: Request,
   { target, texts, dimensions, running }: Batch,
 ): Promise<Embeddings> {

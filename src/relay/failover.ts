@@ -3,12 +3,12 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Account } from "../accounts/account";
 import type { CopilotToken } from "../accounts/copilot-token";
 import type { Need } from "../accounts/pool";
-import type { Scope } from "../app";
 import { asProxyError, inBoth, ProxyError, words } from "../errors";
 import { withFullStop } from "../format";
 import { plainName } from "../json-shape";
 import { type CallResponse, readStart } from "../net/out/body";
 import { withTimeLimit } from "../net/time-limit";
+import type { RequestScope } from "../scope";
 import type { CopilotCall } from "../upstream/copilot/copilot";
 import { type Failure, readBrokenReply, readFailure } from "../upstream/copilot/failure";
 import { bodyRemedies, learnFrom, mendKnownRefusals, type Remedy, remediesOf, type SentRequest } from "./body-remedies";
@@ -28,7 +28,7 @@ const tokenTimeoutMs = 5000;
  * The result of the first account that serves the request.
  * @throws ProxyError The last failure, or why no account could be asked.
  */
-export async function sendWithFailover<Answer>(parts: Scope, dispatch: Dispatch<Answer>): Promise<Answer> {
+export async function sendWithFailover<Answer>(parts: RequestScope, dispatch: Dispatch<Answer>): Promise<Answer> {
   const { catalogue, pool } = parts;
   const { target, outgoing, running } = dispatch;
   const model = target.model.id;
@@ -76,7 +76,7 @@ export async function sendWithFailover<Answer>(parts: Scope, dispatch: Dispatch<
 }
 
 /** Accounts that have nothing but Auto refuse every named model, so the others come first. */
-function namingFirst(candidates: Account[], catalogue: Pick<Scope["catalogue"], "isAutoOnly">): Account[] {
+function namingFirst(candidates: Account[], catalogue: Pick<RequestScope["catalogue"], "isAutoOnly">): Account[] {
   const rank = (account: Account) => Number(catalogue.isAutoOnly(account));
   return candidates.toSorted((one, other) => rank(one) - rank(other));
 }
@@ -101,7 +101,11 @@ function markAccount(account: Account, failure: Failure, { model }: Target): voi
  * The upstream's own error where one account was to serve and the error says when to retry; else that of each account.
  * @param failures The last one of each account, in the order of time.
  */
-function finalError({ accounts, pool }: Scope, need: Need, failures?: ReadonlyMap<Account, Failure>): ProxyError {
+function finalError(
+  { accounts, pool }: RequestScope,
+  need: Need,
+  failures?: ReadonlyMap<Account, Failure>,
+): ProxyError {
   const last = [...(failures?.values() ?? [])].at(-1);
   if (!failures || !last) return pool.whyNone(need);
   const isOneOfSeveral = accounts.filter((account) => need.capable?.(account) ?? true).length > 1;
@@ -110,7 +114,7 @@ function finalError({ accounts, pool }: Scope, need: Need, failures?: ReadonlyMa
 }
 
 /** The error with how long the accounts' limits last, for requests that may wait. A budget's refusal stands. */
-function asLimit({ pool }: Scope, need: Need, error: ProxyError, isOfOneAccount: boolean): ProxyError {
+function asLimit({ pool }: RequestScope, need: Need, error: ProxyError, isOfOneAccount: boolean): ProxyError {
   const isLimit = error.details.code !== "budget_exceeded" && pool.wait(need);
   const untilReady = isLimit ? () => pool.wait(need) : undefined;
   if (!untilReady && !isOfOneAccount) return error;
@@ -131,7 +135,7 @@ class AccountCall implements SentRequest {
 
   /** @param token The account's. */
   constructor(
-    { logger }: Scope,
+    { logger }: RequestScope,
     { outgoing, running, target }: Dispatch<unknown>,
     readonly account: Account,
     public token: CopilotToken,
@@ -158,7 +162,7 @@ class AccountCall implements SentRequest {
   }
 
   /** One call, whose beginning the record has. @throws ProxyError */
-  send({ copilot }: Scope, { controller }: RunningRequest): Promise<CallResponse> {
+  send({ copilot }: RequestScope, { controller }: RunningRequest): Promise<CallResponse> {
     this.#begin();
     this.sent.controller = controller;
     return copilot.call(this.token, this.sent);
@@ -200,7 +204,7 @@ const remedies: readonly Remedy<AccountCall>[] = [
 
 /** Sends the request to one account, and again as long as a remedy can be applied. */
 async function sendWith<Answer>(
-  parts: Scope,
+  parts: RequestScope,
   dispatch: Dispatch<Answer>,
   account: Account,
   { hasFailed, timeoutMs }: { hasFailed: boolean; timeoutMs: number | undefined },
@@ -249,12 +253,12 @@ export function requireOwnAccount({ id, member }: Account, running: RunningReque
 }
 
 /** With `neverOverage`, an account whose quota is not known yet is asked for it before it is charged. */
-const mayBeOverage = ({ config }: Scope, account: Account, { model }: Target): boolean =>
+const mayBeOverage = ({ config }: RequestScope, account: Account, { model }: Target): boolean =>
   config.current.neverOverage && model.price.premium && !account.knownQuota;
 
 /** Why the account may not be charged, if it may not. */
 async function overageOf(
-  { pool }: Scope,
+  { pool }: RequestScope,
   account: Account,
   { target, running }: Pick<Dispatch<unknown>, "target" | "running">,
 ): Promise<Failure | undefined> {
@@ -274,7 +278,7 @@ const tokenOf = (account: Account, running: RunningRequest, timeoutMs: number | 
 
 /** One call and the result of its answer; or the failure, as long as nothing of the answer went to the client. */
 async function attempt<Answer>(
-  parts: Scope,
+  parts: RequestScope,
   dispatch: Dispatch<Answer>,
   current: AccountCall,
 ): Promise<{ answer: Answer } | Failure> {
@@ -308,7 +312,7 @@ async function attempt<Answer>(
 }
 
 /** Counts a code that is new. */
-function noted({ drift }: Scope, failure: Failure): Failure {
+function noted({ drift }: RequestScope, failure: Failure): Failure {
   if (failure.newCode !== undefined) drift.note("error code", plainName(failure.newCode), "errors");
   return failure;
 }

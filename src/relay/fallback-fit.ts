@@ -1,7 +1,8 @@
 /** Whether a model can take the place of another one for a request: nothing of what the client sent may be lost. */
-import type { Scope } from "../app";
+
 import type { Part, Signature } from "../dialects/hub/conversation";
 import { nameOf } from "../dialects/hub/foreign";
+import type { RequestScope } from "../scope";
 import type { Exchange } from "./exchange";
 import { countIfLong } from "./prompt-limit";
 import type { ChatTarget } from "./target";
@@ -12,7 +13,7 @@ import type { ChatTarget } from "./target";
  * @returns The end of a sentence: `it sees no images`.
  */
 export async function unfitReason(
-  parts: Scope,
+  parts: RequestScope,
   exchange: Exchange,
   first: ChatTarget | undefined,
   target: ChatTarget,

@@ -2,11 +2,12 @@
  * The chain of models that serve in place of one that cannot: the owner's `fallbacks`. The next model is asked only while
  * nothing of an answer exists, each model once, and never after GitHub has blocked an account.
  */
-import type { Scope } from "../app";
+
 import type { Config } from "../config/schema";
 import { asProxyError, inBoth, joined, ProxyError, type Words, words } from "../errors";
 import { withFullStop, withoutFullStop } from "../format";
 import { isEmpty } from "../json";
+import type { RequestScope } from "../scope";
 import { ofEveryModel } from "../upstream/copilot/failure-rows";
 import { findListed } from "../upstream/models/model-name";
 import type { Exchange } from "./exchange";
@@ -26,16 +27,16 @@ const maxAsked = 3;
  * @param serve Serves the request with a model, in place of the first one if that is another.
  * @throws ProxyError The first model's, which says why no other one could serve.
  */
-export function withFallbacks(parts: Scope, exchange: Exchange, serve: Serve): Promise<Response> {
+export function withFallbacks(parts: RequestScope, exchange: Exchange, serve: Serve): Promise<Response> {
   const { dialect, key, incoming } = exchange;
   const present = presentTarget(parts, incoming.model, dialect, key);
   return present ? serveFirst(parts, exchange, serve, { first: present }) : lookUpAndServe(parts, exchange, serve);
 }
 
-const lookUpAndServe = async (parts: Scope, exchange: Exchange, serve: Serve): Promise<Response> =>
+const lookUpAndServe = async (parts: RequestScope, exchange: Exchange, serve: Serve): Promise<Response> =>
   serveFirst(parts, exchange, serve, await firstTarget(parts, exchange));
 
-function serveFirst(parts: Scope, exchange: Exchange, serve: Serve, found: First): Promise<Response> {
+function serveFirst(parts: RequestScope, exchange: Exchange, serve: Serve, found: First): Promise<Response> {
   const { first } = found;
   const names = first ? chainOf(parts, first) : parts.config.current.fallbacks[exchange.incoming.model];
   return first && names === undefined
@@ -43,11 +44,16 @@ function serveFirst(parts: Scope, exchange: Exchange, serve: Serve, found: First
     : serveByChain(parts, exchange, serve, found, names);
 }
 
-type Serve = (parts: Scope, exchange: Exchange, target: ChatTarget, first: ChatTarget | undefined) => Promise<Response>;
+type Serve = (
+  parts: RequestScope,
+  exchange: Exchange,
+  target: ChatTarget,
+  first: ChatTarget | undefined,
+) => Promise<Response>;
 
 /** @throws As {@link withFallbacks}. */
 async function serveByChain(
-  parts: Scope,
+  parts: RequestScope,
   exchange: Exchange,
   serve: Serve,
   { first, failure: unlisted }: First,
@@ -101,7 +107,7 @@ async function serveByChain(
 type First = { first: ChatTarget; failure?: undefined } | { first?: undefined; failure: ProxyError };
 
 /** The model that the client asked for; or why it is not known now, if its chain may be used for that. */
-async function firstTarget(parts: Scope, exchange: Exchange): Promise<First> {
+async function firstTarget(parts: RequestScope, exchange: Exchange): Promise<First> {
   const { incoming, record } = exchange;
   try {
     return { first: await targetNamed(parts, exchange, incoming.model) };
@@ -113,14 +119,14 @@ async function firstTarget(parts: Scope, exchange: Exchange): Promise<First> {
 }
 
 /** The names in the chain of a model, under whichever of its names the config has it. */
-function chainOf(parts: Scope, target: ChatTarget): readonly string[] | undefined {
+function chainOf(parts: RequestScope, target: ChatTarget): readonly string[] | undefined {
   const { fallbacks } = parts.config.current;
   return isEmpty(fallbacks) ? undefined : chainIn(fallbacks, parts, target);
 }
 
 function chainIn(
   fallbacks: Config["fallbacks"],
-  { catalogue }: Scope,
+  { catalogue }: RequestScope,
   { model, provider }: ChatTarget,
 ): readonly string[] | undefined {
   if (Object.hasOwn(fallbacks, model.id)) return fallbacks[model.id];
@@ -129,10 +135,10 @@ function chainIn(
   return name === undefined ? undefined : fallbacks[name];
 }
 
-const isBlocked = ({ pool }: Scope, { details }: ProxyError): boolean =>
+const isBlocked = ({ pool }: RequestScope, { details }: ProxyError): boolean =>
   details.code === "account_suspended" || pool.suspensionError() !== undefined;
 
-function mayFallBackAfter(parts: Scope, error: ProxyError, record: RequestRecord): boolean {
+function mayFallBackAfter(parts: RequestScope, error: ProxyError, record: RequestRecord): boolean {
   // A reply that had begun was generated and billed.
   if (record.hasBegun || error.kind === "internal" || isBlocked(parts, error)) return false;
   if (error.details.code === "budget_exceeded") return error.details.mayFallBack === true;
@@ -171,13 +177,13 @@ interface Chain {
   passedOver: { model: string; why: Words }[];
 }
 
-function targetNamed(parts: Scope, { dialect, key, running }: Exchange, name: string): Promise<ChatTarget> {
+function targetNamed(parts: RequestScope, { dialect, key, running }: Exchange, name: string): Promise<ChatTarget> {
   const target = chooseTarget(parts, name, dialect, key);
   return parts.catalogue.presentModels() ? target : running.whileThere(target);
 }
 
 /** The next model that can take the request. The record says why others cannot. */
-async function nextTarget(parts: Scope, exchange: Exchange, chain: Chain): Promise<ChatTarget | undefined> {
+async function nextTarget(parts: RequestScope, exchange: Exchange, chain: Chain): Promise<ChatTarget | undefined> {
   const { running } = exchange;
   for (let name = chain.names.shift(); name !== undefined; name = chain.names.shift()) {
     if (running.isStopped) throw running.controller.signal.reason;

@@ -1,9 +1,10 @@
 /** The model that a client names: one of GitHub Copilot's, or one of a provider. */
-import type { Scope } from "../app";
+
 import { idFromClaudeCode } from "../clients/claude-code-names";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ModelFacts } from "../dialects/hub/model";
 import { ProxyError } from "../errors";
+import type { RequestScope } from "../scope";
 import { autoId, autoModel, isAutoName } from "../upstream/copilot/auto-model";
 import { codexAliases } from "../upstream/models/codex-catalogue";
 import { googleAliases } from "../upstream/models/google-names";
@@ -11,7 +12,7 @@ import type { Model } from "../upstream/models/model";
 import { aliasOf, findListed, findModel } from "../upstream/models/model-name";
 import type { Provider } from "../upstream/providers/provider";
 
-type NamedModelParts = Pick<Scope, "catalogue" | "config" | "providerModels">;
+type NamedModelParts = Pick<RequestScope, "catalogue" | "config" | "providerModels">;
 
 export interface NamedModel {
   model: Model;

@@ -1,8 +1,9 @@
 /** Refuses a prompt that is longer than the owner wants to pay for, in words that make clients compact the conversation. */
-import type { Scope } from "../app";
+
 import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
 import { withTimeLimit } from "../net/time-limit";
+import type { RequestScope } from "../scope";
 import { bytesPerToken, type Prompt, type TokenCount } from "../tokens/token-counts";
 import type { Model } from "../upstream/models/model";
 import { promptLimitOf } from "../upstream/models/prompt-limit";
@@ -16,7 +17,7 @@ const countTimeoutMs = 3_000;
  * @param bytes The length of the request's body.
  */
 export async function countIfLong(
-  { tokenCounts, logger }: Pick<Scope, "tokenCounts" | "logger">,
+  { tokenCounts, logger }: Pick<RequestScope, "tokenCounts" | "logger">,
   { prompt, record }: CountedRequest,
   model: Model,
   bytes: number,
@@ -45,13 +46,18 @@ interface CountedRequest {
  * work, while a prompt that is a little too long costs a little more, and the client sees that in the usage.
  * @throws ProxyError `invalid_request` with the code `context_length_exceeded`.
  */
-export function checkPromptLimit(parts: Scope, asked: CountedRequest, model: Model, bytes: number): Awaitable<void> {
+export function checkPromptLimit(
+  parts: RequestScope,
+  asked: CountedRequest,
+  model: Model,
+  bytes: number,
+): Awaitable<void> {
   const limit = promptLimitOf(model, parts.config.current);
   if (limit !== undefined) return refuseLong(parts, asked, model, bytes, limit);
 }
 
 async function refuseLong(
-  parts: Scope,
+  parts: RequestScope,
   asked: CountedRequest,
   model: Model,
   bytes: number,

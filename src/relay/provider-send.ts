@@ -1,10 +1,10 @@
 /** Sends a request to a provider. It has no other account to try; a refused body may be sent once more without what was refused. */
 
-import type { Scope } from "../app";
 import { asProxyError, ProxyError } from "../errors";
 import { withFullStop } from "../format";
 import { isObject, parseJson } from "../json";
 import { type CallResponse, readStart } from "../net/out/body";
+import type { RequestScope } from "../scope";
 import { type Failure, kindOf, readBrokenReply, readFailure, writtenOfReply } from "../upstream/copilot/failure";
 import { statusOf } from "../upstream/copilot/failure-match";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/providers/provider";
@@ -23,7 +23,7 @@ interface ProviderDispatch<Answer> extends Dispatch<Answer> {
  * The result of the provider's answer.
  * @throws ProxyError The provider's own error, or why it could not be asked.
  */
-export async function sendToProvider<Answer>(parts: Scope, dispatch: ProviderDispatch<Answer>): Promise<Answer> {
+export async function sendToProvider<Answer>(parts: RequestScope, dispatch: ProviderDispatch<Answer>): Promise<Answer> {
   const { target, outgoing, request, running } = dispatch;
   const { provider, model } = target;
   const { record } = running;
@@ -84,7 +84,7 @@ function errorOfBroken({ who, withoutKey }: Provider, { error }: BrokenReply): P
 
 /** One call, with an attempt in the record. @throws ProxyError */
 async function callProvider(
-  { logger }: Scope,
+  { logger }: RequestScope,
   provider: Provider,
   running: RunningRequest,
   call: ProviderCall,
@@ -115,7 +115,7 @@ async function callProvider(
   }
 }
 
-function noteFailure(logger: Scope["logger"], { breaker, who }: Provider, why: string): void {
+function noteFailure(logger: RequestScope["logger"], { breaker, who }: Provider, why: string): void {
   const until = breaker.failed(why);
   if (until !== undefined)
     logger.warn(

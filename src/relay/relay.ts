@@ -1,6 +1,5 @@
 /** One request of a client: read, sent to the upstream, answered and recorded. */
 
-import type { Scope } from "../app";
 import { type CompactionCodec, codecs, type TranslationOptions } from "../dialects/codecs";
 import type { ClientDialect, Dialect, JsonObject } from "../dialects/hub/conversation";
 import { hasRefusedName } from "../dialects/hub/property-names";
@@ -10,6 +9,7 @@ import { asProxyError, ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
 import { asSent } from "../net/in/request-body";
 import type { CallResponse, ResponseBody } from "../net/out/body";
+import type { RequestScope } from "../scope";
 import { PlannedPrompt, planTools, type ServerToolPlan } from "../server-tools/plan";
 import { autoId, autoOnlyCode } from "../upstream/copilot/auto-model";
 import { betaIn } from "../upstream/copilot/unsupported-params";
@@ -48,7 +48,7 @@ import { orWait } from "./waiting";
  * @throws ProxyError for the server to send in the client's dialect; its row is written.
  */
 export async function relay(
-  parts: Scope,
+  parts: RequestScope,
   request: Request,
   caller: KeyedCaller,
   dialect: ClientDialect,
@@ -68,7 +68,7 @@ export async function relay(
   }
 }
 
-const serveOnce = (parts: Scope, exchange: Exchange): Promise<Response> =>
+const serveOnce = (parts: RequestScope, exchange: Exchange): Promise<Response> =>
   withFallbacks(parts, exchange, byModelOrAuto);
 
 /**
@@ -76,7 +76,7 @@ const serveOnce = (parts: Scope, exchange: Exchange): Promise<Response> =>
  * @throws ProxyError for the server to send; its row is written, except for an unknown provider.
  */
 export async function relayToProvider(
-  parts: Scope,
+  parts: RequestScope,
   request: Request,
   caller: KeyedCaller,
   name: string,
@@ -103,7 +103,7 @@ export async function relayToProvider(
  * @param first The model in whose place it serves.
  */
 function byModelOrAuto(
-  parts: Scope,
+  parts: RequestScope,
   exchange: Exchange,
   target: ChatTarget,
   first: ChatTarget | undefined,
@@ -117,7 +117,7 @@ function byModelOrAuto(
 }
 
 /** The answer of this model. A header names it where the client asked for another name. */
-async function byModel(parts: Scope, exchange: Exchange, target: ChatTarget): Promise<Response> {
+async function byModel(parts: RequestScope, exchange: Exchange, target: ChatTarget): Promise<Response> {
   // The request itself is not kept while the answer is awaited.
   const asked = exchange.incoming.model;
   const answer = await (exchange.reshape ? compact : serve)(parts, exchange, target);
@@ -127,11 +127,11 @@ async function byModel(parts: Scope, exchange: Exchange, target: ChatTarget): Pr
 }
 
 /** @param name The one of Auto's names that was asked for. */
-const byAuto = (parts: Scope, exchange: Exchange, name: string, first?: ChatTarget): Promise<Response> =>
+const byAuto = (parts: RequestScope, exchange: Exchange, name: string, first?: ChatTarget): Promise<Response> =>
   serveByAuto(parts, exchange, { name, first }, (chosen) => byModel(parts, exchange, chosen));
 
 /** The answer; or that of Auto, where the accounts turn out to have nothing else. */
-async function orByAuto(parts: Scope, exchange: Exchange, { model }: ChatTarget, answer: Promise<Response>) {
+async function orByAuto(parts: RequestScope, exchange: Exchange, { model }: ChatTarget, answer: Promise<Response>) {
   try {
     return await answer;
   } catch (thrown) {
@@ -145,7 +145,7 @@ async function orByAuto(parts: Scope, exchange: Exchange, { model }: ChatTarget,
  * A summary by the upstream itself, or in words where it does not make one: a refusal is remembered as that of a parameter.
  * @throws ProxyError
  */
-async function compact(parts: Scope, exchange: Exchange, target: ChatTarget): Promise<Response> {
+async function compact(parts: RequestScope, exchange: Exchange, target: ChatTarget): Promise<Response> {
   exchange.keep();
   const { codec, dialect, record, running } = exchange;
   const { trigger, reply, isNotMade } = codec.compaction!;
@@ -176,7 +176,7 @@ async function compact(parts: Scope, exchange: Exchange, target: ChatTarget): Pr
 }
 
 /** The answer of one model. @throws ProxyError */
-async function serve(parts: Scope, exchange: Exchange, target: ChatTarget): Promise<Response> {
+async function serve(parts: RequestScope, exchange: Exchange, target: ChatTarget): Promise<Response> {
   const { incoming, record, running } = exchange;
   const plan = exchange.reshape ? undefined : await planTools(parts, exchange.prompt, target);
   // Another model serves after an answer that says so, and an answer with tools goes on.
@@ -226,7 +226,7 @@ interface Translated {
 }
 
 /** The call in the upstream's dialect, which may be followed by others of the same reply. */
-function translated(parts: Scope, exchange: Exchange, target: ChatTarget, given: Translated): UpstreamCall {
+function translated(parts: RequestScope, exchange: Exchange, target: ChatTarget, given: Translated): UpstreamCall {
   const { plan, prompt, rules, affinity } = given;
   const { codec } = exchange;
   return translation(exchange, target, rules.options, {
@@ -262,7 +262,7 @@ function hasRefusedNames(body: JsonObject, dialect: Dialect, vendor: string): bo
 
 /** @param rules None for a body that is passed on as it is. */
 function outgoingOf(
-  parts: Scope,
+  parts: RequestScope,
   { dialect, facts, record }: Exchange,
   target: ChatTarget,
   call: Pick<UpstreamCall, "body" | "headers" | "stream">,
@@ -293,7 +293,7 @@ function outgoingOf(
 
 /** Sends the call, and makes the client's answer of what comes back. @throws ProxyError */
 function sendCall(
-  parts: Scope,
+  parts: RequestScope,
   exchange: Exchange,
   target: ChatTarget,
   call: UpstreamCall,
@@ -317,7 +317,7 @@ function sendCall(
 }
 
 /** Watches an answer of GitHub Copilot for what is new in it, once a minute. Undefined for all others. */
-function watchOf({ drift }: Scope, target: ChatTarget, stream: boolean, { headers }: CallResponse) {
+function watchOf({ drift }: RequestScope, target: ChatTarget, stream: boolean, { headers }: CallResponse) {
   const watch = isProvided(target) ? undefined : drift.watch(target.dialect, target.model.id, stream);
   watch?.headers(headers);
   return watch;
@@ -325,7 +325,7 @@ function watchOf({ drift }: Scope, target: ChatTarget, stream: boolean, { header
 
 /** Asks for a further answer of the same reply: from the account that gave the first, which can read its signatures. */
 function sendAgain(
-  parts: Scope,
+  parts: RequestScope,
   { request, running }: Exchange,
   target: ChatTarget,
   first: Outgoing,

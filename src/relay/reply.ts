@@ -2,7 +2,7 @@
  * The way of an answer to the client: one reader gives beats, stages hand them on, and one writer sends them. A client of the
  * upstream's dialect gets the upstream's own frames as long as no stage has changed a beat.
  */
-import type { Scope } from "../app";
+
 import type { ClientCodec, ClientSink, FullReply, Passage, ToClient } from "../dialects/codec";
 import { type Beat, full } from "../dialects/hub/beat";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
@@ -13,6 +13,7 @@ import { isObject, notJson, parseWithSource } from "../json";
 import type { ResponseBody } from "../net/out/body";
 import { readSse, type SseFrame } from "../net/stream/sse";
 import type { Sink, Stage } from "../net/stream/stream";
+import type { RequestScope } from "../scope";
 import { openLoop } from "../server-tools/open-loop";
 import type { ServerToolPlan } from "../server-tools/plan";
 import type { RequestRecord } from "./request-record";
@@ -40,7 +41,7 @@ interface Way {
   /** Tools that run while the model answers. */
   loop?: {
     plan: ServerToolPlan;
-    parts: Scope;
+    parts: RequestScope;
     /** Asks the upstream to go on. */
     ask(conversation: Conversation): Promise<{ body: ResponseBody; reader: ReplyReader }>;
   };

@@ -1,12 +1,12 @@
 /** Makes the client's answer from the upstream's successful answer. */
 
-import type { Scope } from "../app";
 import type { ReplyFailure } from "../dialects/hub/reply";
 import { ProxyError } from "../errors";
 import type { ClientConnection } from "../net/in/guard";
 import { type CallResponse, piecesOf, readStart, readText } from "../net/out/body";
 import { pump } from "../net/stream/pump";
 import { gatherFrames } from "../net/stream/sse";
+import type { RequestScope } from "../scope";
 import type { ReplyWatch } from "../upstream/changes/drift";
 import { type Failure, upstreamErrorIn } from "../upstream/copilot/failure";
 import type { RequestRecord } from "./request-record";
@@ -95,7 +95,7 @@ export async function notEvents(response: CallResponse, who: string): Promise<Br
  * @throws BrokenReply when the stream begins with an error, ProxyError when it timed out or ended before anything was sent.
  */
 export async function respondStream(
-  { limits, stopping }: Scope,
+  { limits, stopping }: RequestScope,
   {
     response,
     call,

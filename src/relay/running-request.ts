@@ -2,7 +2,6 @@
 
 import type { Account } from "../accounts/account";
 import { suspensionReason } from "../accounts/suspension";
-import type { Scope } from "../app";
 import { beginningOf } from "../beginning";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
@@ -15,6 +14,7 @@ import type { HeldBytes } from "../net/in/held-bytes";
 import { pathOfUrl } from "../net/in/params";
 import { withTimeLimit } from "../net/time-limit";
 import type { ExchangeTrace } from "../observe/tracing";
+import type { RequestScope } from "../scope";
 import type { Lesson } from "../tokens/token-counts";
 import { isSuspensionEvent } from "../upstream/copilot/failure-match";
 import { writtenOf } from "../upstream/upstream-error";
@@ -43,7 +43,7 @@ import { requireRoomFor } from "./running-limits";
  * @throws ProxyError 503 when too many requests run already, 429 when too many of the member's do; that request gets no row.
  */
 export function openRequest(
-  parts: Scope,
+  parts: RequestScope,
   request: Request,
   { requestId, key, connection }: Pick<KeyedCaller, "requestId" | "key" | "connection">,
   dialect: ClientDialect | "embeddings",
@@ -73,7 +73,7 @@ export class RunningRequest implements InFlightHandle, Progress {
   readonly budget: RequestBudget;
   /** What it holds in memory until it has ended. */
   readonly held: HeldBytes;
-  readonly #parts: Scope;
+  readonly #parts: RequestScope;
   readonly #request: ClientRequest;
   /** The dialect in which the client gets errors. */
   readonly #errors: ClientDialect;
@@ -88,7 +88,7 @@ export class RunningRequest implements InFlightHandle, Progress {
   #children = 0;
 
   constructor(
-    parts: Scope,
+    parts: RequestScope,
     request: ClientRequest,
     identity: Pick<RequestState, "requestId" | "path" | "keyName" | "member" | "parentId" | "session" | "hints">,
     dialect: RequestState["clientDialect"],

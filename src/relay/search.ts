@@ -1,5 +1,5 @@
 /** Web searches that a client asks for by themselves. Each has a row of its own beside that of the request. */
-import type { Scope } from "../app";
+
 import { beginningOf } from "../beginning";
 import { textIn } from "../dialects/hub/json";
 import type { ServerToolOffer } from "../dialects/hub/server-tools";
@@ -11,6 +11,7 @@ import {
 } from "../dialects/responses/search-commands";
 import { type KeyedCaller, requireUnrevoked } from "../keys/client-keys";
 import { bodyLimit, readJson } from "../net/in/request-body";
+import type { RequestScope } from "../scope";
 import type { ToolContext } from "../server-tools/context";
 import { serverTools } from "../server-tools/tools";
 import { longestModelName } from "../upstream/models/model-name";
@@ -19,7 +20,7 @@ import { toolContext } from "./searches";
 import { clientSession } from "./session-id";
 
 /** @throws ProxyError for the server to send in the client's dialect; its row is written. */
-export async function search(parts: Scope, request: Request, caller: KeyedCaller): Promise<Response> {
+export async function search(parts: RequestScope, request: Request, caller: KeyedCaller): Promise<Response> {
   const running = openRequest(parts, request, caller, "responses");
   const { record } = running;
   try {

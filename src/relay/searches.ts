@@ -1,7 +1,6 @@
 /** Searches of the web that run for a request. Each has a row of its own. */
 
 import { upstreamPaths } from "../api-paths";
-import type { Scope } from "../app";
 import { codecs } from "../dialects/codecs";
 import type { JsonObject } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
@@ -11,6 +10,7 @@ import { isObject, notJson, parseWithSource } from "../json";
 import { inOnePiece } from "../net/in/request-body";
 import { type CallResponse, readText } from "../net/out/body";
 import { singleLimit } from "../net/out/clock";
+import type { RequestScope } from "../scope";
 import type { Searches, ToolContext } from "../server-tools/context";
 import type { Model } from "../upstream/models/model";
 import type { SearchEngine } from "../upstream/search-engines";
@@ -28,7 +28,7 @@ const maxReplyBytes = 4 * 1024 * 1024;
 const facts: Facts = { initiator: "agent", reason: "a tool that runs for a reply", vision: false };
 
 /** The context of a tool that runs now for this request. */
-export const toolContext = (parts: Scope, running: RunningRequest): ToolContext => ({
+export const toolContext = (parts: RequestScope, running: RunningRequest): ToolContext => ({
   parts,
   searches: new RequestSearches(parts, running),
   signal: running.controller.signal,
@@ -36,7 +36,7 @@ export const toolContext = (parts: Scope, running: RunningRequest): ToolContext 
 
 class RequestSearches implements Searches {
   constructor(
-    private readonly parts: Scope,
+    private readonly parts: RequestScope,
     private readonly running: RunningRequest,
   ) {}
 

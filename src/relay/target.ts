@@ -1,11 +1,11 @@
 /** Where a request goes: which model, and in which dialect of the upstream. */
 
 import { clientPaths, embeddingsPaths, upstreamPaths } from "../api-paths";
-import type { Scope } from "../app";
 import { codecs } from "../dialects/codecs";
 import type { ClientDialect, Dialect, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { type ClientKey, hasModelLimits, requireModel, requireUnrevoked } from "../keys/client-keys";
+import type { RequestScope } from "../scope";
 import type { AutoChoice } from "../upstream/copilot/auto";
 import { autoOnlyError, isAutoName } from "../upstream/copilot/auto-model";
 import type { Model } from "../upstream/models/model";
@@ -75,7 +75,7 @@ export type KnownTarget = Pick<Target, "dialect" | "endpoint" | "provider" | "ch
  * @throws ProxyError `permission` if the key may not use it.
  */
 export function directTarget(
-  { providerModels }: Pick<Scope, "providerModels">,
+  { providerModels }: Pick<RequestScope, "providerModels">,
   provider: Provider,
   name: string,
   key: ClientKey | undefined,
@@ -87,7 +87,7 @@ export function directTarget(
 }
 
 /** A provider that can be called at paths of its own. @throws ProxyError `not_found` */
-export function messagesProvider({ providers }: Pick<Scope, "providers">, name: string): Provider {
+export function messagesProvider({ providers }: Pick<RequestScope, "providers">, name: string): Provider {
   const provider = providers.find(name);
   if (provider.dialect === "messages") return provider;
   throw new ProxyError(
@@ -117,7 +117,7 @@ export function needsStream(maxTokens: number | undefined, { model, dialect }: T
  * @throws ProxyError as {@link chooseTarget}.
  */
 export function presentTarget(
-  parts: Scope,
+  parts: RequestScope,
   name: string,
   client: ClientDialect,
   key: ClientKey | undefined,
@@ -128,7 +128,7 @@ export function presentTarget(
 
 /** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or cannot hold a conversation; `permission` if the key may not use it. */
 export async function chooseTarget(
-  parts: Scope,
+  parts: RequestScope,
   name: string,
   client: ClientDialect,
   key: ClientKey | undefined,
@@ -151,7 +151,11 @@ function chatTarget({ model, upstreamModel, provider }: NamedModel, client: Clie
 }
 
 /** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or is not an embeddings model; `permission`. */
-export async function chooseEmbeddingsTarget(parts: Scope, name: string, key: ClientKey | undefined): Promise<Target> {
+export async function chooseEmbeddingsTarget(
+  parts: RequestScope,
+  name: string,
+  key: ClientKey | undefined,
+): Promise<Target> {
   const { model, upstreamModel, provider } = await findUsable(parts, { name, client: "chat", key });
   // The messages dialect has no embeddings. Of other providers' models the kind may be only a guess.
   if (!(provider ? provider.dialect !== "messages" : model.kind === "embeddings"))
@@ -164,7 +168,7 @@ export async function chooseEmbeddingsTarget(parts: Scope, name: string, key: Cl
  * Accounts may have nothing but Auto. Other names then mean `auto` if the owner wants that; else the error says so.
  * @throws ProxyError `not_found`, `permission`.
  */
-async function findChatModel(parts: Scope, asked: AskedModel & { key?: ClientKey }): Promise<NamedModel> {
+async function findChatModel(parts: RequestScope, asked: AskedModel & { key?: ClientKey }): Promise<NamedModel> {
   const { autoWhenOnly } = parts.config.current;
   if (autoWhenOnly && !parts.catalogue.presentModels()) await listOrNothing(parts);
   if (autoWhenOnly && haveOnlyAuto(parts) && !isOfProvider(parts, asked)) {
@@ -179,19 +183,19 @@ async function findChatModel(parts: Scope, asked: AskedModel & { key?: ClientKey
   }
 }
 
-function isOfProvider({ config, providerModels }: Scope, { name }: AskedModel): boolean {
+function isOfProvider({ config, providerModels }: RequestScope, { name }: AskedModel): boolean {
   const alias = aliasOf(name, config.current.modelAliases);
   return [name, alias ?? name].some((each) => providerModels.find(each) !== undefined);
 }
 
 /** Whether none of the accounts that could serve takes a named model. */
-export function haveOnlyAuto({ accounts, catalogue }: Pick<Scope, "accounts" | "catalogue">): boolean {
+export function haveOnlyAuto({ accounts, catalogue }: Pick<RequestScope, "accounts" | "catalogue">): boolean {
   const able = accounts.filter(({ state }) => state.name !== "failed" && state.name !== "paused");
   return able.length > 0 && able.every((account) => catalogue.isAutoOnly(account));
 }
 
 /** @throws ProxyError `not_found`, `permission`. */
-const findUsable = async (parts: Scope, asked: AskedModel & { key?: ClientKey }): Promise<NamedModel> =>
+const findUsable = async (parts: RequestScope, asked: AskedModel & { key?: ClientKey }): Promise<NamedModel> =>
   usable(await findNamedModel(parts, asked), asked.key);
 
 /** @throws ProxyError `not_found`, `permission`. */

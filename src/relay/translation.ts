@@ -1,5 +1,5 @@
 /** Request and reply go through the hub: the client and the upstream speak different dialects, or tools run in between. */
-import type { Scope } from "../app";
+
 import { codecs, type TranslationOptions } from "../dialects/codecs";
 import { adapt } from "../dialects/hub/adapt";
 import { said, unframed } from "../dialects/hub/beat";
@@ -9,6 +9,7 @@ import { shownNatively } from "../dialects/native-search";
 import { withTexts } from "../net/in/request-body";
 import type { ResponseBody } from "../net/out/body";
 import { joined, pipe, run, type Stage } from "../net/stream/stream";
+import type { RequestScope } from "../scope";
 import type { ServerToolPlan } from "../server-tools/plan";
 import type { Exchange } from "./exchange";
 import { passed } from "./passthrough";
@@ -28,7 +29,7 @@ type TranslationTarget = Target & { dialect: Dialect };
 interface TranslationTools {
   /** What is sent in place of the client's tools. */
   plan?: ServerToolPlan;
-  parts: Scope;
+  parts: RequestScope;
   /** Sends the request for a further answer, after tools have run here. */
   send(encoded: Encoded, stream: boolean): Promise<ResponseBody>;
   /** Reads the rough count of the prompt that was begun, once it is there. */

@@ -1,13 +1,13 @@
 /** Holds a request at a limit until it can be served, if the owner wants that, and keeps its client awake meanwhile. */
 
 import type { Waiter } from "../accounts/waiting-room";
-import type { Scope } from "../app";
 import { countsOnlyEvents } from "../clients/agent-names";
 import type { Conversation } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../errors";
 import { requireUnexpired } from "../keys/client-keys";
 import { gatherFrames, jsonFrame } from "../net/stream/sse";
 import { withTimeLimit } from "../net/time-limit";
+import type { RequestScope } from "../scope";
 import { clientClosed } from "./client-error";
 import type { Exchange } from "./exchange";
 import { streamHeaders } from "./respond";
@@ -15,7 +15,7 @@ import { streamHeaders } from "./respond";
 /** Milliseconds: Node's fetch gives up after five minutes without headers, and a full answer has none before its end. */
 const longestWithoutStream = 240_000;
 
-type Serve = (parts: Scope, exchange: Exchange) => Promise<Response>;
+type Serve = (parts: RequestScope, exchange: Exchange) => Promise<Response>;
 
 type Limit = Pick<Waiter, "error" | "untilReady">;
 
@@ -26,7 +26,7 @@ type Place = Pick<Waiter, "line" | "since" | "bytes" | "deadline">;
  * The answer of `serve`, which is asked again after each limit that the request may wait for.
  * @throws ProxyError What `serve` threw last; that of a server that stops.
  */
-export async function orWait(parts: Scope, exchange: Exchange, serve: Serve): Promise<Response> {
+export async function orWait(parts: RequestScope, exchange: Exchange, serve: Serve): Promise<Response> {
   if (parts.config.current.whenLimited !== "wait") return serve(parts, exchange);
   exchange.keep();
   const place = placeOf(parts, exchange);
@@ -42,7 +42,7 @@ export async function orWait(parts: Scope, exchange: Exchange, serve: Serve): Pr
   }
 }
 
-function placeOf({ config }: Scope, exchange: Exchange): Place {
+function placeOf({ config }: RequestScope, exchange: Exchange): Place {
   const { incoming, running } = exchange;
   const since = performance.now();
   const longest = config.current.longestWaitMinutes * 60_000;
@@ -67,7 +67,13 @@ function limitOf({ running, record }: Exchange, { deadline }: Place, thrown: unk
 const isKeptAwake = ({ incoming, dialect }: Exchange): boolean => incoming.stream && dialect !== "gemini";
 
 /** The answer when it is there; a stream begins with keep-alives before that. */
-async function hold(parts: Scope, exchange: Exchange, place: Place, limit: Limit, serve: Serve): Promise<Response> {
+async function hold(
+  parts: RequestScope,
+  exchange: Exchange,
+  place: Place,
+  limit: Limit,
+  serve: Serve,
+): Promise<Response> {
   const answer = served(parts, exchange, place, limit, serve);
   if (!isKeptAwake(exchange)) return answer;
   // An error that comes soon has a status of its own.
@@ -76,7 +82,13 @@ async function hold(parts: Scope, exchange: Exchange, place: Place, limit: Limit
 }
 
 /** Waits, tries, and waits again as long as that may help. */
-async function served(parts: Scope, exchange: Exchange, place: Place, first: Limit, serve: Serve): Promise<Response> {
+async function served(
+  parts: RequestScope,
+  exchange: Exchange,
+  place: Place,
+  first: Limit,
+  serve: Serve,
+): Promise<Response> {
   const { key, record, running } = exchange;
   for (let limit = first; ; ) {
     await running.budget.release();
@@ -106,7 +118,7 @@ function isSettledWithin(answer: Promise<unknown>, ms: number): Promise<boolean>
 }
 
 /** A stream that has begun before its answer is there: what goes wrong from now on is an event in it. */
-function keptAwake({ limits }: Scope, exchange: Exchange, answer: Promise<Response>): Response {
+function keptAwake({ limits }: RequestScope, exchange: Exchange, answer: Promise<Response>): Response {
   const { codec, connection, dialect, headers, incoming, running } = exchange;
   const asked: Conversation = exchange.conversation() ?? { model: incoming.model, stream: true, turns: [], tools: [] };
   const out = gatherFrames();

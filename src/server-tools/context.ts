@@ -1,15 +1,15 @@
 /** The interface of the tools that run here. */
 
-import type { Scope } from "../app";
 import type { Dialect, JsonObject } from "../dialects/hub/conversation";
 import type { ModelFacts } from "../dialects/hub/model";
 import type { ReplyEvent } from "../dialects/hub/reply";
 import type { ServerToolCall, ServerToolOffer, ServerToolOutput, WebPage } from "../dialects/hub/server-tools";
+import type { RequestScope } from "../scope";
 import type { Model } from "../upstream/models/model";
 import type { Provider } from "../upstream/providers/provider";
 import type { SearchEngine } from "../upstream/search-engines";
 
-export type ToolParts = Pick<Scope, "catalogue" | "config" | "now" | "searchEngine">;
+export type ToolParts = Pick<RequestScope, "catalogue" | "config" | "now" | "searchEngine">;
 
 /** The model that is asked for the reply. */
 export interface ToolTarget {
