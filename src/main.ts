@@ -1,7 +1,7 @@
 #!/usr/bin/env -S bun --no-env-file --config=/dev/null --tsconfig-override=/dev/null
 /** Names the commands, their options and exit codes; the work is done elsewhere. 0 done, 1 failed, 2 wrong usage. */
 import { version } from "../package.json";
-import { startAgainWithSettings } from "./launch";
+import { startAgainWithSettings } from "./lib/launch";
 
 const arguments_ = process.argv.slice(2);
 // Comes before the imports of the commands, which take time to load.

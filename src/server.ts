@@ -1,15 +1,15 @@
 /** The HTTP server: the Elysia app, and the sockets that it listens on. */
 import { Elysia } from "elysia";
-import { clients, otherSpellings } from "./api/clients";
-import type { Server } from "./app";
-import { codeOf } from "./errors";
-import { lazy } from "./lazy";
-import { isLoopbackAddress } from "./net/address";
-import type { SocketHandlers } from "./net/in/client-sockets";
-import type { AnswerRequest, ClientConnection, GuardLists } from "./net/in/guard";
-import { pathOfUrl } from "./net/in/params";
-import { bodyLimit } from "./net/in/request-body";
-import { ofProject } from "./relay/hints";
+import { codeOf } from "./lib/errors";
+import { lazy } from "./lib/lazy";
+import { isLoopbackAddress } from "./lib/net/address";
+import type { SocketHandlers } from "./lib/net/in/client-sockets";
+import type { AnswerRequest, ClientConnection, GuardLists } from "./lib/net/in/guard";
+import { pathOfUrl } from "./lib/net/in/params";
+import { bodyLimit } from "./lib/net/in/request-body";
+import type { Server } from "./parts/app";
+import { ofProject } from "./proxy/relay/hints";
+import { clients, otherSpellings } from "./routes/clients";
 import { shuttingDown } from "./web/access";
 import { isAdmin, isAdminApi } from "./web/admin-path";
 import { type Visit, visits } from "./web/context";
@@ -270,8 +270,8 @@ const overSocket: Omit<ClientConnection, "peer" | "isFromTrustedProxy"> = {
 
 /** The OpenAPI document of all endpoints. Its generator is loaded, and holds the thread for a part of a second. */
 async function describeApi({ version }: Server): Promise<object> {
-  const { openApiDocument } = await import("./openapi");
+  const { openApiDocument } = await import("./web/openapi");
   const { adminGroup } = await import("./admin/api/plugin");
-  const { clientGroup } = await import("./api/documents");
+  const { clientGroup } = await import("./routes/documents");
   return openApiDocument(version, { clients: clientGroup(), admin: adminGroup() });
 }

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";
 import manifest from "../package.json";
-import { columnNames } from "../src/history/entry";
+import { columnNames } from "../src/books/history/entry";
 import { documents, passages, refresh, textOfDocument } from "./support/docs";
 
 const root = join(import.meta.dir, "..");

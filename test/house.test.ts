@@ -36,7 +36,9 @@ test("the demo imports nothing of src, and one line of src imports the demo", ()
 test("the relay and its tools name no member as the wire spells it: only dialects/ and upstream/ do", async () => {
   const spoken = /\/\*[\s\S]*?\*\/|\/\/.*|"[^"\n]*"|'[^'\n]*'|`[^`]*`/g;
   // `request-log.ts` fills the columns of the history, whose names are written like that too.
-  const own = files.filter((file) => /^(?:relay|server-tools)\//.test(file) && file !== "relay/request-log.ts");
+  const own = files.filter(
+    (file) => /^proxy\/(?:relay|server-tools)\//.test(file) && file !== "proxy/relay/request-log.ts",
+  );
   const wire = await Promise.all(
     own.map(async (file) => {
       const code = (await Bun.file(join(source, file)).text()).replace(spoken, "");
@@ -62,9 +64,9 @@ test("no file's imports lead back to it", () => {
 test("a start loads neither the admin API and pages nor the demo nor the sign-in, which are loaded with the first request for them", async () => {
   const { files: loaded } = await loadedAtStart();
   expect(loaded).toContain("server.ts");
-  expect(loaded).toContain("relay/relay.ts");
+  expect(loaded).toContain("proxy/relay/relay.ts");
   const needless =
-    /^admin\/(?:api|pages|ui|access)\/|^demo\/|^cli\/sign-in\.ts$|^openapi\.ts$|^observe\/(?:spans|trace-export)\.ts$/;
+    /^admin\/(?:api|pages|ui|access)\/|^demo\/|^cli\/sign-in\.ts$|^web\/openapi\.ts$|^books\/observe\/(?:spans|trace-export)\.ts$/;
   expect(loaded.filter((file) => needless.test(file))).toEqual([]);
 });
 

@@ -24,16 +24,20 @@ interface Room {
 const rooms: Room[] = [
   {
     name: "budgets",
-    files: /^src\/budgets\//,
-    tests: /^test\/(?:budgets\/(?!model)|team\/(?:contract|settlements)\.)/,
+    files: /^src\/people\/budgets\//,
+    tests: /^test\/(?:people\/budgets\/(?!model)|team\/(?:contract|settlements)\.)/,
   },
   {
     name: "keys",
-    files: /^src\/keys\//,
-    tests: /^test\/(?:keys\/|cli\/key\.|team\/(?:contract|logins|members|member-keys|page-state)\.)/,
+    files: /^src\/people\/keys\//,
+    tests: /^test\/(?:people\/keys\/|cli\/key\.|team\/(?:contract|logins|members|member-keys|page-state)\.)/,
   },
-  { name: "guard", files: /^src\/net\/in\/guard\.ts$/, tests: /^test\/(?:net\/guard|access\/table)\./ },
-  { name: "pool", files: /^src\/accounts\/pool/, tests: /^test\/(?:accounts\/pool|relay\/accounts)/ },
+  { name: "guard", files: /^src\/lib\/net\/in\/guard\.ts$/, tests: /^test\/(?:lib\/net\/guard|access\/table)\./ },
+  {
+    name: "pool",
+    files: /^src\/people\/accounts\/pool/,
+    tests: /^test\/(?:people\/accounts\/pool|proxy\/relay\/accounts)/,
+  },
   { name: "rules", files: /^src\/dialects\/\w+\/rules\.ts$/, tests: /^test\/dialects\// },
 ];
 

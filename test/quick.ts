@@ -9,13 +9,19 @@ const root = join(import.meta.dir, "..");
 
 /** Nearly everything is reached through these, so a way through them says nothing. */
 const hubs = new Set([
-  ...["src/app.ts", "src/open-app.ts", "src/server.ts", "src/relay/relay.ts", "src/api/clients.ts"],
-  ...["src/dialects/codecs.ts", "src/cli/commands.ts", "src/local-stores.ts", "src/open-stores.ts"],
+  ...[
+    "src/parts/app.ts",
+    "src/parts/open-app.ts",
+    "src/server.ts",
+    "src/proxy/relay/relay.ts",
+    "src/routes/clients.ts",
+  ],
+  ...["src/dialects/codecs.ts", "src/cli/commands.ts", "src/parts/local-stores.ts", "src/parts/open-stores.ts"],
   ...["src/admin/api/plugin.ts", "src/admin/pages/plugin.ts", "src/demo/demo.ts"],
 ]);
 /** They read tables or documents that every room adds to. */
 const always = [
-  ...["test/house.test.ts", "test/docs.test.ts", "test/api/openapi.test.ts", "test/admin/twins.test.ts"],
+  ...["test/house.test.ts", "test/docs.test.ts", "test/routes/openapi.test.ts", "test/admin/twins.test.ts"],
   "test/attacks/headers.test.ts",
 ];
 /** They load the machine, or take minutes: a whole run has them. */

@@ -1,10 +1,10 @@
 /** `dragoman auth`: sign in, see who is signed in, and sign out. */
 
-import type { AccountStore } from "../accounts/account-store";
-import { revocationPage, type SignInApp } from "../accounts/hosts";
 import type { Environment } from "../config/environment";
 import { ensurePrivateFolder } from "../config/files";
-import { ProxyError } from "../errors";
+import { ProxyError } from "../lib/errors";
+import type { AccountStore } from "../people/accounts/account-store";
+import { revocationPage, type SignInApp } from "../people/accounts/hosts";
 import { usageLines } from "./format-usage";
 import { table } from "./layout";
 import { serverOf } from "./running-server";

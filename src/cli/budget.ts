@@ -1,10 +1,11 @@
 /** `dragoman budget`, `budget add` and `rm`: what is used of each budget, and changes of the list. */
-import { type BudgetItem, budgetListSchema, type HolderItem, holderName } from "../budgets/budget-list";
-import { amountOf, usedInWords } from "../budgets/sentences";
-import { addStoredBudget, removeStoredBudget } from "../budgets/stored-budgets";
+
 import { type Budget, budgetSchema } from "../config/budget-schema";
 import type { Environment } from "../config/environment";
-import { percent, plural, significant } from "../format";
+import { percent, plural, significant } from "../lib/format";
+import { type BudgetItem, budgetListSchema, type HolderItem, holderName } from "../people/budgets/budget-list";
+import { amountOf, usedInWords } from "../people/budgets/sentences";
+import { addStoredBudget, removeStoredBudget } from "../people/budgets/stored-budgets";
 import { resetCell } from "./format-usage";
 import { table } from "./layout";
 import { ask, besideDemo, demoNotice, readAs, requireServer, serverOf } from "./running-server";

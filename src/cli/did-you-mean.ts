@@ -1,5 +1,5 @@
 /** Names what was probably meant. */
-import { nearestName } from "../edit-distance";
+import { nearestName } from "../lib/edit-distance";
 
 /** ` Did you mean \`connect\`?`, or nothing if no name is near. @param before What stands before a name when it is typed. */
 export function didYouMean(typed: string, names: readonly string[], before = ""): string {

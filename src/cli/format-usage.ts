@@ -1,8 +1,9 @@
 /** Formats quota and state for people, the same way in every command. */
-import { isCounted } from "../accounts/quota";
-import type { UsageItem } from "../api/usage";
-import { day, dayMs, percent, planNames, span, unitNames, zonedTime } from "../format";
-import { entryOf } from "../json";
+
+import { day, dayMs, percent, planNames, span, unitNames, zonedTime } from "../lib/format";
+import { entryOf } from "../lib/json";
+import { isCounted } from "../people/accounts/quota";
+import type { UsageItem } from "../routes/usage";
 import { columns, tableRows, wrapped } from "./layout";
 import { styled } from "./terminal";
 

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { ensurePrivateFolder, readPrivate, removeFile, writePrivate } from "../config/files";
 import { inHome } from "../config/home-names";
-import { parseJson } from "../json";
+import { parseJson } from "../lib/json";
 import { print, say } from "./terminal";
 import { UsageError } from "./usage-error";
 

@@ -1,8 +1,8 @@
 /** The client keys of the running server, or of the stored config if none is running. */
 import type { Environment } from "../config/environment";
-import { clientKeysOf, findClientKey, isFromEnvironment } from "../keys/client-keys";
-import { createdKeySchema, type KeyList, keyList, keyListSchema, servedWithoutKeys } from "../keys/key-list";
-import { createKey, type NewKey, revokeKey } from "../keys/stored-keys";
+import { clientKeysOf, findClientKey, isFromEnvironment } from "../people/keys/client-keys";
+import { createdKeySchema, type KeyList, keyList, keyListSchema, servedWithoutKeys } from "../people/keys/key-list";
+import { createKey, type NewKey, revokeKey } from "../people/keys/stored-keys";
 import { ask, isAccepted, type RunningServer, readAs } from "./running-server";
 import { withConfig } from "./with-stores";
 

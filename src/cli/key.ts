@@ -1,10 +1,10 @@
 /** `dragoman key add`, `ls` and `rm`: through the running server, or in the stored config if none is running. */
 import type { z } from "zod";
 import type { Environment } from "../config/environment";
-import { asProxyError } from "../errors";
-import { ago, utcDay } from "../format";
-import { type KeyItem, meaningOfLastKey } from "../keys/key-list";
-import { type NewKey, newKeySchema } from "../keys/stored-keys";
+import { asProxyError } from "../lib/errors";
+import { ago, utcDay } from "../lib/format";
+import { type KeyItem, meaningOfLastKey } from "../people/keys/key-list";
+import { type NewKey, newKeySchema } from "../people/keys/stored-keys";
 import { type ConnectedTool, connectedTools, giveKey, takesKeysOf } from "./connect/tools";
 import { type KeyStore, keyStoreOf } from "./key-store";
 import { table } from "./layout";

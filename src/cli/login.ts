@@ -3,17 +3,17 @@
  * gives its tools keys that last an hour and renew themselves.
  */
 import { z } from "zod";
-import { gatewayPaths } from "../api-paths";
 import type { Environment } from "../config/environment";
 import { ensurePrivateFolder, readPrivate, writePrivate } from "../config/files";
 import { inHome } from "../config/home-names";
 import { withLock } from "../config/lock";
-import { ProxyError } from "../errors";
-import { parseJson } from "../json";
-import { isLoopbackUrl } from "../net/address";
-import { readText } from "../net/out/body";
-import { singleLimit } from "../net/out/clock";
-import { callOut } from "../net/out/fetch";
+import { gatewayPaths } from "../lib/api-paths";
+import { ProxyError } from "../lib/errors";
+import { parseJson } from "../lib/json";
+import { isLoopbackUrl } from "../lib/net/address";
+import { readText } from "../lib/net/out/body";
+import { singleLimit } from "../lib/net/out/clock";
+import { callOut } from "../lib/net/out/fetch";
 import { openBrowser } from "./desktop";
 import type { RunningServer } from "./running-server";
 import { atTerminal, bold, countdown, interrupted, print, say } from "./terminal";

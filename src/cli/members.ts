@@ -1,10 +1,10 @@
 /** `dragoman member add`, `set`, `withdraw`, `ls` and `rm`: directly in the database, which all servers of the team follow. */
 import type { Environment } from "../config/environment";
-import { ago, formatCount, plural, utcDay } from "../format";
-import { type ChangedLimits, memberFields, memberLimitsSchema } from "../keys/member-fields";
-import { type MemberItem, memberList, memberTrouble } from "../keys/member-list";
-import { costInWords } from "../money";
-import { isLoopbackUrl } from "../net/address";
+import { ago, formatCount, plural, utcDay } from "../lib/format";
+import { costInWords } from "../lib/money";
+import { isLoopbackUrl } from "../lib/net/address";
+import { type ChangedLimits, memberFields, memberLimitsSchema } from "../people/keys/member-fields";
+import { type MemberItem, memberList, memberTrouble } from "../people/keys/member-list";
 import { openPostgresStores, type PostgresStores } from "../team/stores";
 import { table } from "./layout";
 import type { ListOptions } from "./list-command";

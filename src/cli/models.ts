@@ -1,8 +1,8 @@
 /** `dragoman models`: the models of the running server, with their limits and cost. */
 import type { z } from "zod";
 import { modelSchema } from "../admin/api/schemas";
-import { formatCount, priceInWords, priceUnit, utcDay } from "../format";
-import { isAutoName } from "../upstream/copilot/auto-model";
+import { formatCount, priceInWords, priceUnit, utcDay } from "../lib/format";
+import { isAutoName } from "../proxy/upstream/copilot/auto-model";
 import { columns, table } from "./layout";
 import { type ListOptions, listCommand } from "./list-command";
 import { itemsOf } from "./running-server";

@@ -1,7 +1,8 @@
 /** Whether the server of a data folder is ready, as its own health endpoint says. */
-import { readySchema } from "../api/schemas";
+
 import { demoEnvironment, type Environment } from "../config/environment";
-import { entryOf } from "../json";
+import { entryOf } from "../lib/json";
+import { readySchema } from "../routes/schemas";
 import { lookAt } from "./running-server";
 import { findInstance, type Instance } from "./start/instance-file";
 

@@ -7,7 +7,7 @@ import {
   reconciliationSchema,
 } from "../admin/api/reconcile";
 import type { Environment } from "../config/environment";
-import { formatAmount, plural } from "../format";
+import { formatAmount, plural } from "../lib/format";
 import { table } from "./layout";
 import { ask, demoNotice, readAs, requireServer } from "./running-server";
 import { readStdin } from "./start/stdin";

@@ -2,10 +2,10 @@
 
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
-import { asProxyError, codeOf } from "../errors";
-import { utcDay } from "../format";
-import { isObject } from "../json";
-import { type DriftItem, driftListSchema } from "../upstream/changes/drift-list";
+import { type DriftItem, driftListSchema } from "../books/changes/drift-list";
+import { asProxyError, codeOf } from "../lib/errors";
+import { utcDay } from "../lib/format";
+import { isObject } from "../lib/json";
 import { savedAccounts } from "./checks/accounts";
 import type { CheckContext, Finding } from "./checks/check";
 import type { Looks } from "./deep/take-looks";

@@ -1,8 +1,8 @@
 /** Runs a command line: finds the command, reads its options, and says in a sentence what cannot be. */
 import cac from "cac";
 import { readEnvironment } from "../config/environment";
-import { ProxyError } from "../errors";
-import { printable } from "../logger";
+import { ProxyError } from "../lib/errors";
+import { printable } from "../lib/logger";
 import { type Basis, type Command, callOf, common, type Option, spellingsOf, usageOf } from "./command";
 import { commands, groups } from "./commands";
 import { didYouMean } from "./did-you-mean";

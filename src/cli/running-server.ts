@@ -3,11 +3,11 @@
 import { z } from "zod";
 import { demoEnvironment, type Environment } from "../config/environment";
 import { lookAtConfig } from "../config/read-config";
-import { asProxyError, ProxyError } from "../errors";
-import { isObject, parseJson } from "../json";
-import { type CallResponse, readText } from "../net/out/body";
-import { singleLimit } from "../net/out/clock";
-import { callOut } from "../net/out/fetch";
+import { asProxyError, ProxyError } from "../lib/errors";
+import { isObject, parseJson } from "../lib/json";
+import { type CallResponse, readText } from "../lib/net/out/body";
+import { singleLimit } from "../lib/net/out/clock";
+import { callOut } from "../lib/net/out/fetch";
 import { findInstance, type Instance } from "./start/instance-file";
 
 export interface RunningServer {

@@ -1,15 +1,15 @@
 /** Signs in at a terminal: shows the page and the code, waits, and reports the account. */
 
-import { Account } from "../accounts/account";
-import type { AccountStore, SavedAccount } from "../accounts/account-store";
-import { completeSignIn } from "../accounts/complete-sign-in";
-import { consentNotice, type Hosts, hostsFor, ownAccountsOnly, type SignInApp } from "../accounts/hosts";
-import type { ShownCode } from "../accounts/sign-in";
-import { accountUsageItem } from "../api/usage";
 import type { Environment } from "../config/environment";
-import { asProxyError } from "../errors";
-import { unitNames } from "../format";
-import { quietLogger } from "../logger";
+import { asProxyError } from "../lib/errors";
+import { unitNames } from "../lib/format";
+import { quietLogger } from "../lib/logger";
+import { Account } from "../people/accounts/account";
+import type { AccountStore, SavedAccount } from "../people/accounts/account-store";
+import { completeSignIn } from "../people/accounts/complete-sign-in";
+import { consentNotice, type Hosts, hostsFor, ownAccountsOnly, type SignInApp } from "../people/accounts/hosts";
+import type { ShownCode } from "../people/accounts/sign-in";
+import { accountUsageItem } from "../routes/usage";
 import { copyToClipboard, openBrowser } from "./desktop";
 import { remainingInWords, resetInWords } from "./format-usage";
 import { atTerminal, bold, confirm, countdown, interrupted, say, withProgress } from "./terminal";

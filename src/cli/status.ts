@@ -1,9 +1,9 @@
 /** `dragoman status`: the server, the accounts, today's requests and the connected tools, in about ten lines. */
 import type { z } from "zod";
 import { metaSchema, totalsSchema } from "../admin/api/schemas";
-import type { UsageItem } from "../api/usage";
-import { ago, day, formatCount, plural } from "../format";
-import { costInWords } from "../money";
+import { ago, day, formatCount, plural } from "../lib/format";
+import { costInWords } from "../lib/money";
+import type { UsageItem } from "../routes/usage";
 import { connectedTools } from "./connect/tools";
 import { quotaBar, remainingInWords, stateOf } from "./format-usage";
 import { table } from "./layout";

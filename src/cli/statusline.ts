@@ -1,8 +1,8 @@
 /** `dragoman statusline`: Claude Code's status line, with what the session really cost. */
 import { text } from "node:stream/consumers";
 import type { Environment } from "../config/environment";
-import { isObject, parseJson } from "../json";
-import { readText } from "../net/out/body";
+import { isObject, parseJson } from "../lib/json";
+import { readText } from "../lib/net/out/body";
 import { callServer, findServer } from "./running-server";
 import { print } from "./terminal";
 

@@ -2,7 +2,7 @@
 import { sep } from "node:path";
 import { styleText } from "node:util";
 import { homeFolder } from "../config/environment";
-import { flushLines, printable } from "../logger";
+import { flushLines, printable } from "../lib/logger";
 import { typedName } from "./installation";
 import { UsageError } from "./usage-error";
 

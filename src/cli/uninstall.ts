@@ -6,7 +6,7 @@ import { requireUndoable } from "../clients/settings-file/undo";
 import type { SettingsFile } from "../clients/settings-file/write";
 import type { Environment } from "../config/environment";
 import { removeDataFolder, requireOwnFolder } from "../config/files";
-import { asProxyError, codeOf, ProxyError } from "../errors";
+import { asProxyError, codeOf, ProxyError } from "../lib/errors";
 import { writtenProjects } from "./connect/project";
 import { person, placeOf } from "./connect/tools";
 import { undoFiles } from "./connect/undo";

@@ -2,8 +2,8 @@
 import type { z } from "zod";
 import { promptPageSchema } from "../admin/api/prompts";
 import { toolOf } from "../clients/index";
-import { moment, plural } from "../format";
-import { costInWords } from "../money";
+import { moment, plural } from "../lib/format";
+import { costInWords } from "../lib/money";
 import { tableRows, wrapped } from "./layout";
 import { type ListOptions, listCommand } from "./list-command";
 

@@ -1,6 +1,6 @@
 /** Mistakes in the command line, and how they are found. */
 import type { z } from "zod";
-import { ProxyError } from "../errors";
+import { ProxyError } from "../lib/errors";
 
 /** A mistake in the command line or the environment, explained in a sentence; exit code 2. */
 export class UsageError extends Error {}

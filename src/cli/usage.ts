@@ -1,15 +1,15 @@
 /** `dragoman usage`: the remaining quota, from the running server or, if none is running, from GitHub. */
 import { setTimeout as wait } from "node:timers/promises";
 import type { z } from "zod";
-import { Account } from "../accounts/account";
-import { hostsFor } from "../accounts/hosts";
 import { accountSchema } from "../admin/api/schemas";
-import { usageSchema } from "../api/schemas";
-import { accountUsageItem, iso, type UsageItem } from "../api/usage";
-import { lineFields, usageLine } from "../api/usage-line";
 import type { Environment } from "../config/environment";
-import { asProxyError } from "../errors";
-import { quietLogger } from "../logger";
+import { asProxyError } from "../lib/errors";
+import { quietLogger } from "../lib/logger";
+import { Account } from "../people/accounts/account";
+import { hostsFor } from "../people/accounts/hosts";
+import { usageSchema } from "../routes/schemas";
+import { accountUsageItem, iso, type UsageItem } from "../routes/usage";
+import { lineFields, usageLine } from "../routes/usage-line";
 import { usageLines } from "./format-usage";
 import { ask, askAsOwner, demoNotice, demoOf, itemsOf, type RunningServer, readAs, serverOf } from "./running-server";
 import { interrupted, print, printJson, say, withProgress } from "./terminal";

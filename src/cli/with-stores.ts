@@ -1,8 +1,9 @@
 /** Lets a command work with the stores while no server has to run. */
+
+import type { Stores } from "../books/stores";
 import type { Environment } from "../config/environment";
 import type { ConfigStore } from "../config/store";
-import { openStores } from "../open-stores";
-import type { Stores } from "../stores";
+import { openStores } from "../parts/open-stores";
 
 export async function withStores<T>(environment: Environment, work: (stores: Stores) => Promise<T>): Promise<T> {
   const stores = await openStores(environment, { follow: false });

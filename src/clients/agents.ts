@@ -1,6 +1,6 @@
 /** Coding agents for the terminal, with their settings files. */
 import { dirname, join } from "node:path";
-import { isObject } from "../json";
+import { isObject } from "../lib/json";
 import { claudeCodeName, codexName, opencodeName } from "./agent-names";
 import {
   claudeCodeAliases,

@@ -1,5 +1,5 @@
 /** Apps that are set up in their own dialogs, or by the environment they start in: what to enter is printed. */
-import { isLoopbackUrl } from "../net/address";
+import { isLoopbackUrl } from "../lib/net/address";
 import { type Client, noKey, type Snippet } from "./client";
 
 /** Where to go in an app, and what to enter there. */

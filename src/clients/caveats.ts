@@ -1,7 +1,7 @@
 /** What in a tool's own files keeps it, or part of it, from dragoman although the address is right. */
 import { join } from "node:path";
-import { isLoopbackUrl } from "../net/address";
-import { proxyOfLoopback } from "../net/out/proxy";
+import { isLoopbackUrl } from "../lib/net/address";
+import { proxyOfLoopback } from "../lib/net/out/proxy";
 import { type Path, settingAt } from "./edit";
 import type { SettingsFormat } from "./formats";
 import type { Surroundings } from "./locate";

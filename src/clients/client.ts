@@ -1,5 +1,5 @@
 /** The types of a client's set-up. */
-import { isObject } from "../json";
+import { isObject } from "../lib/json";
 import type { Beside, Caveat, Look } from "./caveats";
 import { type Edit, type Path, settingAt } from "./edit";
 import type { SettingsFormat } from "./formats";

@@ -1,6 +1,6 @@
 /** Files of lines `NAME=value`, from which a program takes its environment. (npm's `dotenv` is what most of them use.) */
-import { ProxyError } from "../errors";
-import type { TextEdit } from "../net/json/json-edit";
+import { ProxyError } from "../lib/errors";
+import type { TextEdit } from "../lib/net/json/json-edit";
 import { type Edit, SettingsFault } from "./edit";
 import { applyEdits, ended, lineAt, lineEnding } from "./text-edits";
 

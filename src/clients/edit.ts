@@ -1,6 +1,6 @@
 /** A change of a client's settings, as a path and a value, whatever the format. */
-import { ProxyError } from "../errors";
-import { isObject } from "../json";
+import { ProxyError } from "../lib/errors";
+import { isObject } from "../lib/json";
 
 /** For `keeps`: any value stays. */
 export const whatever = (present: unknown): boolean => present !== undefined;

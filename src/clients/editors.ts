@@ -1,5 +1,5 @@
 /** Editors and agents in editors, with their settings files. */
-import { isObject } from "../json";
+import { isObject } from "../lib/json";
 import { where } from "./caveats";
 import { type Client, type Connection, each, known, noKey, nothing, windowOf, yamlFile } from "./client";
 import { settingAt, whatever } from "./edit";

@@ -1,7 +1,7 @@
 /** Edits the text of a client's settings file without changing anything else, and verifies the result by parsing it. */
 
-import { ProxyError } from "../errors";
-import { isObject } from "../json";
+import { ProxyError } from "../lib/errors";
+import { isObject } from "../lib/json";
 import { editDotenv, parseDotenv } from "./dotenv-text";
 import { type Edit, isNamed, NotEditable, type Path, SettingsFault, settingAt } from "./edit";
 import { editJson, parseJsonc } from "./json-text";

@@ -1,7 +1,7 @@
 /** JSON with comments and trailing commas, as editors read it: finds members and named items, and inserts or removes them. */
 import { type Node as JsoncNode, type ParseError, parseTree } from "jsonc-parser";
-import { isObject } from "../json";
-import type { TextEdit } from "../net/json/json-edit";
+import { isObject } from "../lib/json";
+import type { TextEdit } from "../lib/net/json/json-edit";
 import { type Edit, isNamed, type Path, SettingsFault, settingAt } from "./edit";
 import { applyEdits, ended, lineAt, lineEnding } from "./text-edits";
 

@@ -1,6 +1,6 @@
 /** What a model costs and holds, in the few words that fit beside its name. */
 
-import { type ListedPrice, priceInWords } from "../format";
+import { type ListedPrice, priceInWords } from "../lib/format";
 
 /**
  * `300/1,500 credits per M in/out · 168K prompt`. Claude Code shows the first 100 characters (2.1.330).

@@ -1,7 +1,7 @@
 /** The models for a set-up: the facts that clients need, and the best choice for each family. */
 
-import { upstreamPaths } from "../api-paths";
-import type { ListedPrice } from "../format";
+import { upstreamPaths } from "../lib/api-paths";
+import type { ListedPrice } from "../lib/format";
 
 export interface ClientModel {
   id: string;

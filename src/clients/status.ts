@@ -1,7 +1,7 @@
 /** Reads from a client's settings file whether the client uses this server. */
 
 import { readFileSync, statSync } from "node:fs";
-import { codeOf } from "../errors";
+import { codeOf } from "../lib/errors";
 import type { Destination, Switch } from "./client";
 import { type Path, SettingsFault, settingAt } from "./edit";
 import { maxBytes, readSettings, type SettingsFormat } from "./formats";

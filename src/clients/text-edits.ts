@@ -1,5 +1,5 @@
 /** Helpers of the three formats: line endings, line starts and edits. */
-import { spliced, type TextEdit } from "../net/json/json-edit";
+import { spliced, type TextEdit } from "../lib/net/json/json-edit";
 
 /** The line ending of the first line. */
 export const lineEnding = (text: string): string => (/\r?\n/.exec(text)?.[0] === "\r\n" ? "\r\n" : "\n");

@@ -1,7 +1,7 @@
 /** TOML: inserts and removes keys and tables. Bun parses it; toml-eslint-parser (npm) finds the positions of statements. */
 import { type AST, ParseError, parseTOML, traverseNodes } from "toml-eslint-parser";
-import { isObject } from "../json";
-import type { TextEdit } from "../net/json/json-edit";
+import { isObject } from "../lib/json";
+import type { TextEdit } from "../lib/net/json/json-edit";
 import { type Edit, SettingsFault } from "./edit";
 import { applyEdits, ended, lineEnding } from "./text-edits";
 

@@ -1,6 +1,6 @@
 /** Checks the addresses in the config to which dragoman sends requests. */
 import { z } from "zod";
-import { ProxyError } from "../errors";
+import { ProxyError } from "../lib/errors";
 import { checkUpstreamUrl } from "./environment";
 
 /** Addresses at which clouds hand out the machine's own credentials; nothing of ours is there. */

@@ -1,6 +1,6 @@
 /** Budgets in the config: how much a part of the requests may use in a period, and what happens then. */
 import { z } from "zod";
-import { lazy } from "../lazy";
+import { lazy } from "../lib/lazy";
 
 export const budgetUnits = ["credits", "premium", "requests"] as const;
 /** Who may have an amount of their own in a budget. */

@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { join, posix, win32 } from "node:path";
-import { ProxyError } from "../errors";
-import { isLoopbackName } from "../host-name";
+import { ProxyError } from "../lib/errors";
+import { isLoopbackName } from "../lib/host-name";
 import { inHome } from "./home-names";
 
 interface Variable {

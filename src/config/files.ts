@@ -18,7 +18,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { codeOf, ProxyError } from "../errors";
+import { codeOf, ProxyError } from "../lib/errors";
 import { homeFolder } from "./environment";
 import { isOwnName } from "./home-names";
 

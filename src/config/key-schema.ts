@@ -1,6 +1,6 @@
 /** The client keys of the config. */
 import { z } from "zod";
-import { lazy } from "../lazy";
+import { lazy } from "../lib/lazy";
 import { keyBudgetSchema } from "./budget-schema";
 import { key, modelId } from "./provider-schema";
 

@@ -4,8 +4,8 @@
  */
 import { Database } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
-import type { Awaitable } from "../awaitable";
-import { ProxyError } from "../errors";
+import type { Awaitable } from "../lib/awaitable";
+import { ProxyError } from "../lib/errors";
 
 /** Milliseconds for which a lock is waited for. Most work under one takes a few. */
 const usualWaitMs = 5_000;

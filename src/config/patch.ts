@@ -1,11 +1,11 @@
 /** Applies a change to the stored config. Nothing is written here. */
 
-import { ProxyError } from "../errors";
-import { isObject } from "../json";
-import { lazy } from "../lazy";
+import { ProxyError } from "../lib/errors";
+import { isObject } from "../lib/json";
+import { lazy } from "../lib/lazy";
+import { refuseInherited } from "../lib/schema-errors";
 import { presetOf } from "./provider-presets";
 import { configSchema, parseConfig } from "./schema";
-import { refuseInherited } from "./schema-errors";
 import { isMask, unmasked } from "./secrets";
 
 /** The config as the file has it: without defaults, each key under the name that the owner used. */

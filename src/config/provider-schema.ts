@@ -1,6 +1,6 @@
 /** Providers in the config: other upstreams, each with its API, its address, and what is known of its models. */
 import { z } from "zod";
-import { lazy } from "../lazy";
+import { lazy } from "../lib/lazy";
 import { baseUrl } from "./addresses";
 import { presetOf, presets } from "./provider-presets";
 

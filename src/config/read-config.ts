@@ -1,11 +1,11 @@
 /** Reads the config file. Errors name the file, line and column. */
 import { statSync } from "node:fs";
-import { ProxyError } from "../errors";
+import { ProxyError } from "../lib/errors";
+import { formatPath } from "../lib/schema-errors";
 import { readPrivate } from "./files";
 import { findJsonError, positionOf, type TextPosition } from "./json-position";
 import type { Stored } from "./patch";
 import { type Config, parseConfig } from "./schema";
-import { formatPath } from "./schema-errors";
 
 /** Far more than the largest config anybody writes. */
 const maxBytes = 4 * 1024 * 1024;

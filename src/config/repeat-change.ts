@@ -1,5 +1,5 @@
 /** Changes that depend on what the config holds now, such as adding to a list. */
-import { ProxyError } from "../errors";
+import { ProxyError } from "../lib/errors";
 import type { Stored } from "./patch";
 import type { ConfigStore } from "./store";
 

@@ -1,14 +1,14 @@
 /** The config, defined once: types, defaults, validation, the admin form and the table in config/README.md follow from `configSchema`. */
 import { z } from "zod";
-import { ProxyError } from "../errors";
-import { hostNameSource, isOrigin, maxHostName, maxOrigin } from "../host-name";
-import { isObject } from "../json";
-import { lazy } from "../lazy";
+import { ProxyError } from "../lib/errors";
+import { hostNameSource, isOrigin, maxHostName, maxOrigin } from "../lib/host-name";
+import { isObject } from "../lib/json";
+import { lazy } from "../lib/lazy";
+import { explain, faultsOf, refuseInherited } from "../lib/schema-errors";
 import { baseUrl, webhookUrl } from "./addresses";
 import { budgetSchema, keyBudgetName } from "./budget-schema";
 import { clientKeys } from "./key-schema";
 import { key, modelId, providersSchema } from "./provider-schema";
-import { explain, faultsOf, refuseInherited } from "./schema-errors";
 
 const origin = z.string().max(maxOrigin).refine(isOrigin, "must be an exact origin, such as http://localhost:3000");
 const hostName = z

@@ -1,5 +1,5 @@
 /** What the requests of one person may read of the config. A key that is not listed here is the owner's alone. */
-import { entryOf } from "../json";
+import { entryOf } from "../lib/json";
 import type { Config } from "./schema";
 import type { ConfigStore } from "./store";
 

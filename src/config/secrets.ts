@@ -1,10 +1,10 @@
 /** The keys of the config schema, and which of them are secrets, to be shown masked. */
 import { z } from "zod";
-import { ProxyError } from "../errors";
-import { isObject } from "../json";
-import { lazy } from "../lazy";
+import { ProxyError } from "../lib/errors";
+import { isObject } from "../lib/json";
+import { lazy } from "../lib/lazy";
+import { formatPath } from "../lib/schema-errors";
 import { configSchema } from "./schema";
-import { formatPath } from "./schema-errors";
 
 interface Annotated {
   secret?: boolean;

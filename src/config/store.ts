@@ -1,8 +1,8 @@
 /** The config store: loads the file, applies changes, and follows edits by hand. */
 import { mkdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import type { Awaitable } from "../awaitable";
-import { ProxyError } from "../errors";
+import type { Awaitable } from "../lib/awaitable";
+import { ProxyError } from "../lib/errors";
 import { readPrivate, writePrivate } from "./files";
 import { withLock } from "./lock";
 import { patched, type Stored } from "./patch";

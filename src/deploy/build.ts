@@ -6,7 +6,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { duration, size } from "../format";
+import { duration, size } from "../lib/format";
 import { anatomyOf } from "./binary-layout";
 import { signAdHoc, signatureOf } from "./mach-o";
 import { stampOptions } from "./stamp";

@@ -1,6 +1,6 @@
 /** Runs an image in Docker as compose.yaml does, until it is healthy, asks it something and stops it: `image-smoke.ts <image>`. */
 import assert from "node:assert/strict";
-import { exampleModels } from "../upstream/models/known-models";
+import { exampleModels } from "../proxy/upstream/models/known-models";
 
 const [image] = process.argv.slice(2);
 assert.ok(image, "Which image?");

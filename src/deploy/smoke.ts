@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { version } from "../../package.json";
-import { exampleModels } from "../upstream/models/known-models";
+import { exampleModels } from "../proxy/upstream/models/known-models";
 import { fileName, targets } from "./targets";
 
 const model = exampleModels.claude;

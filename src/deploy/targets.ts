@@ -53,9 +53,9 @@ export const packageFor = ({ name, format, machine, loader }: Target): PlatformP
 /** The program, and the worker threads that it starts. */
 export const entries = [
   "src/main.ts",
-  "src/tokens/tokenizer-worker.ts",
-  "src/history/reader-worker.ts",
-  "src/server-tools/match-worker.ts",
+  "src/proxy/tokens/tokenizer-worker.ts",
+  "src/books/history/reader-worker.ts",
+  "src/proxy/server-tools/match-worker.ts",
 ];
 
 /** Names under which our own files stand in every executable. */

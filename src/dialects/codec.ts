@@ -1,7 +1,7 @@
 /** The interfaces of a dialect. */
-import type { ProxyError } from "../errors";
-import type { SseFrame } from "../net/stream/sse";
-import type { Sink, Stage } from "../net/stream/stream";
+import type { ProxyError } from "../lib/errors";
+import type { SseFrame } from "../lib/net/stream/sse";
+import type { Sink, Stage } from "../lib/net/stream/stream";
 import type { Beat, FramedBeat } from "./hub/beat";
 import type { Changes } from "./hub/changes";
 import type { Conversation, Dialect, JsonObject } from "./hub/conversation";

@@ -1,7 +1,7 @@
 /** Embeddings in OpenAI's format: the client's, and the upstream's. */
 
-import { ProxyError } from "../errors";
-import { isObject, parseJson } from "../json";
+import { ProxyError } from "../lib/errors";
+import { isObject, parseJson } from "../lib/json";
 import type { JsonObject } from "./hub/conversation";
 import { countIn, refuse } from "./hub/json";
 

@@ -2,7 +2,7 @@
  * Where long texts of a request may stay marks of a skeleton, as a `LongText`: they are carried along, and nothing looks past
  * their beginning.
  */
-import type { MarkPlace } from "../net/json/json-skeleton";
+import type { MarkPlace } from "../lib/net/json/json-skeleton";
 import type { ClientDialect } from "./hub/conversation";
 import { isBilled } from "./messages/traverse";
 

@@ -1,6 +1,6 @@
 /** Web search that the upstream of the responses dialect runs itself, for a client of another dialect. */
-import { isObject } from "../json";
-import type { Stage } from "../net/stream/stream";
+import { isObject } from "../lib/json";
+import type { Stage } from "../lib/net/stream/stream";
 import type { Conversation, ForeignTool, JsonObject, Tool } from "./hub/conversation";
 import { textIn, without } from "./hub/json";
 import type { ForeignBlock, ReplyEvent } from "./hub/reply";

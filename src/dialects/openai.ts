@@ -1,7 +1,7 @@
 /** What the chat and the responses dialect have in common. */
-import { kinds, type ProxyError } from "../errors";
-import { entryOf, isEmpty, isObject, numberIn } from "../json";
-import { beginningOf, joinTexts, type LongText, textFrom } from "../net/json/json-skeleton";
+import { kinds, type ProxyError } from "../lib/errors";
+import { entryOf, isEmpty, isObject, numberIn } from "../lib/json";
+import { beginningOf, joinTexts, type LongText, textFrom } from "../lib/net/json/json-skeleton";
 import type { CacheHints } from "./codec";
 import type { Conversation, ForeignTool, JsonObject, Turn, WithExtras } from "./hub/conversation";
 import { arrayAt, refuse, textAt } from "./hub/json";

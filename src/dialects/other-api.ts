@@ -3,7 +3,7 @@
  * the same become the API's own, if it is not there as well; a request that passes through is not read.
  */
 
-import { isObject } from "../json";
+import { isObject } from "../lib/json";
 import type { JsonObject } from "./hub/conversation";
 import { omit, omitUndefined } from "./hub/json";
 

@@ -2,8 +2,8 @@
  * What request headers and the upstream's cache depend on. A dialect reads only the outline of the client's JSON, which
  * never fails and costs little: a request that is passed on is not decoded, and one that cannot be decoded has an outline.
  */
-import { isObject } from "../json";
-import type { LongText } from "../net/json/json-skeleton";
+import { isObject } from "../lib/json";
+import type { LongText } from "../lib/net/json/json-skeleton";
 import { omit } from "./hub/json";
 import type { ModelFacts } from "./hub/model";
 

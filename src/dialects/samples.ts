@@ -1,5 +1,5 @@
 /** A minimal streamed request of each client dialect, and where the texts of its answer are. */
-import { clientPaths, geminiPath } from "../api-paths";
+import { clientPaths, geminiPath } from "../lib/api-paths";
 import type { ClientDialect, JsonObject } from "./hub/conversation";
 
 interface SampleText {

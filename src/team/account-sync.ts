@@ -1,6 +1,6 @@
 /** Servers share the states and quotas of their accounts through Postgres; `shared-token.ts` shares the tokens. */
-import type { AccountSync, AccountUpdate, SharedSignIn, SharedState } from "../accounts/account-sync";
-import { isUsedUp, type Quota } from "../accounts/quota";
+import type { AccountSync, AccountUpdate, SharedSignIn, SharedState } from "../people/accounts/account-sync";
+import { isUsedUp, type Quota } from "../people/accounts/quota";
 import { isAwayError } from "./away";
 import { announceChange } from "./changes";
 import type { ServerParts } from "./parts";

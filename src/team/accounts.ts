@@ -1,5 +1,6 @@
 /** The accounts in Postgres. Each server holds all of them in memory, and follows their changes. */
 import type { SQL, TransactionSQL } from "bun";
+import { ProxyError } from "../lib/errors";
 import {
   type AccountChoices,
   type AccountStore,
@@ -10,9 +11,8 @@ import {
   findAmong,
   inRegistrationOrder,
   type SavedAccount,
-} from "../accounts/account-store";
-import { signInOf } from "../accounts/account-sync";
-import { ProxyError } from "../errors";
+} from "../people/accounts/account-store";
+import { signInOf } from "../people/accounts/account-sync";
 import { announceChange } from "./changes";
 import { HeldTable } from "./held-table";
 import type { StoreParts } from "./parts";

@@ -2,9 +2,10 @@
  * Affinity across servers. Each server remembers the marks that it has seen, and asks the database for others if the person has
  * several accounts. A lost mark costs one refused try.
  */
-import type { Account } from "../accounts/account";
-import { type Affinity, markHash, openAffinity } from "../accounts/affinity";
-import type { Awaitable } from "../awaitable";
+
+import type { Awaitable } from "../lib/awaitable";
+import type { Account } from "../people/accounts/account";
+import { type Affinity, markHash, openAffinity } from "../people/accounts/affinity";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
 

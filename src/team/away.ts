@@ -1,5 +1,5 @@
 /** Explains the errors of Postgres, and of the connection to it, to whoever asked. */
-import { codeOf, ProxyError } from "../errors";
+import { codeOf, ProxyError } from "../lib/errors";
 
 /** No answer came within the time that a question may take. */
 export class SlowDatabase extends Error {

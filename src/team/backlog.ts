@@ -1,6 +1,6 @@
 /** What the database could not take: it waits on this machine's disk, and is tried again every second. */
-import { FreshRuns } from "../awaitable";
-import { ProxyError } from "../errors";
+import { FreshRuns } from "../lib/awaitable";
+import { ProxyError } from "../lib/errors";
 import { isRefused } from "./away";
 import type { DiskQueue } from "./disk-queue";
 

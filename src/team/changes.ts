@@ -5,9 +5,9 @@
  * backup, which gives their numbers to others: every table is read whole then, and one whose number is lower than it was.
  */
 import type { SQL, TransactionSQL } from "bun";
-import { FreshRuns } from "../awaitable";
-import { isObject, parseJson } from "../json";
-import type { Logger } from "../logger";
+import { FreshRuns } from "../lib/awaitable";
+import { isObject, parseJson } from "../lib/json";
+import type { Logger } from "../lib/logger";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
 import type { FollowedTable } from "./schema";

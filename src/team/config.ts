@@ -1,6 +1,5 @@
 /** The config in Postgres: one sealed text for all servers. It has no file, so nothing is edited by hand. */
 import type { SQL, TransactionSQL } from "bun";
-import type { Awaitable } from "../awaitable";
 import { type Config, parseConfig } from "../config/schema";
 import {
   type ChangeOptions,
@@ -10,7 +9,8 @@ import {
   plannedChange,
   type Stored,
 } from "../config/store";
-import { asProxyError } from "../errors";
+import type { Awaitable } from "../lib/awaitable";
+import { asProxyError } from "../lib/errors";
 import { announceChange } from "./changes";
 import type { StoreParts } from "./parts";
 import { aboutConfig } from "./seal";

@@ -1,9 +1,9 @@
 /** Keeps on this machine's disk what Postgres could not take, until it can. */
 import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
-import { ProxyError } from "../errors";
-import { openUnchanged } from "../history/integrity-check";
-import { type FileContent, type Migration, openDatabase } from "../sqlite";
+import { openUnchanged } from "../books/history/integrity-check";
+import { ProxyError } from "../lib/errors";
+import { type FileContent, type Migration, openDatabase } from "../lib/sqlite";
 
 /** Values of one kind, each under a key of its own. */
 export interface DiskQueue<T> {

@@ -1,5 +1,5 @@
 /** The page sign-ins that were ended before their time: each server has them in memory, and follows those of others. */
-import type { EndedPageSignIns } from "../keys/page-sign-ins";
+import type { EndedPageSignIns } from "../people/keys/page-sign-ins";
 import { orAway } from "./away";
 import { announceChange } from "./changes";
 import { followRows } from "./held-table";

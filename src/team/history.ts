@@ -1,15 +1,15 @@
 /** The history in Postgres. What the database cannot take now waits on this machine: see row-writer.ts. */
 import type { SQL } from "bun";
-import { ProxyError } from "../errors";
-import { dayMs, hourMs } from "../format";
-import { columnNames, type Entry, entryColumns, type Row } from "../history/entry";
-import type { Filters, History, HistoryOptions, Page } from "../history/history";
-import { pageOf } from "../history/page";
-import { promptsOf } from "../history/prompts";
-import type { Source } from "../history/sql";
-import { type Dimension, largestSessionsOf, type Statistics, statisticsOf } from "../history/statistics";
-import { type KeptRatio, maxRatios } from "../history/token-ratios";
-import type { Totals } from "../history/totals";
+import { columnNames, type Entry, entryColumns, type Row } from "../books/history/entry";
+import type { Filters, History, HistoryOptions, Page } from "../books/history/history";
+import { pageOf } from "../books/history/page";
+import { promptsOf } from "../books/history/prompts";
+import type { Source } from "../books/history/sql";
+import { type Dimension, largestSessionsOf, type Statistics, statisticsOf } from "../books/history/statistics";
+import { type KeptRatio, maxRatios } from "../books/history/token-ratios";
+import type { Totals } from "../books/history/totals";
+import { ProxyError } from "../lib/errors";
+import { dayMs, hourMs } from "../lib/format";
 import { isAwayError, sqlState } from "./away";
 import { reasonOf } from "./backlog";
 import { addPartitions, removeOldDays } from "./requests";

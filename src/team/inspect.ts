@@ -1,6 +1,6 @@
 /** Looks at the database without changing anything in it. */
 import type { Environment } from "../config/environment";
-import type { KnownServer } from "../keys/team";
+import type { KnownServer } from "../people/keys/team";
 import { Postgres } from "./connection";
 import { schemaVersion } from "./schema";
 import { keyIdOf } from "./seal";

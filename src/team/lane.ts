@@ -1,6 +1,6 @@
 /** Some connections to the database, for questions of one kind, and the line before them. */
 import type { SQL, TransactionSQL } from "bun";
-import { Turns } from "../turns";
+import { Turns } from "../lib/turns";
 import {
   BusyDatabase,
   databaseAway,

@@ -1,9 +1,9 @@
 /** What pages read of the ledger in Postgres, and what it takes over of a data folder. */
-import type { Budget } from "../budgets/budgets";
-import { type AmountKey, budgetId, storedAmount, type UsedPeriod } from "../budgets/entries";
-import { holderKindOf } from "../budgets/holders";
-import type { HolderPage, HolderQuery, HolderRow } from "../budgets/ledger";
-import { spanOf } from "../budgets/period";
+import type { Budget } from "../people/budgets/budgets";
+import { type AmountKey, budgetId, storedAmount, type UsedPeriod } from "../people/budgets/entries";
+import { holderKindOf } from "../people/budgets/holders";
+import type { HolderPage, HolderQuery, HolderRow } from "../people/budgets/ledger";
+import { spanOf } from "../people/budgets/period";
 import type { Postgres } from "./connection";
 
 /** What a request used in one period, as stored. */

@@ -1,5 +1,8 @@
 /** The ledger in Postgres: what all servers together have used of each budget. */
-import type { Budget, Subject } from "../budgets/budgets";
+
+import { ProxyError } from "../lib/errors";
+import type { Cost } from "../lib/money";
+import type { Budget, Subject } from "../people/budgets/budgets";
 import {
   type AmountKey,
   amountIn,
@@ -11,7 +14,7 @@ import {
   stateOf,
   storedAmount,
   type UsedPeriod,
-} from "../budgets/entries";
+} from "../people/budgets/entries";
 import {
   type HolderPage,
   type HolderQuery,
@@ -19,9 +22,7 @@ import {
   type LedgerOptions,
   type ReserveResult,
   reservationLifetime,
-} from "../budgets/ledger";
-import { ProxyError } from "../errors";
-import type { Cost } from "../money";
+} from "../people/budgets/ledger";
 import { isAwayError, mayBeDone, sqlState } from "./away";
 import { reasonOf } from "./backlog";
 import { type Changes, notifyServers } from "./changes";

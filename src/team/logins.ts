@@ -1,8 +1,9 @@
 /** Sign-ins from tools in Postgres: whichever server is asked. The key of a sign-in is one of the member's keys. */
 import { randomBytes } from "node:crypto";
 import type { TransactionSQL } from "bun";
-import { asProxyError, ProxyError } from "../errors";
-import type { AccessTokens } from "../keys/access-tokens";
+import { asProxyError, ProxyError } from "../lib/errors";
+import { sha256 } from "../lib/net/in/credentials";
+import type { AccessTokens } from "../people/keys/access-tokens";
 import {
   type BegunLogin,
   type LoginRefusal,
@@ -12,8 +13,7 @@ import {
   newToken,
   newUserCode,
   type WaitingLogin,
-} from "../keys/logins";
-import { sha256 } from "../net/in/credentials";
+} from "../people/keys/logins";
 import { addKey, loginIsOver, revokeKeys } from "./member-changes";
 import type { StoreParts } from "./parts";
 

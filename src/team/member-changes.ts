@@ -3,11 +3,11 @@
  * are locked, and always in the order accounts, keys, members, sign-ins, so that two transactions do not wait for each other.
  */
 import type { SQL, TransactionSQL } from "bun";
-import { ProxyError } from "../errors";
-import { dayMs, utcDay } from "../format";
-import { keyExists, keyGone, matchesPattern } from "../keys/client-keys";
-import { loginTimes } from "../keys/logins";
-import { type ChangedLimits, limitsIn, type MemberLimits, memberFieldNames } from "../keys/member-fields";
+import { ProxyError } from "../lib/errors";
+import { dayMs, utcDay } from "../lib/format";
+import { keyExists, keyGone, matchesPattern } from "../people/keys/client-keys";
+import { loginTimes } from "../people/keys/logins";
+import { type ChangedLimits, limitsIn, type MemberLimits, memberFieldNames } from "../people/keys/member-fields";
 import {
   type Invitation,
   type InvitationState,
@@ -17,7 +17,7 @@ import {
   maxMemberKeys,
   memberNotFound,
   type WantedKey,
-} from "../keys/members";
+} from "../people/keys/members";
 import { signOutAccounts } from "./accounts";
 import { announceChange } from "./changes";
 

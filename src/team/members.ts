@@ -1,15 +1,15 @@
 /** Members, their keys and invitations in Postgres. Each server holds members and hashes of keys in memory, and follows their changes. */
 import { randomBytes } from "node:crypto";
 import type { TransactionSQL } from "bun";
-import type { SharedState } from "../accounts/account-sync";
 import { keyName } from "../config/key-schema";
-import { ProxyError } from "../errors";
-import { dayMs } from "../format";
-import type { AccessTokens } from "../keys/access-tokens";
-import { type ClientKey, keyNotFound, newClientKey } from "../keys/client-keys";
-import type { ChangedLimits } from "../keys/member-fields";
-import type { Invitation, InvitationState, Member, MemberAccount, Members, WantedKey } from "../keys/members";
-import { sha256 } from "../net/in/credentials";
+import { ProxyError } from "../lib/errors";
+import { dayMs } from "../lib/format";
+import { sha256 } from "../lib/net/in/credentials";
+import type { SharedState } from "../people/accounts/account-sync";
+import type { AccessTokens } from "../people/keys/access-tokens";
+import { type ClientKey, keyNotFound, newClientKey } from "../people/keys/client-keys";
+import type { ChangedLimits } from "../people/keys/member-fields";
+import type { Invitation, InvitationState, Member, MemberAccount, Members, WantedKey } from "../people/keys/members";
 import { HeldTable } from "./held-table";
 import {
   acceptInvitation,

@@ -1,5 +1,5 @@
 /** The parts that the stores in Postgres share. */
-import type { Logger } from "../logger";
+import type { Logger } from "../lib/logger";
 import type { Changes } from "./changes";
 import type { Postgres } from "./connection";
 import type { Seals } from "./seal";

@@ -1,5 +1,5 @@
 /** Finds out whether a pooler gives each transaction another connection of the database. */
-import { ProxyError } from "../errors";
+import { ProxyError } from "../lib/errors";
 import type { Postgres } from "./connection";
 
 /** Whether a connection is used by others too can only be seen when it is: how often that is tried. */

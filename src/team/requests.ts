@@ -1,7 +1,7 @@
 /** Writes rows of the history into daily partitions, and removes the partitions of days that are too old. */
 import type { TransactionSQL } from "bun";
-import { dayMs, hourMs, utcDay } from "../format";
-import { columnNames, type Entry } from "../history/entry";
+import { columnNames, type Entry } from "../books/history/entry";
+import { dayMs, hourMs, utcDay } from "../lib/format";
 import { sqlState } from "./away";
 import type { Postgres } from "./connection";
 import type { Questions } from "./lane";

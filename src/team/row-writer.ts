@@ -2,9 +2,10 @@
  * Writes the rows of the history to Postgres. Rows are gathered for a moment and inserted together. What the database cannot take
  * goes to a file of this machine, and follows when the database is back; a row that arrives twice is stored once.
  */
-import { FreshRuns } from "../awaitable";
-import { plural } from "../format";
-import { cut, type Entry } from "../history/entry";
+
+import { cut, type Entry } from "../books/history/entry";
+import { FreshRuns } from "../lib/awaitable";
+import { plural } from "../lib/format";
 import { Backlog, reasonOf, writeAccepted } from "./backlog";
 import type { Postgres } from "./connection";
 import type { DiskQueue } from "./disk-queue";

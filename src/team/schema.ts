@@ -1,9 +1,9 @@
 /** The steps that lead to the present schema of the database, which the files of `schema/` describe. */
 import type { TransactionSQL } from "bun";
-import { ProxyError } from "../errors";
-import { columnNames, entryColumns, promptIndexes } from "../history/entry";
-import { rollupColumns } from "../history/rollup";
-import { memberFieldNames, memberFields } from "../keys/member-fields";
+import { columnNames, entryColumns, promptIndexes } from "../books/history/entry";
+import { rollupColumns } from "../books/history/rollup";
+import { ProxyError } from "../lib/errors";
+import { memberFieldNames, memberFields } from "../people/keys/member-fields";
 import type { Postgres } from "./connection";
 import ledger from "./schema/ledger.sql" with { type: "text" };
 import requests from "./schema/requests.sql" with { type: "text" };

@@ -1,8 +1,8 @@
 /** The database names the key that seals its secrets. That is changed while no server runs. */
 import type { SQL, TransactionSQL } from "bun";
-import { ProxyError } from "../errors";
-import { plural } from "../format";
-import { loginTimes } from "../keys/logins";
+import { ProxyError } from "../lib/errors";
+import { plural } from "../lib/format";
+import { loginTimes } from "../people/keys/logins";
 import type { Postgres } from "./connection";
 import { aboutConfig, aboutCopilotToken, aboutSignIn, aboutToken, aboutTokenSecret, type Seals } from "./seal";
 import { aliveServers, requireNoServer } from "./server";

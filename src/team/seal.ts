@@ -3,7 +3,7 @@
  * a sealed text opens nowhere else. The key is never stored; each sealed text names the key that made it.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
-import { ProxyError } from "../errors";
+import { ProxyError } from "../lib/errors";
 
 /** Bytes of a sealed text: version, key id, nonce, ciphertext, tag. */
 const [idBytes, nonceBytes, tagBytes] = [8, 12, 16];

@@ -1,5 +1,5 @@
 /** The notices that a team was sent, in Postgres: each is sent once, whichever server leads. */
-import { type SentNotices, triedEvery, triedFor } from "../notices/sent-notices";
+import { type SentNotices, triedEvery, triedFor } from "../books/notices/sent-notices";
 import type { Postgres } from "./connection";
 
 export interface TeamSentNotices extends SentNotices {

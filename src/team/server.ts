@@ -1,11 +1,11 @@
 /** This server among those of the team: it reports that it is alive, and one of them is the leader, which removes what is over. */
 import { hostname } from "node:os";
 import type { SQL } from "bun";
-import { ProxyError } from "../errors";
-import { plural } from "../format";
-import type { KnownServer } from "../keys/team";
-import type { Logger } from "../logger";
-import { rememberSentFor } from "../notices/sent-notices";
+import { rememberSentFor } from "../books/notices/sent-notices";
+import { ProxyError } from "../lib/errors";
+import { plural } from "../lib/format";
+import type { Logger } from "../lib/logger";
+import type { KnownServer } from "../people/keys/team";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
 import { settledDays } from "./settlements";

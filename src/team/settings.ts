@@ -2,7 +2,7 @@
  * Settings of Postgres on which our statements rely, and which a role, a database or the server may have otherwise. Each connection
  * is opened with them; a pooler may refuse or drop them, so a server looks whether it has them.
  */
-import { ProxyError } from "../errors";
+import { ProxyError } from "../lib/errors";
 import type { Questions } from "./lane";
 
 /** By their names, as `current_setting` tells them. Bun's client brings the encoding and the style of dates. */

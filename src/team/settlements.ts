@@ -1,5 +1,5 @@
 /** Writes what requests used of their budgets. What the database cannot take waits on this machine's disk. */
-import { dayMs, plural } from "../format";
+import { dayMs, plural } from "../lib/format";
 import { isAwayError, isRefused } from "./away";
 import { Backlog, reasonOf, writeAccepted } from "./backlog";
 import type { Postgres } from "./connection";

@@ -1,6 +1,6 @@
 /** Copilot tokens that servers share through Postgres: one is exchanged once for all of them. */
-import { renewBefore, type SharedSignIn } from "../accounts/account-sync";
-import type { FreshToken, Unavailable } from "../accounts/copilot-token";
+import { renewBefore, type SharedSignIn } from "../people/accounts/account-sync";
+import type { FreshToken, Unavailable } from "../people/accounts/copilot-token";
 import { isAwayError } from "./away";
 import type { StoreParts } from "./parts";
 import { aboutCopilotToken } from "./seal";

@@ -3,7 +3,9 @@
  * show its code, and can cancel it.
  */
 import type { TransactionSQL } from "bun";
-import type { ShownCode } from "../accounts/sign-in";
+import type { Awaitable } from "../lib/awaitable";
+import { sha256 } from "../lib/net/in/credentials";
+import type { ShownCode } from "../people/accounts/sign-in";
 import {
   type BegunSignIn,
   maxWaiting,
@@ -11,9 +13,7 @@ import {
   type SignInStore,
   tooManySignIns,
   type WaitingSignIn,
-} from "../accounts/sign-in-store";
-import type { Awaitable } from "../awaitable";
-import { sha256 } from "../net/in/credentials";
+} from "../people/accounts/sign-in-store";
 import { isAwayError, orAway } from "./away";
 import { announceChange } from "./changes";
 import { followRows } from "./held-table";

@@ -1,7 +1,7 @@
-/** Statistics in Postgres: its words for the questions of `history/`, and how a leader adds up what is over. */
+/** Statistics in Postgres: its words for the questions of `books/history/`, and how a leader adds up what is over. */
 import type { SQL } from "bun";
-import { bucketCount, bucketGrowth, exactBelow, firstMark } from "../history/durations";
-import { piecesOf } from "../history/pieces";
+import { bucketCount, bucketGrowth, exactBelow, firstMark } from "../books/history/durations";
+import { piecesOf } from "../books/history/pieces";
 import {
   cellInserts,
   hasWholeHours,
@@ -10,11 +10,11 @@ import {
   periodsToAddUp,
   sumColumns,
   viewOf,
-} from "../history/rollup";
-import { type Dialect, Parameters, type Source } from "../history/sql";
-import { sumsBy } from "../history/statistics";
-import { costsIn } from "../history/totals";
-import type { MemberUsage } from "../keys/members";
+} from "../books/history/rollup";
+import { type Dialect, Parameters, type Source } from "../books/history/sql";
+import { sumsBy } from "../books/history/statistics";
+import { costsIn } from "../books/history/totals";
+import type { MemberUsage } from "../people/keys/members";
 import { sqlState } from "./away";
 import type { Postgres } from "./connection";
 import { settledBefore } from "./requests";

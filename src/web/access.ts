@@ -1,10 +1,10 @@
 /** The macro by which a route says who may use it. Its handler then finds in `scope` the part of the server that is the caller's. */
 import { Elysia } from "elysia";
-import type { Server } from "../app";
-import type { Awaitable } from "../awaitable";
-import { ProxyError } from "../errors";
-import type { KeyedCaller } from "../keys/client-keys";
-import { decodedParams } from "../net/in/params";
+import type { Awaitable } from "../lib/awaitable";
+import { ProxyError } from "../lib/errors";
+import { decodedParams } from "../lib/net/in/params";
+import type { Server } from "../parts/app";
+import type { KeyedCaller } from "../people/keys/client-keys";
 import {
   requireClientKey,
   requireGoogleKey,

@@ -1,5 +1,5 @@
 /** The paths and error format of the admin API, for the server before the admin code is loaded. */
-import type { ErrorKind, ProxyError } from "../errors";
+import type { ErrorKind, ProxyError } from "../lib/errors";
 
 /** Whether a path belongs to the admin API, whose errors have their own format. */
 export const isAdminApi = (path: string) => /^\/api\/admin(?:\/|$)/.test(path);

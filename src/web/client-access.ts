@@ -1,11 +1,12 @@
 /** Who may call a model route: callers with a client key; without configured keys, everyone except pages of other origins. */
-import type { Server } from "../app";
-import { type Awaitable, whenKnown } from "../awaitable";
-import { ProxyError } from "../errors";
-import { findClientKey, type KeyedCaller, requireLasting, requireUnexpired } from "../keys/client-keys";
-import { networkOf } from "../net/address";
-import { includesSecret, keyHeaders, sentSecrets } from "../net/in/credentials";
-import { refuseStrangers, unknownHost } from "../net/in/guard";
+
+import { type Awaitable, whenKnown } from "../lib/awaitable";
+import { ProxyError } from "../lib/errors";
+import { networkOf } from "../lib/net/address";
+import { includesSecret, keyHeaders, sentSecrets } from "../lib/net/in/credentials";
+import { refuseStrangers, unknownHost } from "../lib/net/in/guard";
+import type { Server } from "../parts/app";
+import { findClientKey, type KeyedCaller, requireLasting, requireUnexpired } from "../people/keys/client-keys";
 import { refuseKeyInAddress } from "./google-clients";
 
 /** Sets the caller's key. @throws ProxyError `authentication`, `permission`. */

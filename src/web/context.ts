@@ -1,8 +1,8 @@
 /** The members that every handler finds in its context besides Elysia's own. */
 import { Elysia } from "elysia";
-import type { Scope, Server } from "../app";
-import type { KeyedCaller } from "../keys/client-keys";
-import type { ClientConnection, Visitor } from "../net/in/guard";
+import type { ClientConnection, Visitor } from "../lib/net/in/guard";
+import type { Scope, Server } from "../parts/app";
+import type { KeyedCaller } from "../people/keys/client-keys";
 
 // Elysia wants an index signature, which an interface lacks.
 type Asked = {

@@ -2,7 +2,7 @@
 import type { AnyElysia, DocumentDecoration } from "elysia";
 import type { z } from "zod";
 import type { ClientDialect } from "../dialects/hub/conversation";
-import type { ErrorKind } from "../errors";
+import type { ErrorKind } from "../lib/errors";
 
 /** An endpoint, as documents describe it. */
 export interface EndpointDocument {

@@ -1,12 +1,12 @@
 /** Errors leave in the shape of the API that the path belongs to. */
 import { Elysia, type ValidationError } from "elysia";
 import type { z } from "zod";
-import type { Server } from "../app";
 import { codecs } from "../dialects/codecs";
-import { asProxyError, ProxyError } from "../errors";
-import { invalid, invalidInput } from "../input";
-import { pathOfUrl } from "../net/in/params";
-import { errorForClient } from "../relay/client-error";
+import { asProxyError, ProxyError } from "../lib/errors";
+import { invalid, invalidInput } from "../lib/input";
+import { pathOfUrl } from "../lib/net/in/params";
+import type { Server } from "../parts/app";
+import { errorForClient } from "../proxy/relay/client-error";
 import { encodeAdminError, isAdminApi } from "./admin-path";
 import { visits } from "./context";
 import type { Served } from "./served";

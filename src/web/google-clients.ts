@@ -1,5 +1,5 @@
 /** The marks of Google's packages in a request. */
-import { ProxyError } from "../errors";
+import { ProxyError } from "../lib/errors";
 
 /** Whether a request comes from one of them, where the path does not say it. */
 export const isGoogleClient = ({ headers }: Request): boolean =>

@@ -1,11 +1,11 @@
 /** Checks every request before it is routed: who calls, by which host, from which page, and whether the call is our own. */
 import { hostname } from "node:os";
 import { Elysia } from "elysia";
-import type { Server } from "../app";
 import type { Config } from "../config/schema";
-import { ProxyError } from "../errors";
-import { type Caller, foreignPage, type GuardLists, inspect, refuseMethods } from "../net/in/guard";
-import { pathOfUrl } from "../net/in/params";
+import { ProxyError } from "../lib/errors";
+import { type Caller, foreignPage, type GuardLists, inspect, refuseMethods } from "../lib/net/in/guard";
+import { pathOfUrl } from "../lib/net/in/params";
+import type { Server } from "../parts/app";
 import { isAdmin, isAdminApi } from "./admin-path";
 import { context, visits } from "./context";
 import type { Served } from "./served";

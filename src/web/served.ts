@@ -1,9 +1,9 @@
 /** The endpoints at a path in each of its spellings, for `Allow`, for errors, and for what a path without an endpoint may stand for. */
 import type { AnyElysia } from "elysia";
-import { geminiPath, modelsPath } from "../api-paths";
-import { nearestName } from "../edit-distance";
-import { ProxyError } from "../errors";
-import { lazy } from "../lazy";
+import { geminiPath, modelsPath } from "../lib/api-paths";
+import { nearestName } from "../lib/edit-distance";
+import { ProxyError } from "../lib/errors";
+import { lazy } from "../lib/lazy";
 import { type Access, type AccessName, accessRules } from "./access";
 import { type Described, endpointsOf } from "./described";
 

@@ -6,9 +6,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment";
 import { startDemo } from "../../src/demo/demo";
-import { openTrustedProxies } from "../../src/net/in/trusted-proxies";
-import { type AppOptions, openApp } from "../../src/open-app";
-import { openStores } from "../../src/open-stores";
+import { openTrustedProxies } from "../../src/lib/net/in/trusted-proxies";
+import { type AppOptions, openApp } from "../../src/parts/open-app";
+import { openStores } from "../../src/parts/open-stores";
 import { handler } from "../../src/server";
 import { addMember, saveAccounts, withTeamStores } from "../support/members";
 import { describeWithDatabases, type TestDatabases } from "../support/shared-postgres";

@@ -1,6 +1,6 @@
 /** The admin API for callers on other machines, with the limit on wrong tokens. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openTrustedProxies } from "../../src/net/in/trusted-proxies";
+import { openTrustedProxies } from "../../src/lib/net/in/trusted-proxies";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { addresses, type Networked, startNetworked } from "../support/networks";

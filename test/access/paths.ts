@@ -1,8 +1,8 @@
 /** Every path of the server, from the product's own tables, by what decides who may ask. */
 import { adminEndpoints } from "../../src/admin/api/plugin";
 import { pageEndpoints } from "../../src/admin/pages/plugin";
-import { clientEndpoints } from "../../src/api/clients";
-import { gatewayPaths } from "../../src/api-paths";
+import { gatewayPaths } from "../../src/lib/api-paths";
+import { clientEndpoints } from "../../src/routes/clients";
 
 /**
  * `model`: for client keys · `token`: hands out the upstream's token · `open`: for everybody · `metrics` · `admin`: the admin API ·

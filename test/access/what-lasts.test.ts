@@ -1,7 +1,7 @@
 /** What each kind of credential may make: nothing that is good for longer than itself. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { adminEndpoints } from "../../src/admin/api/plugin";
-import { sha256 } from "../../src/net/in/credentials";
+import { sha256 } from "../../src/lib/net/in/credentials";
 import { browserOf, postForm, signedInTool, toolAt } from "../support/device-login";
 import type { TestMember } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";
@@ -107,7 +107,7 @@ describeWithDatabases("what a credential may make", (postgres) => {
       }
       const headers = { cookie, "x-forwarded-for": "203.0.113.9" };
       expect((await fetch(`${server.url}/admin`, { headers })).status).toBe(200);
-      // A page sign-in ends with its key or token: test/keys/page-sign-ins.test.ts.
+      // A page sign-in ends with its key or token: test/people/keys/page-sign-ins.test.ts.
       return "as long";
     },
     async "an upstream's token"(secret) {

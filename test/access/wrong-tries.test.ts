@@ -3,8 +3,8 @@
  * nor, where a secret cannot be guessed, with a right one of the same kind.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { newClientKey } from "../../src/keys/client-keys";
-import { newToken, newUserCode } from "../../src/keys/logins";
+import { newClientKey } from "../../src/people/keys/client-keys";
+import { newToken, newUserCode } from "../../src/people/keys/logins";
 import { browserOf, postForm, signedInTool } from "../support/device-login";
 import { type TestMember, withTeamStores } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";

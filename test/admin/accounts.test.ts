@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { openAccountStore } from "../../src/accounts/account-store";
 import { DeviceCode } from "../../src/admin/pages/accounts/sign-in";
 import type { Demo, DemoOptions } from "../../src/demo/demo";
-import type { AppOptions } from "../../src/open-app";
-import { keptLog, savedFrom } from "../accounts/bench";
+import type { AppOptions } from "../../src/parts/open-app";
+import { openAccountStore } from "../../src/people/accounts/account-store";
+import { keptLog, savedFrom } from "../people/accounts/bench";
 import { formTokenIn } from "../support/form-fields";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { adminEndpoints } from "../../src/admin/api/plugin";
 import { queries, writeFilters } from "../../src/admin/api/query";
-import { nameColumns } from "../../src/history/entry";
-import type { Entry, Filters } from "../../src/history/history";
-import { readQuery } from "../../src/input";
+import { nameColumns } from "../../src/books/history/entry";
+import type { Entry, Filters } from "../../src/books/history/history";
+import { readQuery } from "../../src/lib/input";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
 

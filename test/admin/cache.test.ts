@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { CacheReport } from "../../src/admin/api/cache";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
-import { exampleModels } from "../../src/upstream/models/known-models";
+import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { entry } from "../support/history-rows";
 import { startProxy } from "../support/proxy";
 

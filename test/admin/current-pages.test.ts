@@ -1,6 +1,6 @@
 /** What the pages tell is so: which key sent a request, what a removal did, and what has changed since the page was loaded. */
 import { describe, expect, test } from "bun:test";
-import type { Entry } from "../../src/history/history";
+import type { Entry } from "../../src/books/history/history";
 import { formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";

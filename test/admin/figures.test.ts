@@ -5,10 +5,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Entry } from "../../src/books/history/entry";
 import { toolOf } from "../../src/clients/index";
-import { formatAmount, formatCount, isoDay, percent } from "../../src/format";
-import type { Entry } from "../../src/history/entry";
-import { sessionHash, shortHash } from "../../src/relay/session-id";
+import { formatAmount, formatCount, isoDay, percent } from "../../src/lib/format";
+import { sessionHash, shortHash } from "../../src/proxy/relay/session-id";
 import { passes } from "../support/history-oracle";
 import { entry } from "../support/history-rows";
 import { inProcess } from "../support/in-process";

@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { queries, writeFilters } from "../../src/admin/api/query";
 import { formOf, patchFrom, shownConfig } from "../../src/admin/pages/config/form";
 import { parseConfig } from "../../src/config/schema";
-import { ProxyError } from "../../src/errors";
-import { readQuery } from "../../src/input";
+import { ProxyError } from "../../src/lib/errors";
+import { readQuery } from "../../src/lib/input";
 import { startProxy } from "../support/proxy";
 import fc, { triesOf } from "../support/random";
 

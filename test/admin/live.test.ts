@@ -1,8 +1,8 @@
 /** What runs now: seen as it happens, found by its id, and cancelled so that its client hears the truth. */
 import { describe, expect, test } from "bun:test";
-import type { KnownServer, Team } from "../../src/keys/team";
-import { InFlight } from "../../src/live/in-flight";
-import { LiveRequests, type RunningEvent, type RunningRequests } from "../../src/live/running-requests";
+import { InFlight } from "../../src/books/live/in-flight";
+import { LiveRequests, type RunningEvent, type RunningRequests } from "../../src/books/live/running-requests";
+import type { KnownServer, Team } from "../../src/people/keys/team";
 import { eventStream } from "../support/event-stream";
 import { formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";

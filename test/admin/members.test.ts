@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment";
 import { startDemo } from "../../src/demo/demo";
-import { openApp } from "../../src/open-app";
-import { openStores } from "../../src/open-stores";
+import { openApp } from "../../src/parts/open-app";
+import { openStores } from "../../src/parts/open-stores";
 import { handler } from "../../src/server";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Reconciliation } from "../../src/admin/api/reconcile";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
-import { exampleModels } from "../../src/upstream/models/known-models";
+import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { run } from "../support/command";
 import { entry } from "../support/history-rows";
 import { inProcess } from "../support/in-process";

@@ -3,7 +3,7 @@
  * that holds it, nor by a request over HTTP.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { App, Scope, Server } from "../../src/app";
+import type { App, Scope, Server } from "../../src/parts/app";
 import type { TestMember } from "../support/members";
 import { startProvider, type TestProvider } from "../support/provider";
 import { describeWithDatabases } from "../support/shared-postgres";

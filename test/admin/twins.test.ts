@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { type AccountItem, listAccounts } from "../../src/admin/api/accounts";
 import type { Demo } from "../../src/demo/demo";
-import { savedFrom } from "../accounts/bench";
+import { savedFrom } from "../people/accounts/bench";
 import { entry } from "../support/history-rows";
 import { startProxy } from "../support/proxy";
 import { until } from "../support/until";

@@ -16,8 +16,8 @@
  * | many sign-ins that nobody confirms | 30 of one network |
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { newUserCode, readUserCode, toolName } from "../../src/keys/logins";
-import { sha256 } from "../../src/net/in/credentials";
+import { sha256 } from "../../src/lib/net/in/credentials";
+import { newUserCode, readUserCode, toolName } from "../../src/people/keys/logins";
 import { browserOf, postForm, signedInTool, toolAt } from "../support/device-login";
 import { fieldsIn } from "../support/form-fields";
 import type { TestMember } from "../support/members";

@@ -1,7 +1,7 @@
 /** Requests as no client should write them: framing, pipelines, headers, other protocols on the port. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { clientEndpoints } from "../../src/api/clients";
+import { clientEndpoints } from "../../src/routes/clients";
 import { startProxy } from "../support/proxy";
 import { sendRaw, untilClosed } from "../support/raw-socket";
 

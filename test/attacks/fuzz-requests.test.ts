@@ -1,7 +1,6 @@
 /** What clients and owners may send: requests, changes of the config, and the errors and lists of an upstream, all but right. */
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import { learnFromHeaders, type Quota, readQuota } from "../../src/accounts/quota";
 import { patched, type Stored } from "../../src/config/patch";
 import { parseConfig } from "../../src/config/schema";
 import { codecs } from "../../src/dialects/codecs";
@@ -16,11 +15,12 @@ import {
 import { mendRefused } from "../../src/dialects/hub/refused-schemas";
 import { type RuleTable, requestRules } from "../../src/dialects/hub/rules";
 import { overviewOf, promptHeadOf } from "../../src/dialects/overview";
-import { ProxyError } from "../../src/errors";
-import { editedTo } from "../../src/net/json/json-edit";
-import { readFailure } from "../../src/upstream/copilot/failure";
-import { withoutParams } from "../../src/upstream/copilot/unsupported-params";
-import { readModel } from "../../src/upstream/models/model";
+import { ProxyError } from "../../src/lib/errors";
+import { editedTo } from "../../src/lib/net/json/json-edit";
+import { learnFromHeaders, type Quota, readQuota } from "../../src/people/accounts/quota";
+import { readFailure } from "../../src/proxy/upstream/copilot/failure";
+import { withoutParams } from "../../src/proxy/upstream/copilot/unsupported-params";
+import { readModel } from "../../src/proxy/upstream/models/model";
 import { estimateTokens } from "../support/estimate";
 import { ableModel, unableModel } from "../support/facts";
 import { rulesOf } from "../support/hostile-shapes";

@@ -9,9 +9,9 @@ import {
   dialects,
 } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { ProxyError } from "../../src/errors";
-import { gatherFrames, readSse, type SseFrame } from "../../src/net/stream/sse";
-import { collectInto, pipe, run } from "../../src/net/stream/stream";
+import { ProxyError } from "../../src/lib/errors";
+import { gatherFrames, readSse, type SseFrame } from "../../src/lib/net/stream/sse";
+import { collectInto, pipe, run } from "../../src/lib/net/stream/stream";
 import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import fc, { triesOf } from "../support/random";

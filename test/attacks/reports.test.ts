@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import type { ModelFacts } from "../../src/dialects/hub/model";
-import { editedTo } from "../../src/net/json/json-edit";
+import { editedTo } from "../../src/lib/net/json/json-edit";
 import { ableModel } from "../support/facts";
 import { startProxy } from "../support/proxy";
 import { hasFixture, jsonAt } from "../support/streams";

@@ -1,7 +1,7 @@
 /** An upstream that means harm, or has lost its mind: the client's stream ends truthfully, and we stay as we were. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readSse } from "../../src/net/stream/sse";
-import { run } from "../../src/net/stream/stream";
+import { readSse } from "../../src/lib/net/stream/sse";
+import { run } from "../../src/lib/net/stream/stream";
 import { offerOnly } from "../support/catalogue";
 import { cutOnce, startCut } from "../support/cut";
 import { eventStream } from "../support/event-stream";

@@ -6,7 +6,7 @@
  * and which objects it makes.
  */
 import { join } from "node:path";
-import { openHistory } from "../../src/history/history";
+import { openHistory } from "../../src/books/history/history";
 import { copilotReplies, type ReplyName } from "../support/copilot-replies";
 import { copilotStreams, type FormName } from "../support/copilot-streams";
 import { entry } from "../support/history-rows";

@@ -4,14 +4,14 @@
  */
 import { randomBytes } from "node:crypto";
 import { SQL } from "bun";
-import { Account } from "../../src/accounts/account";
-import type { SavedAccount } from "../../src/accounts/account-store";
-import { signInOf } from "../../src/accounts/account-sync";
-import { openActiveAccounts } from "../../src/accounts/active-accounts";
-import { hostsFor } from "../../src/accounts/hosts";
 import { readEnvironment } from "../../src/config/environment";
-import { AccessTokens } from "../../src/keys/access-tokens";
-import { createLogger } from "../../src/logger";
+import { createLogger } from "../../src/lib/logger";
+import { Account } from "../../src/people/accounts/account";
+import type { SavedAccount } from "../../src/people/accounts/account-store";
+import { signInOf } from "../../src/people/accounts/account-sync";
+import { openActiveAccounts } from "../../src/people/accounts/active-accounts";
+import { hostsFor } from "../../src/people/accounts/hosts";
+import { AccessTokens } from "../../src/people/keys/access-tokens";
 import { TeamAccountSync } from "../../src/team/account-sync";
 import { TeamAccounts } from "../../src/team/accounts";
 import { TeamMembers } from "../../src/team/members";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { awaken } from "../../src/cli/start/awaken";
-import { callsTo } from "../accounts/bench";
+import { callsTo } from "../people/accounts/bench";
 import { run } from "../support/command";
 import { startProxy } from "../support/proxy";
 import { until } from "../support/until";

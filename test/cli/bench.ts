@@ -1,9 +1,9 @@
 /** What the tests of this room share: a scripted GitHub that a real process can be pointed at, and a home to keep accounts in. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { openAccountStore } from "../../src/accounts/account-store";
 import { type Demo, type DemoOptions, startDemo } from "../../src/demo/demo";
-import { keptLog, savedFrom } from "../accounts/bench";
+import { openAccountStore } from "../../src/people/accounts/account-store";
+import { keptLog, savedFrom } from "../people/accounts/bench";
 import { quickest } from "../support/quickest";
 
 export interface Github extends AsyncDisposable {

@@ -18,7 +18,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import type { SettingsFormat } from "../../src/clients/formats";
 import { type ClientId, clientIds, clientOf } from "../../src/clients/index";
-import { exampleModels } from "../../src/upstream/models/known-models";
+import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { personsAt, settings } from "./person";

@@ -17,7 +17,7 @@ import { settingAt } from "../../src/clients/edit";
 import { readSettings, type SettingsFormat, withEdits } from "../../src/clients/formats";
 import { type ClientId, clientIds, clientOf } from "../../src/clients/index";
 import { clientStatus } from "../../src/clients/status";
-import { exampleModels } from "../../src/upstream/models/known-models";
+import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { run } from "../support/command";
 import { asProcess, inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";

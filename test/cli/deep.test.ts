@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Finding } from "../../src/cli/checks/check";
 import { planCalls } from "../../src/cli/deep/plan";
 import type { DemoOptions } from "../../src/demo/demo";
-import { readModel } from "../../src/upstream/models/model";
+import { readModel } from "../../src/proxy/upstream/models/model";
 import { run } from "../support/command";
 import { type DriftWay, drifted } from "../support/drifted";
 import { inProcess } from "../support/in-process";

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { followPast, givePast, pastOf } from "../../src/cli/start/demo-past";
 import { listPrices } from "../../src/demo/models";
-import { dayMs, minuteMs } from "../../src/format";
-import type { KeyList } from "../../src/keys/key-list";
+import { dayMs, minuteMs } from "../../src/lib/format";
+import type { KeyList } from "../../src/people/keys/key-list";
 import { run } from "../support/command";
 import { startProxy } from "../support/proxy";
 

@@ -1,9 +1,9 @@
 /** How tables and sentences fit a terminal: nothing is lost, no word is split, and colours follow NO_COLOR and FORCE_COLOR. */
 import { describe, expect, test } from "bun:test";
-import type { UsageItem } from "../../src/api/usage";
 import { usageLines } from "../../src/cli/format-usage";
 import { table } from "../../src/cli/layout";
 import { styled } from "../../src/cli/terminal";
+import type { UsageItem } from "../../src/routes/usage";
 import { asProcess } from "../support/in-process";
 import fc from "../support/random";
 import { atTerminal } from "../support/terminal";

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { sha256 } from "../../src/net/in/credentials";
+import { sha256 } from "../../src/lib/net/in/credentials";
 import { program } from "../support/command";
 import { browserOf, toolAt } from "../support/device-login";
 import { inProcess } from "../support/in-process";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { columnNames } from "../../src/history/entry";
+import { columnNames } from "../../src/books/history/entry";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";

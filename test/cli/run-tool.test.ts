@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { exampleModels } from "../../src/upstream/models/known-models";
+import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { program } from "../support/command";
 
 interface Ran {

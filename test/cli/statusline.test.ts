@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
-import { formatAmount } from "../../src/format";
+import { formatAmount } from "../../src/lib/format";
 import { startProxy } from "../support/proxy";
 
 const session = "3dd6ba18-91d4-42f2-b341-79a64c0c2cf1";
@@ -67,7 +67,7 @@ test("it says nothing of a session that it does not know, nor when the server is
 test("how long the cache keeps the prompt counts down from its last use", async () => {
   const { history } = proxy;
   const { entry } = await import("../support/history-rows");
-  const { sessionHash } = await import("../../src/relay/session-id");
+  const { sessionHash } = await import("../../src/proxy/relay/session-id");
   const at = (secondsAgo: number, name: string) => ({
     session: sessionHash(name),
     cached_tokens: 5_000,

@@ -1,7 +1,7 @@
 /** The accounts of a team are asked about by one server, one after the other, and not more often than needed. */
 import { expect, test } from "bun:test";
-import { reasonOf } from "../../src/accounts/account-state";
 import { keepAccountsKnown } from "../../src/cli/start/upkeep";
+import { reasonOf } from "../../src/people/accounts/account-state";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
 import { until, untilStill } from "../support/until";

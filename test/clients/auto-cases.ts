@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { chooseModels } from "../../src/clients/models";
 import type { DemoAccount } from "../../src/demo/accounts";
-import { clientModelSource, clientModels } from "../../src/upstream/models/model-view";
+import { clientModelSource, clientModels } from "../../src/proxy/upstream/models/model-view";
 import { autoAccounts } from "../support/auto-accounts";
 import { startProxy } from "../support/proxy";
 import { models, type Tool, task, tools } from "./clients";

@@ -3,12 +3,12 @@
  * `dragoman connect`'s to say: the runs use what it writes, and src/clients/README.md shows the same.
  */
 
-import { upstreamPaths } from "../../src/api-paths";
 import { type Client, type ClientSetup, variablesBeside } from "../../src/clients/client";
 import { type ClientId, clientIds, clientOf, freshFiles } from "../../src/clients/index";
 import { type ClientModel, chooseModels } from "../../src/clients/models";
 import { setVariables } from "../../src/clients/shells";
-import { exampleModels } from "../../src/upstream/models/known-models";
+import { upstreamPaths } from "../../src/lib/api-paths";
+import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 
 export interface Tool {
   id: ClientId;

@@ -6,7 +6,7 @@ import { editSettings, readSettings } from "../../src/clients/formats";
 import { clientOf } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
 import { revertValues } from "../../src/clients/settings-file/revert";
-import { isObject } from "../../src/json";
+import { isObject } from "../../src/lib/json";
 import fc, { triesOf } from "../support/random";
 import { models } from "./clients";
 

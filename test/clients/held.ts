@@ -5,7 +5,7 @@
 import { type ClientCodec, codecs } from "../../src/dialects/codecs";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { commentFrame, gatherFrames, jsonFrame, type SseFrame } from "../../src/net/stream/sse";
+import { commentFrame, gatherFrames, jsonFrame, type SseFrame } from "../../src/lib/net/stream/sse";
 import { eventStream } from "../support/event-stream";
 import { type models, type Tool, tools } from "./clients";
 import { type Installed, install } from "./install";

@@ -4,7 +4,7 @@
  * table in README.md beside this file was measured so. Needs npm and its registry; not part of the tests.
  */
 import { codecs } from "../../src/dialects/codecs";
-import { ProxyError } from "../../src/errors";
+import { ProxyError } from "../../src/lib/errors";
 import { type models, type Tool, tools } from "./clients";
 import { type Installed, install } from "./install";
 import { meet } from "./meet";

@@ -11,7 +11,7 @@ import { clientOf, filesOf } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
 import { undoSettings } from "../../src/clients/settings-file/undo";
 import { writeSettings } from "../../src/clients/settings-file/write";
-import { clientModelSource, clientModels } from "../../src/upstream/models/model-view";
+import { clientModelSource, clientModels } from "../../src/proxy/upstream/models/model-view";
 import { startProxy } from "../support/proxy";
 import { type Tool, tools } from "./clients";
 import { type Installed, install } from "./install";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { countTokens } from "gpt-tokenizer";
 import { z } from "zod";
 import type { ClientModel } from "../../src/clients/models";
-import { clientModelSource, clientModels } from "../../src/upstream/models/model-view";
+import { clientModelSource, clientModels } from "../../src/proxy/upstream/models/model-view";
 import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { abilitiesOf } from "./ability-cases";

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { exampleModels } from "../../src/upstream/models/known-models";
+import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { type Command, run } from "../support/command";
 import { proof } from "../support/proof";
 import { type RunningProxy, startProxy } from "../support/proxy";

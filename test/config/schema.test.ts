@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { configSchema, parseConfig } from "../../src/config/schema";
-import type { ProxyError } from "../../src/errors";
+import type { ProxyError } from "../../src/lib/errors";
 import { refusalOf } from "../support/refusal";
 
 function refusal(value: unknown): ProxyError {

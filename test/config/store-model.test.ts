@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ConfigStore, openConfig, type Stored } from "../../src/config/store";
-import { asProxyError } from "../../src/errors";
+import { asProxyError } from "../../src/lib/errors";
 import fc from "../support/random";
 import { temporaryFolder } from "../support/temporary-folder";
 

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { findJsonError, positionOf } from "../../src/config/json-position";
 import { patched } from "../../src/config/patch";
 import { parseConfig } from "../../src/config/schema";
-import { formatPath } from "../../src/config/schema-errors";
 import { masked } from "../../src/config/secrets";
 import { openConfig } from "../../src/config/store";
+import { formatPath } from "../../src/lib/schema-errors";
 import { failureOf, refusalOf } from "../support/refusal";
 import { temporaryFolder } from "../support/temporary-folder";
 

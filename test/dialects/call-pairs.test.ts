@@ -9,9 +9,9 @@ import {
   type JsonObject,
 } from "../../src/dialects/hub/conversation";
 import { objectsAmong } from "../../src/dialects/hub/lists";
-import { isObject } from "../../src/json";
-import { readSse, type SseFrame } from "../../src/net/stream/sse";
-import { run } from "../../src/net/stream/stream";
+import { isObject } from "../../src/lib/json";
+import { readSse, type SseFrame } from "../../src/lib/net/stream/sse";
+import { run } from "../../src/lib/net/stream/stream";
 import { ableModel } from "../support/facts";
 import fc from "../support/random";
 import { bytesAt, collects, jsonAt, overWire, passes, passesFull, reads, written } from "../support/streams";

@@ -4,7 +4,7 @@ import { codecs } from "../../src/dialects/codecs";
 import { adapt } from "../../src/dialects/hub/adapt";
 import type { Dialect, JsonObject } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
-import { ProxyError } from "../../src/errors";
+import { ProxyError } from "../../src/lib/errors";
 import { ableModel } from "../support/facts";
 import { written } from "../support/streams";
 

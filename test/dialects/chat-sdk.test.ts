@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import OpenAI from "openai";
 import { chat } from "../../src/dialects/chat/codec";
-import { readSse } from "../../src/net/stream/sse";
-import { run } from "../../src/net/stream/stream";
+import { readSse } from "../../src/lib/net/stream/sse";
+import { run } from "../../src/lib/net/stream/stream";
 import { eventStream } from "../support/event-stream";
 import { bytesAt, collects, passes, wire, written } from "../support/streams";
 

@@ -15,8 +15,8 @@ import { type ClientDialect, type Conversation, clientDialects } from "../../src
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { messages } from "../../src/dialects/messages/codec";
 import { responses } from "../../src/dialects/responses/codec";
-import { readSse, type SseFrame } from "../../src/net/stream/sse";
-import { collectInto, run } from "../../src/net/stream/stream";
+import { readSse, type SseFrame } from "../../src/lib/net/stream/sse";
+import { collectInto, run } from "../../src/lib/net/stream/stream";
 import { ableModel } from "../support/facts";
 import { geminiReader } from "../support/gemini-reply";
 import { checkChatStream } from "../support/grammar-chat";

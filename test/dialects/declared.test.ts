@@ -9,7 +9,7 @@ import type { ChatCompletion, ChatCompletionChunk, ChatCompletionMessage } from 
 import type { Response, ResponseUsage } from "openai/resources/responses/responses";
 import { codecs, tokenCountFormats } from "../../src/dialects/codecs";
 import type { ClientDialect, Dialect, JsonObject } from "../../src/dialects/hub/conversation";
-import { jsonOf } from "../../src/net/stream/sse";
+import { jsonOf } from "../../src/lib/net/stream/sse";
 import { ableModel } from "../support/facts";
 import { written } from "../support/streams";
 

@@ -7,8 +7,8 @@ import type { ErrorType } from "@anthropic-ai/sdk/resources/shared";
 import type { ResponseError } from "openai/resources/responses/responses";
 import { codecs } from "../../src/dialects/codecs";
 import type { ClientDialect, JsonObject } from "../../src/dialects/hub/conversation";
-import { jsonOf } from "../../src/net/stream/sse";
-import { statusOf } from "../../src/upstream/copilot/failure-match";
+import { jsonOf } from "../../src/lib/net/stream/sse";
+import { statusOf } from "../../src/proxy/upstream/copilot/failure-match";
 import { written } from "../support/streams";
 
 type Fault = "request" | "service" | "limit";

@@ -1,8 +1,8 @@
 /** The local count of tokens: every kind of part weighs something, pictures by their size, and nothing base64 is encoded. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
-import { imageSize, imageTokens } from "../../src/tokens/image-size";
-import { openTokenizer } from "../../src/tokens/tokenizer";
+import { imageSize, imageTokens } from "../../src/proxy/tokens/image-size";
+import { openTokenizer } from "../../src/proxy/tokens/tokenizer";
 import { estimateTokens } from "../support/estimate";
 import { sharedTokenizer } from "../support/tokenizer";
 

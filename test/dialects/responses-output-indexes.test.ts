@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
 import { responses } from "../../src/dialects/responses/codec";
-import { jsonFrame, jsonOf, type SseFrame } from "../../src/net/stream/sse";
-import { run } from "../../src/net/stream/stream";
+import { jsonFrame, jsonOf, type SseFrame } from "../../src/lib/net/stream/sse";
+import { run } from "../../src/lib/net/stream/stream";
 import { meaningOf } from "../support/reply-grammar";
 import { passes, reads, written } from "../support/streams";
 

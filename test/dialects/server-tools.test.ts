@@ -6,7 +6,7 @@ import type { Part, Turn } from "../../src/dialects/hub/conversation";
 import { continueConversation, offerFunctions } from "../../src/dialects/hub/server-offers";
 import { asFunctionCalls, outputText } from "../../src/dialects/hub/server-turns";
 import { findingsIn } from "../../src/dialects/web-search";
-import { citationsIn } from "../../src/server-tools/citations";
+import { citationsIn } from "../../src/proxy/server-tools/citations";
 import { ableModel } from "../support/facts";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests in several dialects

@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import { clientDialects, dialects } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { readSse, type SseFrame } from "../../src/net/stream/sse";
-import { run, type Sink, type Stage } from "../../src/net/stream/stream";
+import { readSse, type SseFrame } from "../../src/lib/net/stream/sse";
+import { run, type Sink, type Stage } from "../../src/lib/net/stream/stream";
 import { bytesAt, decode, jsonAt, passes, reads } from "../support/streams";
 
 /** What the next step is told by this one of the items: `item`s, and `end`s. */

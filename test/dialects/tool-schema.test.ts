@@ -5,7 +5,7 @@ import { adapt } from "../../src/dialects/hub/adapt";
 import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
 import { mendRefused } from "../../src/dialects/hub/refused-schemas";
 import { fitSchema, vendorRow } from "../../src/dialects/hub/tool-schema";
-import { parseWithSource } from "../../src/json";
+import { parseWithSource } from "../../src/lib/json";
 import { ableModel } from "../support/facts";
 
 const fit = (schema: JsonObject) => fitSchema(schema, vendorRow("responses", "OpenAI").fixups);

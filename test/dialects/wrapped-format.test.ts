@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { adapt } from "../../src/dialects/hub/adapt";
 import type { Conversation, Dialect, ResponseFormat } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { run } from "../../src/net/stream/stream";
+import { run } from "../../src/lib/net/stream/stream";
 import fc from "../support/random";
 
 const list = { type: "array", items: { type: "string" } };

@@ -1,7 +1,7 @@
 /** A process that has no files left cannot connect anywhere. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { openFilesOf } from "../../src/observe/open-files";
+import { openFilesOf } from "../../src/books/observe/open-files";
 import { run } from "../support/command";
 import { until } from "../support/until";
 

@@ -2,8 +2,8 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { listen } from "../../src/server";
-import { exampleModels } from "../../src/upstream/models/known-models";
 import { type Command, run } from "../support/command";
 import { startProxy } from "../support/proxy";
 import { until } from "../support/until";

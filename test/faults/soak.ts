@@ -5,7 +5,7 @@
 import { Database } from "bun:sqlite";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { exampleModels } from "../../src/upstream/models/known-models";
+import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { run } from "../support/command";
 
 const minutes = Number(process.argv[2] ?? 20);

@@ -15,10 +15,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openAccountStore } from "../../src/accounts/account-store";
-import { openHistory } from "../../src/history/history";
-import { createLogger } from "../../src/logger";
-import { exampleModels } from "../../src/upstream/models/known-models";
+import { openHistory } from "../../src/books/history/history";
+import { createLogger } from "../../src/lib/logger";
+import { openAccountStore } from "../../src/people/accounts/account-store";
+import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { scriptedGithub } from "../cli/bench";
 import { type Command, run } from "../support/command";
 import { entry } from "../support/history-rows";

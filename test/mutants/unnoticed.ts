@@ -14,27 +14,31 @@ const notice = (file: string, reason: string, ...changes: string[]): Unnoticed[]
 
 export const unnoticed: readonly Unnoticed[] = [
   ...notice(
-    "src/budgets/ledger.ts",
+    "src/people/budgets/ledger.ts",
     "Nothing is stored of a reservation without entries, so nothing is removed either.",
     "if (entries.length > 0) this.#ask(() => this.#statements.remove.run(id)); → if (entries.length >= 0) this.#ask(() => this.#statements.remove.run(id));",
   ),
   ...notice(
-    "src/budgets/ledger.ts",
+    "src/people/budgets/ledger.ts",
     chosen,
     "const keptFor = 400 * dayMs; → const keptFor = 401 * dayMs;",
     "export const reservationLifetime = 65 * 60_000; → export const reservationLifetime = 66 * 60_000;",
     "export const reservationLifetime = 65 * 60_000; → export const reservationLifetime = 65 * 60001;",
   ),
   ...notice(
-    "src/budgets/entries.ts",
+    "src/people/budgets/entries.ts",
     "An amount is stored and read in the same parts, however many they are.",
     "const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const; → const partsOf = { credits: 1e9, premium: 1e6, requests: 2 } as const;",
     "const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const; → const partsOf = { credits: 1e9, premium: 1000001, requests: 1 } as const;",
   ),
-  ...notice("src/budgets/guard.ts", chosen, "const maxModels = 1_000; → const maxModels = 1001;"),
-  ...notice("src/keys/members.ts", chosen, "export const maxDailyKeys = 100; → export const maxDailyKeys = 101;"),
+  ...notice("src/people/budgets/guard.ts", chosen, "const maxModels = 1_000; → const maxModels = 1001;"),
   ...notice(
-    "src/keys/logins.ts",
+    "src/people/keys/members.ts",
+    chosen,
+    "export const maxDailyKeys = 100; → export const maxDailyKeys = 101;",
+  ),
+  ...notice(
+    "src/people/keys/logins.ts",
     chosen,
     ".slice(0, 50) → .slice(0, 51)",
     "export const loginTimes = { code: 600, interval: 5, access: 3_600, unusedDays: 30 } as const; → export const loginTimes = { code: 601, interval: 5, access: 3_600, unusedDays: 30 } as const;",
@@ -43,29 +47,29 @@ export const unnoticed: readonly Unnoticed[] = [
     "const picked = [...crypto.getRandomValues(new Uint8Array(64))].filter((byte) => byte < 240); → const picked = [...crypto.getRandomValues(new Uint8Array(65))].filter((byte) => byte < 240);",
   ),
   ...notice(
-    "src/keys/logins.ts",
+    "src/people/keys/logins.ts",
     "Of all letters one would be likelier, by a twelfth, which only thousands of codes would show.",
     "const picked = [...crypto.getRandomValues(new Uint8Array(64))].filter((byte) => byte < 240); → const picked = [...crypto.getRandomValues(new Uint8Array(64))].filter((byte) => byte < 241);",
     "const picked = [...crypto.getRandomValues(new Uint8Array(64))].filter((byte) => byte < 240); → const picked = [...crypto.getRandomValues(new Uint8Array(64))].filter((byte) => byte <= 240);",
   ),
   ...notice(
-    "src/keys/page-sign-ins.ts",
+    "src/people/keys/page-sign-ins.ts",
     chosen,
     "export const pageSignInLifetimeMs = 12 * hourMs; → export const pageSignInLifetimeMs = 13 * hourMs;",
     "const maxEnded = 100_000; → const maxEnded = 100001;",
   ),
   ...notice(
-    "src/budgets/guard.ts",
+    "src/people/budgets/guard.ts",
     "Only the first holder is used.",
     "const [highest] = (await this.holders(budget, { limit: 1 })).states; → const [highest] = (await this.holders(budget, { limit: 2 })).states;",
   ),
   ...notice(
-    "src/keys/client-keys.ts",
+    "src/people/keys/client-keys.ts",
     "The end of the function refuses such a text too.",
     "if (id.length < first.length + last.length || !id.startsWith(first) || !id.endsWith(last)) return false; → if (id.length < first.length - last.length || !id.startsWith(first) || !id.endsWith(last)) return false;",
   ),
   ...notice(
-    "src/net/in/guard.ts",
+    "src/lib/net/in/guard.ts",
     "Bun knows no method that is so long.",
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the line of the source
     'throw new ProxyError("method_not_allowed", `${request.method.slice(0, 20)} is not served here.`, { → throw new ProxyError("method_not_allowed", `${request.method.slice(0, 21)} is not served here.`, {',

@@ -1,5 +1,5 @@
 /** What requests are expected to cost, and did, in tests of budgets. */
-import type { Cost } from "../../src/money";
+import type { Cost } from "../../src/lib/money";
 
 /** @param amount Null if the price is unknown. */
 export const credits = (amount: number | null): Cost => ({

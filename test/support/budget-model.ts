@@ -1,6 +1,7 @@
 /** What budgets should allow, added up plainly, as a person would. */
-import type { Subject } from "../../src/budgets/budgets";
+
 import type { Budget } from "../../src/config/budget-schema";
+import type { Subject } from "../../src/people/budgets/budgets";
 
 /** What one holder used of a budget in one period. */
 interface Sum {

@@ -4,17 +4,17 @@
  */
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { openAccountStore, type SavedAccount } from "../../src/accounts/account-store";
-import type { Awaitable } from "../../src/awaitable";
-import { openLedger } from "../../src/budgets/ledger";
+import { openHistory } from "../../src/books/history/history";
+import { openSentNotices } from "../../src/books/notices/sent-notices";
 import { undoSettings } from "../../src/clients/settings-file/undo";
 import { type SettingsFile, writeSettings } from "../../src/clients/settings-file/write";
 import { budgetSchema } from "../../src/config/budget-schema";
 import { openConfig } from "../../src/config/store";
-import { openHistory } from "../../src/history/history";
-import { createKey, revokeKey } from "../../src/keys/stored-keys";
-import { createLogger } from "../../src/logger";
-import { openSentNotices } from "../../src/notices/sent-notices";
+import type { Awaitable } from "../../src/lib/awaitable";
+import { createLogger } from "../../src/lib/logger";
+import { openAccountStore, type SavedAccount } from "../../src/people/accounts/account-store";
+import { openLedger } from "../../src/people/budgets/ledger";
+import { createKey, revokeKey } from "../../src/people/keys/stored-keys";
 import { openDiskQueues } from "../../src/team/disk-queue";
 import { credits } from "./amounts";
 import { entry, noon } from "./history-rows";

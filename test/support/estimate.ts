@@ -1,8 +1,8 @@
 /** The tokens of a conversation by the local vocabulary, without what was learned of a model. */
 
 import type { Conversation } from "../../src/dialects/hub/conversation";
-import { promptPartsOf } from "../../src/tokens/estimate";
-import type { Tokenizer } from "../../src/tokens/tokenizer";
+import { promptPartsOf } from "../../src/proxy/tokens/estimate";
+import type { Tokenizer } from "../../src/proxy/tokens/tokenizer";
 
 /** @param multiplier How many tokens of the model one of the vocabulary is. */
 export async function estimateTokens(

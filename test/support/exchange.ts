@@ -1,9 +1,9 @@
 /** An exchange in this process, without a server: what its record gets is kept. */
 import type { ClientDialect } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { Exchange } from "../../src/relay/exchange";
-import type { Incoming } from "../../src/relay/incoming";
-import type { RunningRequest } from "../../src/relay/running-request";
+import { Exchange } from "../../src/proxy/relay/exchange";
+import type { Incoming } from "../../src/proxy/relay/incoming";
+import type { RunningRequest } from "../../src/proxy/relay/running-request";
 
 export interface Recorded {
   fixups: string[];

@@ -15,9 +15,9 @@ import {
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import { offerFunctions } from "../../src/dialects/hub/server-offers";
 import { packSignature } from "../../src/dialects/hub/signature";
-import { ProxyError } from "../../src/errors";
-import { isObject } from "../../src/json";
-import { serverTools } from "../../src/server-tools/tools";
+import { ProxyError } from "../../src/lib/errors";
+import { isObject } from "../../src/lib/json";
+import { serverTools } from "../../src/proxy/server-tools/tools";
 import { ableModel } from "./facts";
 import { geminiReader } from "./gemini-reply";
 import { pixel } from "./scenarios";

@@ -2,7 +2,7 @@
 import type { Codec } from "../../src/dialects/codec";
 import { unframed } from "../../src/dialects/hub/beat";
 import type { ReplyEvent, StopReason } from "../../src/dialects/hub/reply";
-import { jsonOf } from "../../src/net/stream/sse";
+import { jsonOf } from "../../src/lib/net/stream/sse";
 
 interface Part {
   text?: string;

@@ -1,8 +1,8 @@
 /** What the strictest reader of a chat stream demands, in the words of its complaint. */
 
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
-import { isObject } from "../../src/json";
-import { jsonOf, type SseFrame } from "../../src/net/stream/sse";
+import { isObject } from "../../src/lib/json";
+import { jsonOf, type SseFrame } from "../../src/lib/net/stream/sse";
 
 /** Throws unless the frames are a whole chat stream without an error. */
 export function checkChatStream(frames: SseFrame[], asked: Conversation): void {

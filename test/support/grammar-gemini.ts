@@ -1,7 +1,7 @@
 /** What the strictest readers of a gemini stream ask for: `@google/genai`, its chat sessions, and Gemini CLI. */
 import type { Conversation } from "../../src/dialects/hub/conversation";
-import { isObject } from "../../src/json";
-import { jsonOf, type SseFrame } from "../../src/net/stream/sse";
+import { isObject } from "../../src/lib/json";
+import { jsonOf, type SseFrame } from "../../src/lib/net/stream/sse";
 
 const partKeys = new Set(["text", "thought", "thoughtSignature", "functionCall"]);
 const finishReasons = ["STOP", "MAX_TOKENS", "SAFETY"];

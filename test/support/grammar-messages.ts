@@ -1,8 +1,8 @@
 /** What the strictest reader of a messages stream asks for: Anthropic's SDK, LangChain, Vercel, opencode and Claude Code. */
 
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
-import { isObject } from "../../src/json";
-import { jsonOf, type SseFrame } from "../../src/net/stream/sse";
+import { isObject } from "../../src/lib/json";
+import { jsonOf, type SseFrame } from "../../src/lib/net/stream/sse";
 
 /** The deltas each kind of block may have; a block of another kind comes whole. */
 const deltas: Record<string, string[]> = {

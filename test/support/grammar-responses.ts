@@ -1,8 +1,8 @@
 /** What the strictest reader of a responses stream asks for: the OpenAI SDK's helper, and Codex, opencode and ai besides. */
 
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
-import { isObject } from "../../src/json";
-import { jsonOf, type SseFrame } from "../../src/net/stream/sse";
+import { isObject } from "../../src/lib/json";
+import { jsonOf, type SseFrame } from "../../src/lib/net/stream/sse";
 
 const terminalStatus: Record<string, string> = {
   "response.completed": "completed",

@@ -1,9 +1,9 @@
 /** What rows of the history say by themselves: for tests of the answers that a database gives. */
 import { expect } from "bun:test";
-import { type Entry, nameColumns } from "../../src/history/entry";
-import type { Filters } from "../../src/history/filters";
-import { type durations, type Measure, measureNames, type Totals } from "../../src/history/totals";
-import { costUnitNames } from "../../src/money";
+import { type Entry, nameColumns } from "../../src/books/history/entry";
+import type { Filters } from "../../src/books/history/filters";
+import { type durations, type Measure, measureNames, type Totals } from "../../src/books/history/totals";
+import { costUnitNames } from "../../src/lib/money";
 
 /** Whether a row passes filters. */
 export const passes = (row: Entry, filters: Filters): boolean =>

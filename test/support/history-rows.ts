@@ -1,6 +1,6 @@
 /** Exchanges made by hand, for the history. */
 
-import { type Entry, nothingKnown } from "../../src/history/entry";
+import { type Entry, nothingKnown } from "../../src/books/history/entry";
 
 export const noon = Date.UTC(2026, 0, 2, 12);
 

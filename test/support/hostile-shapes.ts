@@ -10,9 +10,9 @@ import { type ClientDialect, clientDialects, type Dialect, type JsonObject } fro
 import type { RuleTable } from "../../src/dialects/hub/rules";
 import { rules as messagesRules } from "../../src/dialects/messages/rules";
 import { rules as responsesRules } from "../../src/dialects/responses/rules";
-import { isObject } from "../../src/json";
-import { jsonFrame, readSse, type SseFrame } from "../../src/net/stream/sse";
-import { run } from "../../src/net/stream/stream";
+import { isObject } from "../../src/lib/json";
+import { jsonFrame, readSse, type SseFrame } from "../../src/lib/net/stream/sse";
+import { run } from "../../src/lib/net/stream/stream";
 import { bytesAt, fixtures, jsonAt } from "./streams";
 
 /** A shape, and how it is made in about so many bytes. */

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { version } from "../../package.json";
 import { runCommand } from "../../src/cli/run";
-import { flushLines } from "../../src/logger";
+import { flushLines } from "../../src/lib/logger";
 import { run } from "./command";
 import { quickest } from "./quickest";
 

@@ -1,5 +1,5 @@
 /** Promises in time: by the wall clock, on a machine that does nothing else, kept if they are kept once in a few tries. */
-import type { Awaitable } from "../../src/awaitable";
+import type { Awaitable } from "../../src/lib/awaitable";
 
 /** How long something takes, in ms. */
 export async function took(work: () => Awaitable<unknown>): Promise<number> {

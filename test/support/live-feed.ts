@@ -1,6 +1,6 @@
 /** Reads the events of running requests, as the admin API and the pages send them. */
-import { readSse } from "../../src/net/stream/sse";
-import { run } from "../../src/net/stream/stream";
+import { readSse } from "../../src/lib/net/stream/sse";
+import { run } from "../../src/lib/net/stream/stream";
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever the feed says
 type Said = { event: string; data: any };

@@ -2,8 +2,8 @@
 
 import type { Demo, SeenRequest } from "../../src/demo/demo";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
-import { readSse } from "../../src/net/stream/sse";
-import { run } from "../../src/net/stream/stream";
+import { readSse } from "../../src/lib/net/stream/sse";
+import { run } from "../../src/lib/net/stream/stream";
 
 interface Told {
   /** Tokens: `input` with what was cached, `output` with reasoning. Undefined where the dialect does not tell. */

@@ -2,8 +2,8 @@
 
 import { readEnvironment } from "../../src/config/environment";
 import type { DemoAccount } from "../../src/demo/accounts";
-import { type MemberLimits, memberFieldNames } from "../../src/keys/member-fields";
-import type { Member } from "../../src/keys/members";
+import { type MemberLimits, memberFieldNames } from "../../src/people/keys/member-fields";
+import type { Member } from "../../src/people/keys/members";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import type { Team, TeamServer } from "./teams";
 

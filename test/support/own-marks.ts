@@ -1,6 +1,6 @@
 /**
  * Everything that dragoman makes and that a client may send back. None of it goes to an upstream, but for ids of calls: a
- * call and its result need one, and no API looks into it. `test/relay/sent-back.test.ts` sends back each kind, from every
+ * call and its result need one, and no API looks into it. `test/proxy/relay/sent-back.test.ts` sends back each kind, from every
  * client to every upstream, and knows no kind that is not listed here.
  */
 

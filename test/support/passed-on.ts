@@ -1,9 +1,9 @@
 /** Streams passed on in this process, without sockets: what the client gets, and what the record gets. */
 import type { Dialect } from "../../src/dialects/hub/conversation";
-import type { ResponseBody } from "../../src/net/out/body";
-import { gatherFrames } from "../../src/net/stream/sse";
-import { passthrough } from "../../src/relay/passthrough";
-import { readModel } from "../../src/upstream/models/model";
+import type { ResponseBody } from "../../src/lib/net/out/body";
+import { gatherFrames } from "../../src/lib/net/stream/sse";
+import { passthrough } from "../../src/proxy/relay/passthrough";
+import { readModel } from "../../src/proxy/upstream/models/model";
 import { exchangeOf, type Recorded } from "./exchange";
 
 const endpoints = {

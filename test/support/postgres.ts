@@ -23,7 +23,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { SQL } from "bun";
-import { dayMs } from "../../src/format";
+import { dayMs } from "../../src/lib/format";
 import { freePort } from "./free-port";
 import { quickest } from "./quickest";
 import { until } from "./until";

@@ -1,15 +1,15 @@
 /** A running proxy in a temporary home, in front of the scripted upstream. Everything is real HTTP on loopback. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openAccountStore, type SavedAccount } from "../../src/accounts/account-store";
-import type { App } from "../../src/app";
+import type { LocalHistory, Row } from "../../src/books/history/history";
 import { readEnvironment } from "../../src/config/environment";
 import { type DemoAccount, demoAccounts } from "../../src/demo/accounts";
 import { type Demo, type DemoOptions, startDemo } from "../../src/demo/demo";
-import type { LocalHistory, Row } from "../../src/history/history";
-import { type AppOptions, openApp } from "../../src/open-app";
+import type { App } from "../../src/parts/app";
+import { type AppOptions, openApp } from "../../src/parts/open-app";
+import { openAccountStore, type SavedAccount } from "../../src/people/accounts/account-store";
 import { type Binding, handler, listen } from "../../src/server";
-import { keptLog } from "../accounts/bench";
+import { keptLog } from "../people/accounts/bench";
 import { type Front, startFront } from "./front";
 import { quickest } from "./quickest";
 import { sharedTokenizer } from "./tokenizer";

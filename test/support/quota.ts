@@ -1,5 +1,5 @@
 /** A quota as GitHub reports it. */
-import type { Quota } from "../../src/accounts/quota";
+import type { Quota } from "../../src/people/accounts/quota";
 
 const counted = { entitlement: 300, remaining: 200, percent_remaining: 66.6, unlimited: false, overage_count: 0 };
 export const someQuota: Quota = {

@@ -1,4 +1,4 @@
-import { ProxyError } from "../../src/errors";
+import { ProxyError } from "../../src/lib/errors";
 
 /** The error with which this is refused; it must be. */
 export function refusalOf(act: () => unknown): ProxyError {

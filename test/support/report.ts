@@ -3,11 +3,11 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { DOMParser, type Element } from "@xmldom/xmldom";
-import { settingsOf } from "../../src/launch";
+import { settingsOf } from "../../src/lib/launch";
 import { limitMs } from "./limit";
 
 export interface TestResult {
-  /** Relative to the root, such as `test/net/sse.test.ts`. */
+  /** Relative to the root, such as `test/lib/net/sse.test.ts`. */
   file: string;
   /** Its groups and its title, joined by ` > `. */
   name: string;

@@ -1,6 +1,6 @@
 /** Sign-ins that wait for a person, as GitHub begins them. */
 import { randomBytes } from "node:crypto";
-import type { WaitingSignIn } from "../../src/accounts/sign-in-store";
+import type { WaitingSignIn } from "../../src/people/accounts/sign-in-store";
 
 let count = 0;
 export function waitingSignIn(more: Partial<WaitingSignIn> = {}): WaitingSignIn {

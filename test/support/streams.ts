@@ -5,8 +5,8 @@ import type { Codec, ReplyContext, ToClient } from "../../src/dialects/codec";
 import { type Beat, full as fullType, said } from "../../src/dialects/hub/beat";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { gatherFrames, readSse, type SseFrame } from "../../src/net/stream/sse";
-import { collectInto, pipe, run, type Sink, type Stage } from "../../src/net/stream/stream";
+import { gatherFrames, readSse, type SseFrame } from "../../src/lib/net/stream/sse";
+import { collectInto, pipe, run, type Sink, type Stage } from "../../src/lib/net/stream/stream";
 
 export const fixtures = join(import.meta.dir, "../fixtures");
 

@@ -1,10 +1,10 @@
 /** A server of a team within this process, so that its parts can be looked at, in front of the demo as GitHub and Copilot. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { App } from "../../src/app";
 import { readEnvironment } from "../../src/config/environment";
 import { type Demo, startDemo } from "../../src/demo/demo";
-import { openApp } from "../../src/open-app";
+import type { App } from "../../src/parts/app";
+import { openApp } from "../../src/parts/open-app";
 import { handler } from "../../src/server";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import { addMember, type TestMember } from "./members";

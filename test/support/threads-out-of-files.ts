@@ -4,9 +4,9 @@
  */
 import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
-import { matchInThread } from "../../src/server-tools/match-threads";
-import type { ToolQuery } from "../../src/server-tools/tool-match";
-import { openTokenizer } from "../../src/tokens/tokenizer";
+import { matchInThread } from "../../src/proxy/server-tools/match-threads";
+import type { ToolQuery } from "../../src/proxy/server-tools/tool-match";
+import { openTokenizer } from "../../src/proxy/tokens/tokenizer";
 import { startProxy } from "./proxy";
 
 await using proxy = await startProxy();

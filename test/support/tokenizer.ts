@@ -1,5 +1,5 @@
 /** One vocabulary for all apps of a test process: each load of it takes a core more than a second. */
-import { openTokenizer, type Tokenizer } from "../../src/tokens/tokenizer";
+import { openTokenizer, type Tokenizer } from "../../src/proxy/tokens/tokenizer";
 
 const shared = openTokenizer();
 /** Characters that are not counted yet. */

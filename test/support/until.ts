@@ -1,4 +1,4 @@
-import type { Awaitable } from "../../src/awaitable";
+import type { Awaitable } from "../../src/lib/awaitable";
 
 /** Longer than anything takes that ends at all, on a busy machine too, and less than a test may take. */
 export const patienceMs = 45_000;

@@ -1,9 +1,14 @@
 /** What one server finds out about an account, and another knows. */
 import { afterAll, afterEach, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { type AccountSync, type AccountUpdate, type SharedSignIn, signInOf } from "../../src/accounts/account-sync";
-import type { Quota } from "../../src/accounts/quota";
 import { readEnvironment } from "../../src/config/environment";
+import {
+  type AccountSync,
+  type AccountUpdate,
+  type SharedSignIn,
+  signInOf,
+} from "../../src/people/accounts/account-sync";
+import type { Quota } from "../../src/people/accounts/quota";
 import type { TeamAccountSync } from "../../src/team/account-sync";
 import type { Postgres } from "../../src/team/connection";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";

@@ -1,6 +1,6 @@
 /** How a server follows what others change: the reads of one table. */
 import { expect, test } from "bun:test";
-import { createLogger } from "../../src/logger";
+import { createLogger } from "../../src/lib/logger";
 import { Changes } from "../../src/team/changes";
 import { Postgres } from "../../src/team/connection";
 import { until } from "../support/until";

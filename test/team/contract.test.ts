@@ -1,17 +1,17 @@
 /** What every implementation of the stores promises: the files of the data folder, and Postgres. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import type { Account } from "../../src/accounts/account";
-import type { SavedAccount } from "../../src/accounts/account-store";
-import type { Subject } from "../../src/budgets/budgets";
-import { entryFor } from "../../src/budgets/entries";
+import type { Dimension, Entry, Filters, History, Statistics } from "../../src/books/history/history";
+import type { Stores } from "../../src/books/stores";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
-import { hourMs } from "../../src/format";
-import type { Dimension, Entry, Filters, History, Statistics } from "../../src/history/history";
-import { costUnitNames } from "../../src/money";
-import { openStores } from "../../src/open-stores";
-import type { Stores } from "../../src/stores";
+import { hourMs } from "../../src/lib/format";
+import { costUnitNames } from "../../src/lib/money";
+import { openStores } from "../../src/parts/open-stores";
+import type { Account } from "../../src/people/accounts/account";
+import type { SavedAccount } from "../../src/people/accounts/account-store";
+import type { Subject } from "../../src/people/budgets/budgets";
+import { entryFor } from "../../src/people/budgets/entries";
 import { credits, unpriced } from "../support/amounts";
 import { expectTotals, passes } from "../support/history-oracle";
 import { entry, noon } from "../support/history-rows";

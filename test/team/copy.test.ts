@@ -2,12 +2,12 @@
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { SQL } from "bun";
-import { entryFor } from "../../src/budgets/entries";
+import type { Entry } from "../../src/books/history/history";
+import type { Stores } from "../../src/books/stores";
 import { budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
-import type { Entry } from "../../src/history/history";
-import { openStores } from "../../src/open-stores";
-import type { Stores } from "../../src/stores";
+import { openStores } from "../../src/parts/open-stores";
+import { entryFor } from "../../src/people/budgets/entries";
 import { credits } from "../support/amounts";
 import { run } from "../support/command";
 import { entry } from "../support/history-rows";

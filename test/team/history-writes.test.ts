@@ -1,6 +1,6 @@
 /** Rows of the history in Postgres: when pages wait for them, and whose clock decides what they change. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { hourMs } from "../../src/format";
+import { hourMs } from "../../src/lib/format";
 import { Postgres } from "../../src/team/connection";
 import { insertRows } from "../../src/team/requests";
 import { addUpPeriods } from "../../src/team/statistics";

@@ -1,7 +1,7 @@
 /** Sign-ins of tools by the device flow, with the parts of the protocol by which Claude Code uses them. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { maxMemberKeys } from "../../src/keys/members";
-import { sha256 } from "../../src/net/in/credentials";
+import { sha256 } from "../../src/lib/net/in/credentials";
+import { maxMemberKeys } from "../../src/people/keys/members";
 import { browserOf, postForm, signedInTool, toolAt } from "../support/device-login";
 import type { TestMember } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";

@@ -1,6 +1,6 @@
 /** Limits of members' keys, and keys that members make for themselves, on two servers of a team. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { maxDailyKeys, maxMemberKeys } from "../../src/keys/members";
+import { maxDailyKeys, maxMemberKeys } from "../../src/people/keys/members";
 import { formTokenIn, signedIn } from "../support/form-fields";
 import { type TestMember, withTeamStores } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";

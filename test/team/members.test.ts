@@ -1,7 +1,7 @@
 /** Members of a team: each one's key spends only what this member signed in, whatever fails. */
 import { expect, test } from "bun:test";
-import { clientEndpoints } from "../../src/api/clients";
 import type { SeenRequest } from "../../src/demo/demo";
+import { clientEndpoints } from "../../src/routes/clients";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import fc from "../support/random";
 import { describeWithDatabases } from "../support/shared-postgres";

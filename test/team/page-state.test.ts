@@ -2,12 +2,12 @@
 import { afterEach, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { openFormTokens } from "../../src/admin/access/form-token";
+import type { Stores } from "../../src/books/stores";
 import { readEnvironment } from "../../src/config/environment";
-import { dayMs, hourMs } from "../../src/format";
-import type { NewPageSignIn, PageSignIns } from "../../src/keys/page-sign-ins";
-import { sha256 } from "../../src/net/in/credentials";
-import { openStores } from "../../src/open-stores";
-import type { Stores } from "../../src/stores";
+import { dayMs, hourMs } from "../../src/lib/format";
+import { sha256 } from "../../src/lib/net/in/credentials";
+import { openStores } from "../../src/parts/open-stores";
+import type { NewPageSignIn, PageSignIns } from "../../src/people/keys/page-sign-ins";
 import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { until } from "../support/until";
 

@@ -1,6 +1,6 @@
 /** The admin pages of servers that share a database: whichever of them gets a request, it goes on where the last one ended. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { viewOf } from "../../src/history/rollup";
+import { viewOf } from "../../src/books/history/rollup";
 import { memberUsageIn } from "../../src/team/statistics";
 import { type Edge, openVisitor, startEdge, type Visitor } from "../support/edge";
 import { fieldsIn } from "../support/form-fields";

@@ -2,8 +2,8 @@
 import { afterAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { SQL } from "bun";
+import { columnNames } from "../../src/books/history/entry";
 import { readEnvironment } from "../../src/config/environment";
-import { columnNames } from "../../src/history/entry";
 import { Postgres } from "../../src/team/connection";
 import { migrate, schemaVersion } from "../../src/team/schema";
 import { openPostgresStores } from "../../src/team/stores";

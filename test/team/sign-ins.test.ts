@@ -2,10 +2,10 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { SQL } from "bun";
-import type { SignInStore } from "../../src/accounts/sign-in-store";
+import type { Stores } from "../../src/books/stores";
 import { readEnvironment } from "../../src/config/environment";
-import { openStores } from "../../src/open-stores";
-import type { Stores } from "../../src/stores";
+import { openStores } from "../../src/parts/open-stores";
+import type { SignInStore } from "../../src/people/accounts/sign-in-store";
 import type { Postgres } from "../../src/team/connection";
 import type { PostgresStores } from "../../src/team/stores";
 import { describeWithOwnPostgres } from "../support/shared-postgres";

@@ -1,11 +1,11 @@
 /** Statistics are what the plain rows add up to, whatever came when, by which server, and whatever was added up ahead. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { dayMs, hourMs } from "../../src/format";
-import type { Dimension } from "../../src/history/dimensions";
-import type { Filters } from "../../src/history/filters";
-import { pageOf } from "../../src/history/page";
-import type { Source } from "../../src/history/sql";
-import { type Group, largestSessionsOf, type Statistics, statisticsOf } from "../../src/history/statistics";
+import type { Dimension } from "../../src/books/history/dimensions";
+import type { Filters } from "../../src/books/history/filters";
+import { pageOf } from "../../src/books/history/page";
+import type { Source } from "../../src/books/history/sql";
+import { type Group, largestSessionsOf, type Statistics, statisticsOf } from "../../src/books/history/statistics";
+import { dayMs, hourMs } from "../../src/lib/format";
 import { Postgres } from "../../src/team/connection";
 import { insertRows, removeOldDays } from "../../src/team/requests";
 import { migrate } from "../../src/team/schema";

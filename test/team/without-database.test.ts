@@ -1,6 +1,6 @@
 /** What a team promises while its database is away or was replaced by an older one; test/proof/team/ has every way to get there. */
 import { expect, test } from "bun:test";
-import { sha256 } from "../../src/net/in/credentials";
+import { sha256 } from "../../src/lib/net/in/credentials";
 import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";
 import { until } from "../support/until";

@@ -2,13 +2,14 @@
  * Authorizes callers of the admin API and pages: this machine, and anyone with the admin token, as the owner; a member of a team
  * with one of the member's keys. The owner's client keys do not count.
  */
-import type { Scope, Server } from "../../app";
-import { ProxyError } from "../../errors";
-import { isAccessToken } from "../../keys/access-tokens";
-import { type ClientKey, isExpired, isMadeKey, requireUnexpired } from "../../keys/client-keys";
-import { isLoopbackAddress, networkOf } from "../../net/address";
-import { includesSecret, keyHeaders, sentSecrets } from "../../net/in/credentials";
-import { type Caller, namesThisMachine } from "../../net/in/guard";
+
+import { ProxyError } from "../../lib/errors";
+import { isLoopbackAddress, networkOf } from "../../lib/net/address";
+import { includesSecret, keyHeaders, sentSecrets } from "../../lib/net/in/credentials";
+import { type Caller, namesThisMachine } from "../../lib/net/in/guard";
+import type { Scope, Server } from "../../parts/app";
+import { isAccessToken } from "../../people/keys/access-tokens";
+import { type ClientKey, isExpired, isMadeKey, requireUnexpired } from "../../people/keys/client-keys";
 
 /** Who may use a page or an endpoint. `member`: members too, who see only what is their own. `owner`: nobody else. */
 export type Role = "member" | "owner";

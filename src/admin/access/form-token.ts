@@ -3,8 +3,8 @@
  * when the page was made, so every server of a team with the same secret accepts it.
  */
 import { createHmac } from "node:crypto";
-import { includesSecret } from "../../net/in/credentials";
-import type { FormSecret } from "../../stores";
+import type { FormSecret } from "../../books/stores";
+import { includesSecret } from "../../lib/net/in/credentials";
 
 export interface FormTokens {
   /** @param member Whose page it is; null for the owner's. */

@@ -1,6 +1,6 @@
 /** Reads the forms that the admin pages submit. */
-import { ProxyError } from "../../errors";
-import { limitBytes } from "../../net/in/byte-limit";
+import { ProxyError } from "../../lib/errors";
+import { limitBytes } from "../../lib/net/in/byte-limit";
 
 /** Bytes; a config with a thousand keys is far smaller. */
 const maxBytes = 1024 * 1024;

@@ -1,7 +1,13 @@
 /** The sign-in of a browser, by its cookie, which is signed and holds neither a key nor the token. */
-import { type NewPageSignIn, type PageSignIn, type PageSignIns, pageSignInLifetimeMs } from "../../keys/page-sign-ins";
-import { isLoopbackHost } from "../../net/address";
-import { browserUrl } from "../../net/in/browser-url";
+
+import { isLoopbackHost } from "../../lib/net/address";
+import { browserUrl } from "../../lib/net/in/browser-url";
+import {
+  type NewPageSignIn,
+  type PageSignIn,
+  type PageSignIns,
+  pageSignInLifetimeMs,
+} from "../../people/keys/page-sign-ins";
 
 export interface SignInCookies {
   /** The sign-in of the request, if any. @throws ProxyError as `PageSignIns.find` */

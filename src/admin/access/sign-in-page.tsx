@@ -1,6 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The pages for a caller who is not signed in, and error pages. Those before the sign-in show no data. */
-import type { ProxyError } from "../../errors";
+import type { ProxyError } from "../../lib/errors";
 import { Sentence } from "../ui/format";
 import type { Markup } from "../ui/jsx/jsx-runtime";
 import { BarePage, type Frame, Page } from "../ui/layout";

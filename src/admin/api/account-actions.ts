@@ -1,8 +1,8 @@
 /** The sign-ins in the admin API. No token is ever returned. */
 import { z } from "zod";
-import { consentNotice, signInApp } from "../../accounts/hosts";
-import type { BegunSignIn } from "../../accounts/sign-in-store";
-import type { Scope } from "../../app";
+import type { Scope } from "../../parts/app";
+import { consentNotice, signInApp } from "../../people/accounts/hosts";
+import type { BegunSignIn } from "../../people/accounts/sign-in-store";
 import { text } from "./values";
 
 export const newSignInSchema = z.strictObject({

@@ -1,12 +1,12 @@
 /** The accounts in the admin API: state, remaining quota, and usage. */
 import type { z } from "zod";
-import type { Account } from "../../accounts/account";
-import { latestQuota, type QuotaReading, viewAccount } from "../../accounts/account-view";
-import type { Scope } from "../../app";
-import type { Totals } from "../../history/history";
-import { sum, sumKnown } from "../../money";
-import { withTimeLimit } from "../../net/time-limit";
-import { warningInWords, warningsOf } from "../../upstream/models/warnings";
+import { warningInWords, warningsOf } from "../../books/changes/warnings";
+import type { Totals } from "../../books/history/history";
+import { sum, sumKnown } from "../../lib/money";
+import { withTimeLimit } from "../../lib/net/time-limit";
+import type { Scope } from "../../parts/app";
+import type { Account } from "../../people/accounts/account";
+import { latestQuota, type QuotaReading, viewAccount } from "../../people/accounts/account-view";
 import type { accountSchema } from "./schemas";
 
 export type AccountItem = z.infer<typeof accountSchema>;

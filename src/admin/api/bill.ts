@@ -1,9 +1,10 @@
 /** What a client is billed for, as a table: a line for each day and unit. */
-import type { Scope } from "../../app";
-import { isoDay } from "../../format";
-import type { Filters } from "../../history/history";
-import { knownIn } from "../../money";
-import { clientClosed } from "../../relay/client-error";
+
+import type { Filters } from "../../books/history/history";
+import { isoDay } from "../../lib/format";
+import { knownIn } from "../../lib/money";
+import type { Scope } from "../../parts/app";
+import { clientClosed } from "../../proxy/relay/client-error";
 
 const promptsAtOnce = 200;
 

@@ -1,10 +1,17 @@
 /** The budgets: shows them, adds one to the config and removes one from it. */
-import type { App, Scope } from "../../app";
-import { type BudgetItem, budgetItem, holdersItem, isExhausted, withoutAmounts } from "../../budgets/budget-list";
-import { holderKindOf, isOwnAmount } from "../../budgets/holders";
-import { addStoredBudget, removeStoredBudget } from "../../budgets/stored-budgets";
+
 import { type Budget, budgetSchema } from "../../config/budget-schema";
-import type { Membership } from "../../keys/membership";
+import type { App, Scope } from "../../parts/app";
+import {
+  type BudgetItem,
+  budgetItem,
+  holdersItem,
+  isExhausted,
+  withoutAmounts,
+} from "../../people/budgets/budget-list";
+import { holderKindOf, isOwnAmount } from "../../people/budgets/holders";
+import { addStoredBudget, removeStoredBudget } from "../../people/budgets/stored-budgets";
+import type { Membership } from "../../people/keys/membership";
 
 /** A budget as the config has it. */
 export const newBudgetSchema = budgetSchema();

@@ -1,12 +1,12 @@
 /** The upstream's prompt cache in the admin API: what it saved, and which turns were not found in it. */
 import { z } from "zod";
-import type { Scope } from "../../app";
-import type { NameColumn } from "../../history/entry";
-import type { Filters, Group } from "../../history/history";
-import { addedCacheable, cachedShareOf, sum, sumKnown } from "../../money";
-import { type CacheMiss, cacheMisses } from "../../upstream/cache-watch";
-import { cacheSaving } from "../../upstream/models/price";
-import type { Price } from "../../upstream/models/price-list";
+import type { NameColumn } from "../../books/history/entry";
+import type { Filters, Group } from "../../books/history/history";
+import { addedCacheable, cachedShareOf, sum, sumKnown } from "../../lib/money";
+import type { Scope } from "../../parts/app";
+import { type CacheMiss, cacheMisses } from "../../proxy/upstream/cache-watch";
+import { cacheSaving } from "../../proxy/upstream/models/price";
+import type { Price } from "../../proxy/upstream/models/price-list";
 import { listRequests } from "./requests";
 import { count, maybe, text, time } from "./values";
 

@@ -1,10 +1,11 @@
 /** Reads and changes the config. Secrets can be set and are never returned. */
-import type { App } from "../../app";
+
 import { underBothNames } from "../../config/patch";
 import { parseConfig } from "../../config/schema";
 import { configKeys, masked, valueAt } from "../../config/secrets";
-import { ProxyError } from "../../errors";
-import { readJson } from "../../net/in/request-body";
+import { ProxyError } from "../../lib/errors";
+import { readJson } from "../../lib/net/in/request-body";
+import type { App } from "../../parts/app";
 
 /** Bytes. */
 const bodyLimit = 1024 * 1024;

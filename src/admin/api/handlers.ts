@@ -1,9 +1,9 @@
 /** The answers of the admin API that are not plain JSON, and those that need a check first. */
 
 import type { z } from "zod";
-import type { Scope } from "../../app";
-import { ProxyError } from "../../errors";
-import { utcDay } from "../../format";
+import { ProxyError } from "../../lib/errors";
+import { utcDay } from "../../lib/format";
+import type { Scope } from "../../parts/app";
 import type { Permit } from "../access/authorize";
 import { liveEvents } from "./live-events";
 import type { queries } from "./query";

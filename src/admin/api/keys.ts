@@ -1,11 +1,11 @@
 /** Creates and revokes client keys. A key itself is shown once, when it is created. */
 import type { z } from "zod";
-import type { App, Scope } from "../../app";
-import type { Filters } from "../../history/history";
-import { type ClientKey, clientKeysOf, isMadeUp, keyGone } from "../../keys/client-keys";
-import { type createdKeySchema, type KeyList, keyList, servedWithoutKeys } from "../../keys/key-list";
-import type { Membership } from "../../keys/membership";
-import { createKey, type NewKey, revokeKey } from "../../keys/stored-keys";
+import type { Filters } from "../../books/history/history";
+import type { App, Scope } from "../../parts/app";
+import { type ClientKey, clientKeysOf, isMadeUp, keyGone } from "../../people/keys/client-keys";
+import { type createdKeySchema, type KeyList, keyList, servedWithoutKeys } from "../../people/keys/key-list";
+import type { Membership } from "../../people/keys/membership";
+import { createKey, type NewKey, revokeKey } from "../../people/keys/stored-keys";
 
 async function listOwnersKeys(app: App): Promise<KeyList> {
   const { clientKeys, requiresKey: required, config, demo, history, now } = app;

@@ -3,8 +3,8 @@
  * request. A reader that is too slow misses events and gets another snapshot with `missed` set.
  */
 import type { z } from "zod";
-import type { Scope } from "../../app";
-import type { RunningEvent } from "../../live/running-requests";
+import type { RunningEvent } from "../../books/live/running-requests";
+import type { Scope } from "../../parts/app";
 import type { Permit } from "../access/authorize";
 import { type ShownEntry, type ShownRunning, showEntry, showRunning } from "./requests";
 import type { snapshotSchema } from "./schemas";

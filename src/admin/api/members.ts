@@ -1,10 +1,11 @@
 /** The owner's view of the members: lists, invites, limits and removes them. */
 import { z } from "zod";
-import type { App } from "../../app";
-import { ProxyError } from "../../errors";
-import { wholeNumber } from "../../input";
-import { keyList, keyListSchema } from "../../keys/key-list";
-import { type ChangedLimits, limitsIn, type newMemberSchema, shownFields } from "../../keys/member-fields";
+import { ProxyError } from "../../lib/errors";
+import { wholeNumber } from "../../lib/input";
+import { lazy } from "../../lib/lazy";
+import type { App } from "../../parts/app";
+import { keyList, keyListSchema } from "../../people/keys/key-list";
+import { type ChangedLimits, limitsIn, type newMemberSchema, shownFields } from "../../people/keys/member-fields";
 import {
   type MemberList,
   memberItemOf,
@@ -12,9 +13,8 @@ import {
   memberOrders,
   memberSchema,
   startOfMonth,
-} from "../../keys/member-list";
-import { type Member, type Members, memberNotFound } from "../../keys/members";
-import { lazy } from "../../lazy";
+} from "../../people/keys/member-list";
+import { type Member, type Members, memberNotFound } from "../../people/keys/members";
 import { lastUses } from "./keys";
 import { queries } from "./query";
 

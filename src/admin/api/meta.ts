@@ -1,9 +1,9 @@
 /** Facts about the program itself and its history. */
 import type { z } from "zod";
-import type { App } from "../../app";
-import type { Awaitable } from "../../awaitable";
 import { databaseName } from "../../config/environment";
-import { factsOf } from "../../facts";
+import type { Awaitable } from "../../lib/awaitable";
+import type { App } from "../../parts/app";
+import { factsOf } from "../../parts/facts";
 import type { metaSchema } from "./schemas";
 
 export type Meta = z.infer<typeof metaSchema>;

@@ -1,16 +1,16 @@
 /** The models in the admin API: abilities, limits, price, and the accounts that have them. */
 import type { z } from "zod";
-import type { Account } from "../../accounts/account";
-import { embeddingsPaths, upstreamPaths } from "../../api-paths";
-import type { Scope } from "../../app";
 import { dialects } from "../../dialects/hub/conversation";
-import { matchesAny } from "../../keys/client-keys";
-import { isAutoName } from "../../upstream/copilot/auto-model";
-import { allModels } from "../../upstream/models/all-models";
-import type { Model } from "../../upstream/models/model";
-import { modelAbilities } from "../../upstream/models/model-abilities";
-import type { Price, TokenPrice } from "../../upstream/models/price-list";
-import { clientLimitsOf } from "../../upstream/models/prompt-limit";
+import { embeddingsPaths, upstreamPaths } from "../../lib/api-paths";
+import type { Scope } from "../../parts/app";
+import type { Account } from "../../people/accounts/account";
+import { matchesAny } from "../../people/keys/client-keys";
+import { isAutoName } from "../../proxy/upstream/copilot/auto-model";
+import { allModels } from "../../proxy/upstream/models/all-models";
+import type { Model } from "../../proxy/upstream/models/model";
+import { modelAbilities } from "../../proxy/upstream/models/model-abilities";
+import type { Price, TokenPrice } from "../../proxy/upstream/models/price-list";
+import { clientLimitsOf } from "../../proxy/upstream/models/prompt-limit";
 import type { modelSchema } from "./schemas";
 
 export type ModelItem = z.infer<typeof modelSchema>;

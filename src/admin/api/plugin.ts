@@ -1,12 +1,12 @@
 /** The admin API: an app of its own, loaded with the first request for it. */
 import { Elysia } from "elysia";
-import type { Server } from "../../app";
-import { ProxyError } from "../../errors";
-import { keyGone } from "../../keys/client-keys";
-import type { EndpointGroup } from "../../openapi";
+import { ProxyError } from "../../lib/errors";
+import type { Server } from "../../parts/app";
+import { keyGone } from "../../people/keys/client-keys";
 import { visits } from "../../web/context";
 import { type Described, endpointsOf } from "../../web/described";
 import { errors } from "../../web/errors";
+import type { EndpointGroup } from "../../web/openapi";
 import { methodNotAllowed, Served } from "../../web/served";
 import { adminGuard, type Role } from "../access/authorize";
 import { accounts } from "./features/accounts";

@@ -1,10 +1,9 @@
 /** What prompts came to in the admin API, and why: made of sums alone, because no content is kept. */
 import { z } from "zod";
-import type { Scope } from "../../app";
-import { percent, plural, span } from "../../format";
-import { requestKinds } from "../../history/entry";
-import type { Filters, PromptPart, PromptSums } from "../../history/history";
-import { noTotals } from "../../history/totals";
+import { requestKinds } from "../../books/history/entry";
+import type { Filters, PromptPart, PromptSums } from "../../books/history/history";
+import { noTotals } from "../../books/history/totals";
+import { percent, plural, span } from "../../lib/format";
 import {
   addedCost,
   amountsOf,
@@ -15,8 +14,9 @@ import {
   isUnknown,
   sum,
   sumKnown,
-} from "../../money";
-import type { CacheMiss } from "../../upstream/cache-watch";
+} from "../../lib/money";
+import type { Scope } from "../../parts/app";
+import type { CacheMiss } from "../../proxy/upstream/cache-watch";
 import { type Prices, pricesOf, savingOf } from "./cache";
 import { count, maybe, text, time } from "./values";
 

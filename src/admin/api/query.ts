@@ -1,11 +1,11 @@
 /** The query parameters of the admin API, as schemas. */
 
 import { z } from "zod";
-import { type NameColumn, nameColumns } from "../../history/entry";
-import type { Filters } from "../../history/filters";
-import { type Dimension, dimensions } from "../../history/statistics";
-import { wholeNumber } from "../../input";
-import { entryOf } from "../../json";
+import { type NameColumn, nameColumns } from "../../books/history/entry";
+import type { Filters } from "../../books/history/filters";
+import { type Dimension, dimensions } from "../../books/history/statistics";
+import { wholeNumber } from "../../lib/input";
+import { entryOf } from "../../lib/json";
 
 const kept = wholeNumber().refine(Number.isSafeInteger, "must be a whole number below 2^53");
 const time = kept.describe("Unix time, ms.");

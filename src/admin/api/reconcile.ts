@@ -1,12 +1,12 @@
 /** The books: what GitHub says that an account was charged, beside what the history says, by day and model. */
 import { z } from "zod";
-import type { Account } from "../../accounts/account";
-import { CreditReport, type ReportedCredits } from "../../accounts/credit-report";
-import type { App } from "../../app";
-import { ProxyError } from "../../errors";
-import { dayMs } from "../../format";
-import type { Filters } from "../../history/history";
-import { sum } from "../../money";
+import type { Filters } from "../../books/history/history";
+import { ProxyError } from "../../lib/errors";
+import { dayMs } from "../../lib/format";
+import { sum } from "../../lib/money";
+import type { App } from "../../parts/app";
+import type { Account } from "../../people/accounts/account";
+import { CreditReport, type ReportedCredits } from "../../people/accounts/credit-report";
 import { count } from "./values";
 
 export const reconcileSchema = z.strictObject({

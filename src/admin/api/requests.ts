@@ -1,8 +1,8 @@
 /** The history in the shape of the admin API. */
 import type { z } from "zod";
-import type { Scope } from "../../app";
-import { columnNames, type InFlightRequest } from "../../history/entry";
-import type { Entry, Filters, Row } from "../../history/history";
+import { columnNames, type InFlightRequest } from "../../books/history/entry";
+import type { Entry, Filters, Row } from "../../books/history/history";
+import type { Scope } from "../../parts/app";
 import type { entrySchema, pageSchema, runningSchema } from "./schemas";
 
 /** A running request, as far as it is known. */

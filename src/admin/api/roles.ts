@@ -1,13 +1,13 @@
 /** Who may use what of the admin API, and how it reads a request. */
 import { Elysia } from "elysia";
 import type { z } from "zod";
-import type { App, Scope, Server } from "../../app";
-import { ProxyError } from "../../errors";
-import { parseInput } from "../../input";
-import { requireLasting } from "../../keys/client-keys";
-import type { Visitor } from "../../net/in/guard";
-import { decodedParams } from "../../net/in/params";
-import { readJson } from "../../net/in/request-body";
+import { ProxyError } from "../../lib/errors";
+import { parseInput } from "../../lib/input";
+import type { Visitor } from "../../lib/net/in/guard";
+import { decodedParams } from "../../lib/net/in/params";
+import { readJson } from "../../lib/net/in/request-body";
+import type { App, Scope, Server } from "../../parts/app";
+import { requireLasting } from "../../people/keys/client-keys";
 import { accessDetail } from "../../web/described";
 import { formQuery } from "../../web/query";
 import { keySentTo } from "../access/authorize";

@@ -1,14 +1,14 @@
 /** What the admin API answers, as schemas. An unknown value is null, never 0. */
 import { z } from "zod";
-import { accountStates } from "../../accounts/account-state";
+import { type Entry, entryColumns, type InFlightRequest, runningColumns } from "../../books/history/entry";
+import type { Filters, Totals } from "../../books/history/history";
+import { type Measure, measureNames } from "../../books/history/totals";
 import { configSchema } from "../../config/schema";
-import { type Entry, entryColumns, type InFlightRequest, runningColumns } from "../../history/entry";
-import type { Filters, Totals } from "../../history/history";
-import { type Measure, measureNames } from "../../history/totals";
-import { costFields } from "../../money";
-import { autoProtocols } from "../../upstream/copilot/auto";
-import { kinds } from "../../upstream/models/model";
-import { modelAbilitiesSchema } from "../../upstream/models/model-abilities";
+import { costFields } from "../../lib/money";
+import { accountStates } from "../../people/accounts/account-state";
+import { autoProtocols } from "../../proxy/upstream/copilot/auto";
+import { kinds } from "../../proxy/upstream/models/model";
+import { modelAbilitiesSchema } from "../../proxy/upstream/models/model-abilities";
 import { count, maybe, text, time } from "./values";
 
 export const metaSchema = z.object({

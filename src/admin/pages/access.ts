@@ -1,7 +1,7 @@
 /** The macro by which a route says who may open its page, and what a route says of itself for the menu. */
 import { type AnyElysia, type DocumentDecoration, Elysia } from "elysia";
-import type { Server } from "../../app";
-import type { Visitor } from "../../net/in/guard";
+import type { Visitor } from "../../lib/net/in/guard";
+import type { Server } from "../../parts/app";
 import { accessDetail, accessOf } from "../../web/described";
 import type { Role } from "../access/authorize";
 import type { OwnerContext, PageContext } from "../ui/page-context";

@@ -1,10 +1,11 @@
 /** The alerts of the overview: errors, warnings and notes. */
-import type { App, Scope } from "../../app";
-import { holderName } from "../../budgets/budget-list";
-import { amountOf, consequenceOf } from "../../budgets/sentences";
-import { ProxyError } from "../../errors";
-import { factsOf } from "../../facts";
-import { day, formatCount, hourMs, moment, plural, span } from "../../format";
+
+import { ProxyError } from "../../lib/errors";
+import { day, formatCount, hourMs, moment, plural, span } from "../../lib/format";
+import type { App, Scope } from "../../parts/app";
+import { factsOf } from "../../parts/facts";
+import { holderName } from "../../people/budgets/budget-list";
+import { amountOf, consequenceOf } from "../../people/budgets/sentences";
 import type { AccountItem } from "../api/accounts";
 import { listBudgets } from "../api/budgets";
 import { requestsPath } from "../ui/links";

@@ -1,7 +1,7 @@
 /** Stylesheet, scripts and icon of the pages. They are public. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { lazy } from "../../lazy";
+import { lazy } from "../../lib/lazy";
 import { withSecurityHeaders } from "../ui/page-context";
 
 const folder = join(import.meta.dir, "static");

@@ -1,7 +1,7 @@
 /** When an account is exhausted, at the rate it was used so far. */
 
-import { isCounted } from "../../accounts/quota";
-import { dayMs } from "../../format";
+import { dayMs } from "../../lib/format";
+import { isCounted } from "../../people/accounts/quota";
 import type { AccountItem } from "../api/accounts";
 
 type Forecast =

@@ -1,6 +1,6 @@
 /** Which member is which, for the owner's pages. */
-import type { Scope } from "../../app";
-import type { Member } from "../../keys/members";
+import type { Scope } from "../../parts/app";
+import type { Member } from "../../people/keys/members";
 
 export interface MemberNames {
   /** By name. */

@@ -1,9 +1,9 @@
 /** The pages under /admin: an Elysia app of their own. */
 import { Elysia, NotFoundError } from "elysia";
-import type { Server } from "../../app";
-import { ProxyError } from "../../errors";
-import { lazy } from "../../lazy";
-import { pathOfUrl } from "../../net/in/params";
+import { ProxyError } from "../../lib/errors";
+import { lazy } from "../../lib/lazy";
+import { pathOfUrl } from "../../lib/net/in/params";
+import type { Server } from "../../parts/app";
 import { visits } from "../../web/context";
 import { methodNotAllowed, methodsOf } from "../../web/served";
 import type { Role } from "../access/authorize";

@@ -1,12 +1,13 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Who comes to the pages: lets them in, signs them in and out, and shows them a page, or why not. */
-import type { Server } from "../../app";
-import { asProxyError, ProxyError } from "../../errors";
-import { keyGone } from "../../keys/client-keys";
-import type { PageSignIn } from "../../keys/page-sign-ins";
-import { browserUrl } from "../../net/in/browser-url";
-import type { Caller, Visitor } from "../../net/in/guard";
-import { decodedParams } from "../../net/in/params";
+
+import { asProxyError, ProxyError } from "../../lib/errors";
+import { browserUrl } from "../../lib/net/in/browser-url";
+import type { Caller, Visitor } from "../../lib/net/in/guard";
+import { decodedParams } from "../../lib/net/in/params";
+import type { Server } from "../../parts/app";
+import { keyGone } from "../../people/keys/client-keys";
+import type { PageSignIn } from "../../people/keys/page-sign-ins";
 import { adminGuard, type Guard, type Role } from "../access/authorize";
 import { readForm } from "../access/form";
 import { type FormTokens, openFormTokens } from "../access/form-token";

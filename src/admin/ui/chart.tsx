@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Charts rendered on the server: shapes in SVG, text in HTML, so that it stays legible at every width. */
 
-import { compact } from "../../format";
+import { compact } from "../../lib/format";
 import type { Markup } from "./jsx/jsx-runtime";
 import { Table } from "./lists";
 

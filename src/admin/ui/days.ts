@@ -1,5 +1,5 @@
 /** Days and hours in this machine's time zone, in milliseconds. */
-import { hourMs } from "../../format";
+import { hourMs } from "../../lib/format";
 
 /** @param back Number of days before this one. */
 export function startOfDay(now: number, back = 0): number {

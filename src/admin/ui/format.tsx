@@ -1,7 +1,17 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Components for numbers and times. A missing value is shown as "unknown", never as 0. */
-import { ago, compact, duration, formatAmount, formatCount, fullTime, moment, percent, shorten } from "../../format";
-import { type Costs, costInWords } from "../../money";
+import {
+  ago,
+  compact,
+  duration,
+  formatAmount,
+  formatCount,
+  fullTime,
+  moment,
+  percent,
+  shorten,
+} from "../../lib/format";
+import { type Costs, costInWords } from "../../lib/money";
 
 export const Unknown = () => <span class="unknown">unknown</span>;
 

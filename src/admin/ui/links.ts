@@ -1,5 +1,5 @@
 /** Paths of the admin pages. */
-import type { Filters } from "../../history/history";
+import type { Filters } from "../../books/history/history";
 import { writeFilters } from "../api/query";
 
 /** A path with filters and other parameters. */

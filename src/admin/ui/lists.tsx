@@ -1,6 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Description lists, and the heads and pages of tables. */
-import { formatCount } from "../../format";
+import { formatCount } from "../../lib/format";
 import type { Child, Markup } from "./jsx/jsx-runtime";
 
 /** One line of a `<dl>`. */

@@ -1,8 +1,9 @@
 /** What a page gets to render itself, and the responses it can give. */
-import type { App, Scope } from "../../app";
-import { asProxyError } from "../../errors";
-import type { PageSignIn } from "../../keys/page-sign-ins";
-import type { Visitor } from "../../net/in/guard";
+
+import { asProxyError } from "../../lib/errors";
+import type { Visitor } from "../../lib/net/in/guard";
+import type { App, Scope } from "../../parts/app";
+import type { PageSignIn } from "../../people/keys/page-sign-ins";
 import type { PendingChanges } from "../pages/config/pending-changes";
 import type { Markup } from "./jsx/jsx-runtime";
 import type { Frame } from "./layout";

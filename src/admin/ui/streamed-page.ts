@@ -1,5 +1,5 @@
 /** Streams a page: the layout is sent first, slow parts follow in their places. */
-import { asProxyError } from "../../errors";
+import { asProxyError } from "../../lib/errors";
 import { Markup } from "./jsx/jsx-runtime";
 
 export interface StreamedPage {

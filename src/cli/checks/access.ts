@@ -1,7 +1,7 @@
 /** Who has access, and what to set before a reverse proxy or tunnel is put in front. */
 import type { Environment } from "../../config/environment";
 import type { Config } from "../../config/schema";
-import { clientKeysOf } from "../../keys/client-keys";
+import { clientKeysOf } from "../../people/keys/client-keys";
 import { callServer, recordedIn } from "../running-server";
 import { about, type CheckContext, type Finding } from "./check";
 

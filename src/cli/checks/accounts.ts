@@ -1,19 +1,20 @@
 /** Each account as GitHub reports it now: sign-in, quota, models, and models that its policy disables. No request costs anything. */
-import { Account } from "../../accounts/account";
-import { openAccountStore, type SavedAccount } from "../../accounts/account-store";
-import { fetchLogin } from "../../accounts/github";
-import { hostsFor } from "../../accounts/hosts";
-import { Pool } from "../../accounts/pool";
-import { accountUsageItem } from "../../api/usage";
+
+import { isPlainFact, warningInWords, warningsOf } from "../../books/changes/warnings";
 import { parseConfig } from "../../config/schema";
-import { asProxyError } from "../../errors";
-import { plural, unitNames } from "../../format";
-import { singleLimit } from "../../net/out/clock";
-import { autoId, hasOnlyAuto, isAutoName, picksNone } from "../../upstream/copilot/auto-model";
-import { openCopilot } from "../../upstream/copilot/copilot";
-import { Catalogue } from "../../upstream/models/catalogue";
-import type { Model } from "../../upstream/models/model";
-import { isPlainFact, warningInWords, warningsOf } from "../../upstream/models/warnings";
+import { asProxyError } from "../../lib/errors";
+import { plural, unitNames } from "../../lib/format";
+import { singleLimit } from "../../lib/net/out/clock";
+import { Account } from "../../people/accounts/account";
+import { openAccountStore, type SavedAccount } from "../../people/accounts/account-store";
+import { fetchLogin } from "../../people/accounts/github";
+import { hostsFor } from "../../people/accounts/hosts";
+import { Pool } from "../../people/accounts/pool";
+import { autoId, hasOnlyAuto, isAutoName, picksNone } from "../../proxy/upstream/copilot/auto-model";
+import { openCopilot } from "../../proxy/upstream/copilot/copilot";
+import { Catalogue } from "../../proxy/upstream/models/catalogue";
+import type { Model } from "../../proxy/upstream/models/model";
+import { accountUsageItem } from "../../routes/usage";
 import { remainingInWords, resetInWords } from "../format-usage";
 import { about, type CheckContext, type Finding } from "./check";
 

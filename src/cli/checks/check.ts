@@ -2,7 +2,7 @@
 import type { Environment } from "../../config/environment";
 import type { Config } from "../../config/schema";
 import type { Stored } from "../../config/store";
-import type { Logger } from "../../logger";
+import type { Logger } from "../../lib/logger";
 
 export interface Finding {
   /** The name of what was checked, such as `data folder`. */

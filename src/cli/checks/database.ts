@@ -1,8 +1,8 @@
 /** The database of a team: whether it can be reached and used, and whether its secrets can be opened. */
 import { inHome } from "../../config/home-names";
-import { ProxyError } from "../../errors";
-import { plural } from "../../format";
-import type { KnownServer } from "../../keys/team";
+import { ProxyError } from "../../lib/errors";
+import { plural } from "../../lib/format";
+import type { KnownServer } from "../../people/keys/team";
 import type { DatabaseReport } from "../../team/inspect";
 import { about, type CheckContext, type Finding } from "./check";
 

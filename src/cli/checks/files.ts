@@ -1,10 +1,10 @@
 /** The data folder and its content: owner, permissions, and whether config and history are valid. */
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { checkIntegrity } from "../../books/history/integrity-check";
 import { lookAtConfig } from "../../config/read-config";
-import { asProxyError } from "../../errors";
-import { plural, size } from "../../format";
-import { checkIntegrity } from "../../history/integrity-check";
+import { asProxyError } from "../../lib/errors";
+import { plural, size } from "../../lib/format";
 import { about, type CheckContext, type Finding } from "./check";
 
 export function checkFolder({ environment: { home } }: CheckContext): Finding[] {

@@ -1,12 +1,12 @@
 /** What the config says of models: providers that list theirs, and chains that name models which exist. No request costs anything. */
 import type { Config } from "../../config/schema";
-import { asProxyError } from "../../errors";
-import { plural } from "../../format";
-import { singleLimit } from "../../net/out/clock";
-import { isAutoName } from "../../upstream/copilot/auto-model";
-import { aliasOf, findListed } from "../../upstream/models/model-name";
-import { openProviders, type Providers } from "../../upstream/providers/provider";
-import { fetchProviderModels } from "../../upstream/providers/provider-model-list";
+import { asProxyError } from "../../lib/errors";
+import { plural } from "../../lib/format";
+import { singleLimit } from "../../lib/net/out/clock";
+import { isAutoName } from "../../proxy/upstream/copilot/auto-model";
+import { aliasOf, findListed } from "../../proxy/upstream/models/model-name";
+import { openProviders, type Providers } from "../../proxy/upstream/providers/provider";
+import { fetchProviderModels } from "../../proxy/upstream/providers/provider-model-list";
 import { listedModels } from "./accounts";
 import { about, type CheckContext, type Finding } from "./check";
 

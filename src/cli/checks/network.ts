@@ -1,13 +1,14 @@
 /** The connection to GitHub: proxy, trusted certificates, each host, and the clock compared with theirs. */
-import { type Hosts, hostsFor } from "../../accounts/hosts";
-import { asProxyError, type ProxyError } from "../../errors";
-import { plural } from "../../format";
-import type { CallResponse } from "../../net/out/body";
-import { certificateFiles, warnOfCertificateFault } from "../../net/out/ca-certificates";
-import { singleLimit } from "../../net/out/clock";
-import { probeConnection } from "../../net/out/connectivity-probe";
-import { callOut } from "../../net/out/fetch";
-import { ignoredProxy, proxyFor, sparedBy } from "../../net/out/proxy";
+
+import { asProxyError, type ProxyError } from "../../lib/errors";
+import { plural } from "../../lib/format";
+import type { CallResponse } from "../../lib/net/out/body";
+import { certificateFiles, warnOfCertificateFault } from "../../lib/net/out/ca-certificates";
+import { singleLimit } from "../../lib/net/out/clock";
+import { probeConnection } from "../../lib/net/out/connectivity-probe";
+import { callOut } from "../../lib/net/out/fetch";
+import { ignoredProxy, proxyFor, sparedBy } from "../../lib/net/out/proxy";
+import { type Hosts, hostsFor } from "../../people/accounts/hosts";
 import { savedAccounts } from "./accounts";
 import { about, type CheckContext, type Finding } from "./check";
 

@@ -2,10 +2,10 @@
 import { createServer } from "node:net";
 import type { z } from "zod";
 import { metaSchema } from "../../admin/api/schemas";
-import { healthSchema } from "../../api/schemas";
+import { openFilesOf } from "../../books/observe/open-files";
 import type { Environment } from "../../config/environment";
-import { lazy } from "../../lazy";
-import { openFilesOf } from "../../observe/open-files";
+import { lazy } from "../../lib/lazy";
+import { healthSchema } from "../../routes/schemas";
 import { askAsOwner, lookAt, recordedIn, serverOf } from "../running-server";
 import { describePortOwner, portOwnerOf, refusedPort } from "../start/port-owner";
 import { about, type CheckContext, type Finding } from "./check";

@@ -1,6 +1,6 @@
 /** Environment variables that send clients, or dragoman, to another address than intended. */
 import { cloudsIn } from "../../clients/caveats";
-import { proxyOfLoopback } from "../../net/out/proxy";
+import { proxyOfLoopback } from "../../lib/net/out/proxy";
 import { about, type CheckContext, type Finding } from "./check";
 import { addressOf } from "./port";
 

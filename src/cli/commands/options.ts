@@ -1,6 +1,7 @@
 /** How options read their values. Each throws a UsageError that names the option. */
-import { type SignInApp, signInApp, signInApps } from "../../accounts/hosts";
+
 import { checkEnterpriseHost, type Environment } from "../../config/environment";
+import { type SignInApp, signInApp, signInApps } from "../../people/accounts/hosts";
 import { type Basis, flag, text } from "../command";
 import { asUsage, UsageError } from "../usage-error";
 

@@ -1,6 +1,7 @@
 /** The commands that run the server. */
-import type { AdminAuth } from "../../app";
-import { type LogFormat, logFormats } from "../../logger";
+
+import { type LogFormat, logFormats } from "../../lib/logger";
+import type { AdminAuth } from "../../parts/app";
 import { type Basis, command, flag, parsed, text } from "../command";
 import type { StartOptions } from "../start/start";
 import { UsageError } from "../usage-error";

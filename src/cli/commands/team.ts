@@ -1,5 +1,5 @@
 /** The commands for the members of a team, and for its database. */
-import { memberFields } from "../../keys/member-fields";
+import { memberFields } from "../../people/keys/member-fields";
 import { command, flag, type Option, text } from "../command";
 import { json, yes } from "./options";
 

@@ -3,9 +3,9 @@ import { z } from "zod";
 import { modelSchema } from "../../admin/api/schemas";
 import { summaryOf } from "../../clients/model-summary";
 import { type Choice, type ClientModel, chooseModels, isPlain } from "../../clients/models";
-import { ProxyError } from "../../errors";
-import { findModel } from "../../upstream/models/model-name";
-import { type ClientModelSource, clientModelSource, clientModels } from "../../upstream/models/model-view";
+import { ProxyError } from "../../lib/errors";
+import { findModel } from "../../proxy/upstream/models/model-name";
+import { type ClientModelSource, clientModelSource, clientModels } from "../../proxy/upstream/models/model-view";
 import { ask, askAsOwner, itemsOf, type RunningServer, readAs } from "../running-server";
 import { UsageError } from "../usage-error";
 

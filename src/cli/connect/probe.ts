@@ -1,9 +1,9 @@
 /** Makes one small test call through the server in a client's dialect, and states its cost. */
 
-import { clientPaths, geminiPath, upstreamPaths } from "../../api-paths";
 import type { ClientModel, ToolDialect } from "../../clients/models";
-import { significant } from "../../format";
-import { isObject } from "../../json";
+import { clientPaths, geminiPath, upstreamPaths } from "../../lib/api-paths";
+import { significant } from "../../lib/format";
+import { isObject } from "../../lib/json";
 import { ask, type KnownKey, type RunningServer } from "../running-server";
 
 const question = "Answer with one word: ready";

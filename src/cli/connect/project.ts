@@ -6,7 +6,7 @@ import { backupsIn, targetOf } from "../../clients/settings-file/backup";
 import { unifiedDiff } from "../../clients/settings-file/diff";
 import { isByHand, type SettingsFile, writeSettings } from "../../clients/settings-file/write";
 import type { Environment } from "../../config/environment";
-import { projectHeader } from "../../relay/hints";
+import { projectHeader } from "../../proxy/relay/hints";
 import { mayRemove, print, say, shortened } from "../terminal";
 import { person, placeOf } from "./tools";
 import { undoFiles } from "./undo";

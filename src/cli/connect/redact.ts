@@ -1,6 +1,6 @@
 /** Masks the secrets in the text of a settings file: only their last four characters are shown. */
 import { maskSecret } from "../../config/secrets";
-import { hideShapes } from "../../logger";
+import { hideShapes } from "../../lib/logger";
 
 /** A name that ends like those of keys and tokens, and its value, in quotes or up to a space. A name such as `max_tokens` does not match. */
 const named =

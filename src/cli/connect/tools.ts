@@ -5,7 +5,7 @@ import { HalfDone } from "../../clients/settings-file/exchange";
 import { type SettingsFile, type Written, writeSettings } from "../../clients/settings-file/write";
 import { clientStatus } from "../../clients/status";
 import { type Environment, homeFolder } from "../../config/environment";
-import type { NewKey } from "../../keys/stored-keys";
+import type { NewKey } from "../../people/keys/stored-keys";
 import type { KeyStore } from "../key-store";
 import { say, shortened } from "../terminal";
 

@@ -1,13 +1,14 @@
 /** `dragoman database copy`: copies everything from the data folder to the database. */
+
+import type { Stores } from "../../books/stores";
 import type { Environment } from "../../config/environment";
 import { ensurePrivateFolder } from "../../config/files";
-import { ProxyError } from "../../errors";
-import { plural } from "../../format";
-import { openLocalStores } from "../../local-stores";
-import { createLogger } from "../../logger";
-import type { Stores } from "../../stores";
-import { type CopyReport, copyStores } from "../../team/copy";
-import { type CopyPlan, planCopy } from "../../team/copy-plan";
+import { ProxyError } from "../../lib/errors";
+import { plural } from "../../lib/format";
+import { createLogger } from "../../lib/logger";
+import { type CopyReport, copyStores } from "../../parts/copy";
+import { type CopyPlan, planCopy } from "../../parts/copy-plan";
+import { openLocalStores } from "../../parts/local-stores";
 import { inspectDatabase } from "../../team/inspect";
 import { requireNoServer } from "../../team/server";
 import { openPostgresStores } from "../../team/stores";

@@ -1,6 +1,6 @@
 /** `dragoman database reseal` */
 import type { Environment } from "../../config/environment";
-import { plural } from "../../format";
+import { plural } from "../../lib/format";
 import { Postgres } from "../../team/connection";
 import { migrate } from "../../team/schema";
 import { Seals } from "../../team/seal";

@@ -1,11 +1,12 @@
 /** Calls of the looks: what an answer looked like, whatever its status. */
-import type { Account } from "../../accounts/account";
-import { upstreamPaths } from "../../api-paths";
-import { isObject, parseJson } from "../../json";
-import { plainName } from "../../json-shape";
-import { readText } from "../../net/out/body";
-import { singleLimit } from "../../net/out/clock";
-import type { Copilot, CopilotCall } from "../../upstream/copilot/copilot";
+
+import { upstreamPaths } from "../../lib/api-paths";
+import { isObject, parseJson } from "../../lib/json";
+import { plainName } from "../../lib/json-shape";
+import { readText } from "../../lib/net/out/body";
+import { singleLimit } from "../../lib/net/out/clock";
+import type { Account } from "../../people/accounts/account";
+import type { Copilot, CopilotCall } from "../../proxy/upstream/copilot/copilot";
 
 /** What an answer looked like. */
 export interface Seen {

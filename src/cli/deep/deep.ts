@@ -2,19 +2,20 @@
  * `dragoman doctor --deep`: asks each endpoint of Copilot once and compares its answers with what is known, so that the
  * owner of a real account sees whether this version fits the upstream of today. It says first what that costs.
  */
-import { Account, type InspectedAnswer } from "../../accounts/account";
-import { hostsFor } from "../../accounts/hosts";
+
+import { modelShape } from "../../books/changes/known-names";
 import { parseConfig } from "../../config/schema";
-import { asProxyError } from "../../errors";
-import { plural } from "../../format";
-import { isObject, parseJson } from "../../json";
-import { differencesIn } from "../../json-shape";
-import { addedCost } from "../../money";
-import { readText } from "../../net/out/body";
-import { singleLimit } from "../../net/out/clock";
-import { modelShape } from "../../upstream/changes/known-names";
-import { type Copilot, openCopilot } from "../../upstream/copilot/copilot";
-import { type Model, readModel } from "../../upstream/models/model";
+import { asProxyError } from "../../lib/errors";
+import { plural } from "../../lib/format";
+import { isObject, parseJson } from "../../lib/json";
+import { differencesIn } from "../../lib/json-shape";
+import { addedCost } from "../../lib/money";
+import { readText } from "../../lib/net/out/body";
+import { singleLimit } from "../../lib/net/out/clock";
+import { Account, type InspectedAnswer } from "../../people/accounts/account";
+import { hostsFor } from "../../people/accounts/hosts";
+import { type Copilot, openCopilot } from "../../proxy/upstream/copilot/copilot";
+import { type Model, readModel } from "../../proxy/upstream/models/model";
 import { savedAccounts } from "../checks/accounts";
 import { about, type CheckContext, type Finding } from "../checks/check";
 import { atTerminal, confirm, interrupted, say } from "../terminal";

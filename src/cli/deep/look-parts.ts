@@ -1,8 +1,9 @@
 /** What the looks of `dragoman doctor --deep` are made of. */
-import type { Account } from "../../accounts/account";
-import { isObject } from "../../json";
-import { plainName } from "../../json-shape";
-import type { Model } from "../../upstream/models/model";
+
+import { isObject } from "../../lib/json";
+import { plainName } from "../../lib/json-shape";
+import type { Account } from "../../people/accounts/account";
+import type { Model } from "../../proxy/upstream/models/model";
 import type { Ask, Seen } from "./ask";
 import { cheapest } from "./plan";
 

@@ -1,20 +1,21 @@
 /** Makes one call of an endpoint and says how its answer differs from what is known. */
-import type { Account } from "../../accounts/account";
+
+import { embeddingsShape, isKnownHeader } from "../../books/changes/known-names";
 import { codecs } from "../../dialects/codecs";
 import { decodeEmbeddings, encodeEmbeddingsRequest } from "../../dialects/embeddings";
 import { said } from "../../dialects/hub/beat";
 import type { Conversation, Dialect } from "../../dialects/hub/conversation";
 import type { ReplyEvent } from "../../dialects/hub/reply";
-import { asProxyError } from "../../errors";
-import { isObject, parseJson } from "../../json";
-import { type Difference, differencesIn, plainName } from "../../json-shape";
-import { type CallResponse, piecesOf, readStart, readText } from "../../net/out/body";
-import { singleLimit } from "../../net/out/clock";
-import { jsonOf, readSse } from "../../net/stream/sse";
-import { collectInto, pipe } from "../../net/stream/stream";
-import { embeddingsShape, isKnownHeader } from "../../upstream/changes/known-names";
-import type { Copilot } from "../../upstream/copilot/copilot";
-import { readFailure } from "../../upstream/copilot/failure";
+import { asProxyError } from "../../lib/errors";
+import { isObject, parseJson } from "../../lib/json";
+import { type Difference, differencesIn, plainName } from "../../lib/json-shape";
+import { type CallResponse, piecesOf, readStart, readText } from "../../lib/net/out/body";
+import { singleLimit } from "../../lib/net/out/clock";
+import { jsonOf, readSse } from "../../lib/net/stream/sse";
+import { collectInto, pipe } from "../../lib/net/stream/stream";
+import type { Account } from "../../people/accounts/account";
+import type { Copilot } from "../../proxy/upstream/copilot/copilot";
+import { readFailure } from "../../proxy/upstream/copilot/failure";
 import { type PlannedCall, tokensAtMost } from "./plan";
 
 export interface Look {

@@ -2,10 +2,10 @@
  * The looks of `dragoman doctor --deep`: each asks one question about the upstream of today, and keeps names, codes
  * and counts of the answer. Nothing of the person is kept: no number, no text, no name that is not public.
  */
-import { upstreamPaths } from "../../api-paths";
-import { isObject } from "../../json";
-import { plainName } from "../../json-shape";
-import { currentModels } from "../../upstream/models/known-models";
+import { upstreamPaths } from "../../lib/api-paths";
+import { isObject } from "../../lib/json";
+import { plainName } from "../../lib/json-shape";
+import { currentModels } from "../../proxy/upstream/models/known-models";
 import {
   anyClaude,
   blocksIn,

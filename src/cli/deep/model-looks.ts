@@ -1,8 +1,8 @@
 /** Looks about what single models and vendors take: each decides one of the forms in which requests are sent. */
-import { upstreamPaths } from "../../api-paths";
-import { isObject } from "../../json";
-import { plainName } from "../../json-shape";
-import type { Model } from "../../upstream/models/model";
+import { upstreamPaths } from "../../lib/api-paths";
+import { isObject } from "../../lib/json";
+import { plainName } from "../../lib/json-shape";
+import type { Model } from "../../proxy/upstream/models/model";
 import {
   anyClaude,
   type DeepLook,

@@ -1,9 +1,10 @@
 /** Which endpoints `dragoman doctor --deep` asks, with which models, and what that costs. */
-import { embeddingsPaths, upstreamPaths } from "../../api-paths";
+
 import { type Dialect, dialects } from "../../dialects/hub/conversation";
-import { type Costs, costInWords, costsOf } from "../../money";
-import type { Model } from "../../upstream/models/model";
-import { costOf } from "../../upstream/models/price";
+import { embeddingsPaths, upstreamPaths } from "../../lib/api-paths";
+import { type Costs, costInWords, costsOf } from "../../lib/money";
+import type { Model } from "../../proxy/upstream/models/model";
+import { costOf } from "../../proxy/upstream/models/price";
 
 export interface PlannedCall {
   /** Null for embeddings. */

@@ -1,11 +1,11 @@
 /** Takes the looks of `dragoman doctor --deep`: what they found about the upstream of today, for its report. */
 import { parseConfig } from "../../config/schema";
-import { asProxyError } from "../../errors";
-import { plural } from "../../format";
-import { isObject } from "../../json";
-import { addedCost, type Costs, isUnknown, knownIn } from "../../money";
-import { openCopilot } from "../../upstream/copilot/copilot";
-import { type Model, readModel } from "../../upstream/models/model";
+import { asProxyError } from "../../lib/errors";
+import { plural } from "../../lib/format";
+import { isObject } from "../../lib/json";
+import { addedCost, type Costs, isUnknown, knownIn } from "../../lib/money";
+import { openCopilot } from "../../proxy/upstream/copilot/copilot";
+import { type Model, readModel } from "../../proxy/upstream/models/model";
 import type { CheckContext } from "../checks/check";
 import { atTerminal, confirm, interrupted, say } from "../terminal";
 import { askerOf, type Seen } from "./ask";

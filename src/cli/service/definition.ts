@@ -23,7 +23,7 @@ export interface ServiceFile {
   shown: string;
 }
 
-/** Bun and `net/` read these; the name of a proxy or of a certificate file does not change with the terminal. */
+/** Bun and `lib/net/` read these; the name of a proxy or of a certificate file does not change with the terminal. */
 const networkVariables =
   /^(?:(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|NODE_USE_SYSTEM_CA|OTEL_[A-Z_]+)$/i;
 

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync } f
 import { dirname } from "node:path";
 import { type Environment, homeFolder } from "../../config/environment";
 import { ensurePrivateFolder, replaceFile } from "../../config/files";
-import { asProxyError, ProxyError } from "../../errors";
+import { asProxyError, ProxyError } from "../../lib/errors";
 import { installationOf } from "../installation";
 import type { ListOptions } from "../list-command";
 import { type Readiness, readinessOf, waitUntilReady } from "../readiness";

@@ -1,6 +1,7 @@
 /** Loads each account's token, models and quota once after the start, so that a failing account is known before a request needs it. */
-import type { Account } from "../../accounts/account";
-import type { App } from "../../app";
+
+import type { App } from "../../parts/app";
+import type { Account } from "../../people/accounts/account";
 
 /** In the order in which a first request needs them. A step makes no call if the result is known. */
 const steps: { what: string; ask: (app: App, account: Account) => Promise<unknown> }[] = [

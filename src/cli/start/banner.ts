@@ -1,14 +1,15 @@
 /** The lines printed when the server is ready: its address, the accounts it uses, how to try it. At most twenty lines. */
-import { hostsFor } from "../../accounts/hosts";
-import type { App } from "../../app";
+
 import { databaseName } from "../../config/environment";
-import { accessFact, wholeOf } from "../../facts";
-import { plural } from "../../format";
-import { isLoopbackUrl } from "../../net/address";
-import { certificateFiles, warnOfCertificateFault } from "../../net/out/ca-certificates";
-import { ignoredProxy, proxyFor, sparedBy } from "../../net/out/proxy";
+import { plural } from "../../lib/format";
+import { isLoopbackUrl } from "../../lib/net/address";
+import { certificateFiles, warnOfCertificateFault } from "../../lib/net/out/ca-certificates";
+import { ignoredProxy, proxyFor, sparedBy } from "../../lib/net/out/proxy";
+import type { App } from "../../parts/app";
+import { accessFact, wholeOf } from "../../parts/facts";
+import { hostsFor } from "../../people/accounts/hosts";
+import { exampleModels } from "../../proxy/upstream/models/known-models";
 import type { Listening } from "../../server";
-import { exampleModels } from "../../upstream/models/known-models";
 import { table } from "../layout";
 import { shortened } from "../terminal";
 

@@ -2,14 +2,15 @@
  * Two weeks of history for the demo, made up from a seed, so that its pages show what they are for: days and nights of work,
  * prompts with subagents, cold caches, failures. The demo and its pages say that it is made up.
  */
-import type { App } from "../../app";
+
+import { type Entry, nothingKnown } from "../../books/history/entry";
 import { anthropicId } from "../../clients/claude-code-names";
 import { repeatChange } from "../../config/repeat-change";
-import { dayMs, hourMs, minuteMs } from "../../format";
-import { type Entry, nothingKnown } from "../../history/entry";
-import { madeUpKey } from "../../keys/client-keys";
-import { exampleModels } from "../../upstream/models/known-models";
-import { costOf } from "../../upstream/models/price";
+import { dayMs, hourMs, minuteMs } from "../../lib/format";
+import type { App } from "../../parts/app";
+import { madeUpKey } from "../../people/keys/client-keys";
+import { exampleModels } from "../../proxy/upstream/models/known-models";
+import { costOf } from "../../proxy/upstream/models/price";
 
 type Kind = keyof typeof exampleModels;
 

@@ -1,10 +1,11 @@
 /** The model that the first command names, which has to be one that the person's account lists. */
-import type { App } from "../../app";
+
 import { chooseModels } from "../../clients/models";
-import { withTimeLimit } from "../../net/time-limit";
-import { autoId } from "../../upstream/copilot/auto-model";
-import { exampleModels } from "../../upstream/models/known-models";
-import { ownClientModels } from "../../upstream/models/model-view";
+import { withTimeLimit } from "../../lib/net/time-limit";
+import type { App } from "../../parts/app";
+import { autoId } from "../../proxy/upstream/copilot/auto-model";
+import { exampleModels } from "../../proxy/upstream/models/known-models";
+import { ownClientModels } from "../../proxy/upstream/models/model-view";
 
 /** Milliseconds that the start waits for the first account's list, which it loads anyway. */
 const listTimeoutMs = 1_500;

@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { z } from "zod";
 import { readPrivate, writePrivate } from "../../config/files";
 import { inHome } from "../../config/home-names";
-import { lazy } from "../../lazy";
+import { lazy } from "../../lib/lazy";
 
 const schema = lazy(() => z.object({ url: z.string().regex(/^http:\/\/[^\s/]+$/), pid: z.int().positive() }));
 export type Instance = z.infer<ReturnType<typeof schema>>;

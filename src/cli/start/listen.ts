@@ -1,9 +1,10 @@
 /** Resolves `--host` and starts to listen, with an explanation if that fails. */
-import type { App } from "../../app";
+
 import { demoEnvironment, type Environment } from "../../config/environment";
-import { codeOf, ProxyError } from "../../errors";
-import { hostNameSource, maxHostName } from "../../host-name";
-import { isLoopbackAddress } from "../../net/address";
+import { codeOf, ProxyError } from "../../lib/errors";
+import { hostNameSource, maxHostName } from "../../lib/host-name";
+import { isLoopbackAddress } from "../../lib/net/address";
+import type { App } from "../../parts/app";
 import { type Binding, type Listening, listen } from "../../server";
 import { UsageError } from "../usage-error";
 import { findInstance } from "./instance-file";

@@ -1,6 +1,6 @@
 /** `--log-file`: what would go to stderr goes to a file, for service managers that keep no log. */
 import { appendFileSync, renameSync, statSync } from "node:fs";
-import { codeOf, ProxyError } from "../../errors";
+import { codeOf, ProxyError } from "../../lib/errors";
 
 /** Bytes; then the file becomes `<path>.1`, which replaces the one before. */
 const maxBytes = 10 * 1024 * 1024;

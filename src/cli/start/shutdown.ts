@@ -1,7 +1,7 @@
 /** Stops a running server at a signal, when its stdin closes, or when its parent process ends. */
 import { readFileSync } from "node:fs";
 import { isAlive } from "../../config/files";
-import { ProxyError } from "../../errors";
+import { ProxyError } from "../../lib/errors";
 
 interface Lifetime {
   /** Settles when stdin ends; undefined if that does not stop the server. */

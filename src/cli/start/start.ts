@@ -2,16 +2,16 @@
 
 import { resolve } from "node:path";
 import { z } from "zod";
-import type { SignInApp } from "../../accounts/hosts";
-import type { AdminAuth, App } from "../../app";
+import type { Stores } from "../../books/stores";
 import { demoEnvironment, type Environment } from "../../config/environment";
-import { asProxyError } from "../../errors";
-import type { LogFormat } from "../../logger";
-import { isLoopbackAddress } from "../../net/address";
-import { openApp } from "../../open-app";
-import { openStores } from "../../open-stores";
+import { asProxyError } from "../../lib/errors";
+import type { LogFormat } from "../../lib/logger";
+import { isLoopbackAddress } from "../../lib/net/address";
+import type { AdminAuth, App } from "../../parts/app";
+import { openApp } from "../../parts/open-app";
+import { openStores } from "../../parts/open-stores";
+import type { SignInApp } from "../../people/accounts/hosts";
 import type { Binding, Listening } from "../../server";
-import type { Stores } from "../../stores";
 import { buildStamp } from "../build-stamp";
 import { nameAnywhere } from "../installation";
 import { lookAt } from "../running-server";
@@ -124,7 +124,7 @@ export async function start(options: StartOptions): Promise<number> {
 /** @throws UsageError */
 async function trustedProxiesOf({ trustProxy }: StartOptions) {
   if (trustProxy.length === 0) return undefined;
-  const { openTrustedProxies } = await import("../../net/in/trusted-proxies");
+  const { openTrustedProxies } = await import("../../lib/net/in/trusted-proxies");
   try {
     return openTrustedProxies(trustProxy);
   } catch (thrown) {

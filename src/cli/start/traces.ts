@@ -1,6 +1,7 @@
 /** Exports traces, if variables ask for it. */
-import type { App } from "../../app";
-import { collectorOf, readOtelSettings } from "../../observe/otel-settings";
+
+import { collectorOf, readOtelSettings } from "../../books/observe/otel-settings";
+import type { App } from "../../parts/app";
 
 export interface RunningTraces {
   /** Where they go, for people. */
@@ -13,6 +14,6 @@ export async function openTraces(app: App): Promise<RunningTraces | undefined> {
   const { traces, fault } = readOtelSettings(process.env);
   if (fault !== undefined) app.logger.warn(fault);
   if (!traces) return undefined;
-  const { startTraces } = await import("../../observe/trace-export");
+  const { startTraces } = await import("../../books/observe/trace-export");
   return { collector: collectorOf(process.env), close: startTraces(app, process.env).close };
 }

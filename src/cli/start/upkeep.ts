@@ -3,11 +3,12 @@
  * next request fails. Only the leader asks, one account after the other; no token is exchanged for it. The answers of models
  * report the quota too, so an account in use is not asked about at all.
  */
-import type { Account } from "../../accounts/account";
-import { isSuspended } from "../../accounts/account-state";
-import type { App } from "../../app";
-import { asProxyError } from "../../errors";
-import { dayMs, hourMs } from "../../format";
+
+import { asProxyError } from "../../lib/errors";
+import { dayMs, hourMs } from "../../lib/format";
+import type { App } from "../../parts/app";
+import type { Account } from "../../people/accounts/account";
+import { isSuspended } from "../../people/accounts/account-state";
 
 /** Milliseconds. */
 interface UpkeepTimes {

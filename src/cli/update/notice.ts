@@ -1,10 +1,10 @@
 /** One line a day that says that a newer version exists. */
 import { z } from "zod";
-import type { App } from "../../app";
 import { readPrivate, writePrivate } from "../../config/files";
 import { inHome } from "../../config/home-names";
-import { dayMs } from "../../format";
-import { lazy } from "../../lazy";
+import { dayMs } from "../../lib/format";
+import { lazy } from "../../lib/lazy";
+import type { App } from "../../parts/app";
 import { typedName } from "../installation";
 import { latestRelease, type ReleaseSource } from "./releases";
 

@@ -1,12 +1,12 @@
 /** The releases of the project, as GitHub's API has them. */
 import { z } from "zod";
 import type { Environment } from "../../config/environment";
-import { ProxyError } from "../../errors";
-import { parseJson } from "../../json";
-import { lazy } from "../../lazy";
-import { readText } from "../../net/out/body";
-import { singleLimit } from "../../net/out/clock";
-import { callOut } from "../../net/out/fetch";
+import { ProxyError } from "../../lib/errors";
+import { parseJson } from "../../lib/json";
+import { lazy } from "../../lib/lazy";
+import { readText } from "../../lib/net/out/body";
+import { singleLimit } from "../../lib/net/out/clock";
+import { callOut } from "../../lib/net/out/fetch";
 import { buildStamp } from "../build-stamp";
 
 /** Where releases are looked up, and who makes them. */

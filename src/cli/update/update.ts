@@ -1,7 +1,7 @@
 /** Says whether there is a newer release, and what to type to get it for the way this copy was installed. */
 import { basename, dirname, join } from "node:path";
 import { type Environment, homeFolder } from "../../config/environment";
-import { ProxyError } from "../../errors";
+import { ProxyError } from "../../lib/errors";
 import { bunName, type Installation, type InstallationKind, installationOf, projectOf } from "../installation";
 import { restartCommand } from "../service/service";
 import { print, say, shortened, withProgress } from "../terminal";

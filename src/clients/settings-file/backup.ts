@@ -13,7 +13,7 @@ import {
 } from "../../config/files";
 import { inHome } from "../../config/home-names";
 import { withLock } from "../../config/lock";
-import { codeOf, ProxyError } from "../../errors";
+import { codeOf, ProxyError } from "../../lib/errors";
 import { isSame } from "./read";
 
 /** Enough for three settings files of the maximum size, in base64. */

@@ -2,7 +2,7 @@
 import { mkdirSync, rmdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { removeFile, replaceFile } from "../../config/files";
-import { codeOf, ProxyError } from "../../errors";
+import { codeOf, ProxyError } from "../../lib/errors";
 import { type Backup, writeBackup } from "./backup";
 import type { Found } from "./read";
 

@@ -2,7 +2,7 @@
 import { lstatSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { removeLeftovers } from "../../config/files";
-import { codeOf, ProxyError } from "../../errors";
+import { codeOf, ProxyError } from "../../lib/errors";
 import { maxBytes } from "../formats";
 
 export interface Found {

@@ -1,6 +1,6 @@
 /** Removes dragoman's settings from a file that was changed after dragoman wrote to it, by comparing the parsed settings. */
-import { ProxyError } from "../../errors";
-import { isObject } from "../../json";
+import { ProxyError } from "../../lib/errors";
+import { isObject } from "../../lib/json";
 import { type Edit, type Path, SettingsFault, settingAt } from "../edit";
 import { editSettings, readSettings, type SettingsFormat, withEdits } from "../formats";
 

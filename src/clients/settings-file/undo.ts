@@ -1,5 +1,5 @@
 /** Restores a client's file as it was before dragoman wrote to it. */
-import { ProxyError } from "../../errors";
+import { ProxyError } from "../../lib/errors";
 import { type Edit, SettingsFault } from "../edit";
 import { readSettings, withEdits } from "../formats";
 import { type Backup, backupFor, findBackup, inBackups, targetOf } from "./backup";

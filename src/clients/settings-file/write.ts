@@ -1,6 +1,6 @@
 /** Writes dragoman's settings into a client's file: everything else stays, and the change can be undone. */
 import { basename, dirname } from "node:path";
-import { ProxyError } from "../../errors";
+import { ProxyError } from "../../lib/errors";
 import { type Edit, NotEditable, type Path, SettingsFault, settingAt } from "../edit";
 import { editSettings, readSettings, withEdits } from "../formats";
 import type { ClientFile } from "../index";

@@ -1,5 +1,5 @@
 /** Puts tool calls in sequence: pieces of several calls may be interleaved. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { callPieceIn } from "./calls";

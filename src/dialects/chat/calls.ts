@@ -1,6 +1,6 @@
 /** Tool calls, which are streamed in pieces whose indexes are not reliable. */
 
-import { isObject, numberIn } from "../../json";
+import { isObject, numberIn } from "../../lib/json";
 import { OwnIds } from "../hub/call-pairs";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";

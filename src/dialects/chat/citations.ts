@@ -1,5 +1,5 @@
 /** Citations in a reply: the responses dialect has the fields of a citation one level higher. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { countIn, textIn, without } from "../hub/json";
 import { objectsAmong } from "../hub/lists";

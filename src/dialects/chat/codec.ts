@@ -1,5 +1,5 @@
 /** The chat dialect: OpenAI's Chat Completions API, as Copilot serves it. */
-import { numberIn } from "../../json";
+import { numberIn } from "../../lib/json";
 import type { Codec } from "../codec";
 import { objectsAmong } from "../hub/lists";
 import { repliesOf } from "../hub/upstream-stream";

@@ -1,5 +1,5 @@
 /** Collects a streamed chat completion into the body that a full reply would have. */
-import { isObject, numberIn } from "../../json";
+import { isObject, numberIn } from "../../lib/json";
 import type { FramedBeat } from "../hub/beat";
 import type { JsonObject } from "../hub/conversation";
 import { setField, without } from "../hub/json";

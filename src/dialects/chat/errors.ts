@@ -1,7 +1,7 @@
 /** Errors of the chat dialect: those of upstreams, and those written to clients. */
-import { kinds } from "../../errors";
-import { isObject } from "../../json";
-import { jsonFrame, type SseFrame } from "../../net/stream/sse";
+import { kinds } from "../../lib/errors";
+import { isObject } from "../../lib/json";
+import { jsonFrame, type SseFrame } from "../../lib/net/stream/sse";
 import { failureIn, gaveUp, invalidEventOf, invalidReplyOf } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { kindOfCode } from "../hub/error-codes";

@@ -1,7 +1,7 @@
 /**
  * Fields that the hub does not read: kept as extras under their wire name, written again where this dialect has them.
  */
-import { plainName } from "../../json-shape";
+import { plainName } from "../../lib/json-shape";
 import type { JsonObject, WithExtras } from "../hub/conversation";
 import type { Fields } from "../hub/fields";
 import { dropOthers } from "../hub/ignorable-fields";

@@ -1,6 +1,6 @@
 /** Chat completions passed through, with the few edits that clients or the upstream need. */
-import { isObject, numberIn } from "../../json";
-import { commentFrame, type SseFrame } from "../../net/stream/sse";
+import { isObject, numberIn } from "../../lib/json";
+import { commentFrame, type SseFrame } from "../../lib/net/stream/sse";
 import type { ReplyContext } from "../codec";
 import type { FramedBeat } from "../hub/beat";
 import type { JsonObject } from "../hub/conversation";

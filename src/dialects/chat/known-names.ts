@@ -1,6 +1,6 @@
 /** Members of chat completions: OpenAI's own, and those that recordings of Copilot have. */
-import { shape } from "../../json-shape";
-import { lazy } from "../../lazy";
+import { shape } from "../../lib/json-shape";
+import { lazy } from "../../lib/lazy";
 import { charge, type KnownNames } from "../hub/known-names";
 
 const filters = `error{code message} hate{filtered severity} self_harm{filtered severity} sexual{filtered severity}

@@ -1,5 +1,5 @@
 /** Reads the deltas of a message into blocks. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";

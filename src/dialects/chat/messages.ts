@@ -1,5 +1,5 @@
 /** Adapts messages to the upstream; each function returns the same array if nothing changed. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import { type CallPiece, lostResultHeading, ownCallIds, pairCalls } from "../hub/call-pairs";
 import type { JsonObject } from "../hub/conversation";
 import { mapObjects, mapped } from "../hub/lists";

@@ -1,6 +1,6 @@
 /** Brings an upstream's stream into the grammar of OpenAI's Chat Completions API. */
-import { isObject, numberIn } from "../../json";
-import { jsonFrame, type SseFrame } from "../../net/stream/sse";
+import { isObject, numberIn } from "../../lib/json";
+import { jsonFrame, type SseFrame } from "../../lib/net/stream/sse";
 import { cutReply, gaveUp } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn, without } from "../hub/json";

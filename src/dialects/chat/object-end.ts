@@ -1,5 +1,5 @@
 /** Finds the end of a JSON object that comes in pieces. */
-import { parseJson } from "../../json";
+import { parseJson } from "../../lib/json";
 
 /** Each piece is looked at once, and only when somebody asks: most calls come alone, and end with their reply. */
 export class ObjectEnd {

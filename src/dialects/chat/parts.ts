@@ -1,7 +1,7 @@
 /** The parts of a chat message: text, images, files, thinking, calls and their results. */
 
-import { quoted, words } from "../../errors";
-import { isObject } from "../../json";
+import { quoted, words } from "../../lib/errors";
+import { isObject } from "../../lib/json";
 import type { JsonObject, Part, ThinkingPart, ToolCallPart, ToolResultPart } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";

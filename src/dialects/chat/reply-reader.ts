@@ -1,5 +1,5 @@
 /** Reads chat completions, full or as a stream. */
-import { isObject, numberIn } from "../../json";
+import { isObject, numberIn } from "../../lib/json";
 import { gaveUp } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";

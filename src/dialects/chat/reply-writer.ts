@@ -1,6 +1,6 @@
 /** Writes chat completions, full or as a stream. */
-import { isObject } from "../../json";
-import { commentFrame, jsonFrame, type SseFrame } from "../../net/stream/sse";
+import { isObject } from "../../lib/json";
+import { commentFrame, jsonFrame, type SseFrame } from "../../lib/net/stream/sse";
 import type { ToClient } from "../codec";
 import type { Conversation, JsonObject } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";

@@ -1,7 +1,7 @@
 /** Chat completion requests: a list of messages. */
 
-import { quoted, words } from "../../errors";
-import { joinTexts, type LongText } from "../../net/json/json-skeleton";
+import { quoted, words } from "../../lib/errors";
+import { joinTexts, type LongText } from "../../lib/net/json/json-skeleton";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import { Fields } from "../hub/fields";

@@ -3,7 +3,7 @@
  * passed-through and to translated requests alike. A rule that changes nothing keeps every object as it is.
  */
 
-import { isObject, numberIn } from "../../json";
+import { isObject, numberIn } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { filled, omitUndefined, textIn, without } from "../hub/json";
 import { mapObjects } from "../hub/lists";

@@ -1,5 +1,5 @@
 /** The schemas of a chat request: of its functions, and of the reply. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { mapped } from "../hub/lists";
 import { wishForJson } from "../hub/output-schema";

@@ -1,5 +1,5 @@
 /** Web search in the chat dialect: no tool, but a field of the request. The hub has it among the tools. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { ForeignTool, JsonObject, Tool } from "../hub/conversation";
 import { omitUndefined, textMembers } from "../hub/json";
 import { upstreamFacts } from "../hub/upstream-facts";

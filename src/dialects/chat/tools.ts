@@ -1,7 +1,7 @@
 /** Tools and `tool_choice` in the chat dialect. */
 
-import { quoted, words } from "../../errors";
-import { isObject } from "../../json";
+import { quoted, words } from "../../lib/errors";
+import { isObject } from "../../lib/json";
 import type { Conversation, ForeignTool, JsonObject, Tool } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";

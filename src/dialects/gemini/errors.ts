@@ -1,5 +1,5 @@
 /** Errors in Google's shape, `google.rpc.Status` (https://google.aip.dev/193). */
-import { type ErrorKind, kinds, type ProxyError } from "../../errors";
+import { type ErrorKind, kinds, type ProxyError } from "../../lib/errors";
 import type { JsonObject } from "../hub/conversation";
 import { kindOfCode } from "../hub/error-codes";
 import type { ReplyError } from "../hub/reply";

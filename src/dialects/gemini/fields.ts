@@ -3,7 +3,7 @@
  * service takes one object for a list of one as well; its own examples for the command line are written so
  * (google-gemini/api-examples, rest/system_instruction.sh, 2026-11).
  */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { arrayAt, objectAt, optionalCount, optionalNumber, setField, textAt } from "../hub/json";

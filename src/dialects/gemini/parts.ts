@@ -1,7 +1,7 @@
 /** The parts of a content. */
 
-import { isObject } from "../../json";
-import { joinTexts } from "../../net/json/json-skeleton";
+import { isObject } from "../../lib/json";
+import { joinTexts } from "../../lib/net/json/json-skeleton";
 import type {
   FileLinkPart,
   FilePart,

@@ -1,6 +1,6 @@
 /** Writes replies of the gemini dialect. Each piece of a stream is a whole `GenerateContentResponse`. */
-import { jsonFrame, type SseFrame } from "../../net/stream/sse";
-import type { Sink } from "../../net/stream/stream";
+import { jsonFrame, type SseFrame } from "../../lib/net/stream/sse";
+import type { Sink } from "../../lib/net/stream/stream";
 import type { ToClient } from "../codec";
 import type { Conversation, JsonObject, Signature } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";

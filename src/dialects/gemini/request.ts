@@ -1,6 +1,6 @@
 /** Requests of the gemini dialect: contents of parts. */
-import { quoted, words } from "../../errors";
-import { isObject, numberIn } from "../../json";
+import { quoted, words } from "../../lib/errors";
+import { isObject, numberIn } from "../../lib/json";
 import type { Conversation, JsonObject, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import { arrayAt, filledAt, objectAt, omitUndefined, refuse } from "../hub/json";
 import { decodePlainFields } from "../hub/plain-fields";

@@ -2,7 +2,7 @@
  * Google's `Schema`, a subset of OpenAPI 3.0, as JSON Schema: types in upper case, `nullable`, and 64-bit integers as
  * strings (https://ai.google.dev/api/caching#Schema).
  */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { setField } from "../hub/json";
 import { asNumber, fieldsIn } from "./fields";

@@ -2,7 +2,7 @@
  * The two forms of a stream: events with `alt=sse`, else one JSON array. Google's packages read neither comments nor empty
  * events everywhere, so silence is filled with white space in front of the next JSON.
  */
-import { jsonFrame, rawFrame, type SseFrame } from "../../net/stream/sse";
+import { jsonFrame, rawFrame, type SseFrame } from "../../lib/net/stream/sse";
 import type { Conversation, JsonObject } from "../hub/conversation";
 
 export interface StreamForm {

@@ -1,6 +1,6 @@
 /** Tools and `toolConfig`. */
 
-import { plainName } from "../../json-shape";
+import { plainName } from "../../lib/json-shape";
 import type { Conversation, ForeignTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
 import { refuse } from "../hub/json";
 import { fieldsAt, type GoogleFields, unreadExtras } from "./fields";

@@ -4,9 +4,9 @@
  * properties to those that this one allows.
  */
 
-import { quoted, words } from "../../errors";
-import { isObject, parseJson } from "../../json";
-import { joined, type Stage } from "../../net/stream/stream";
+import { quoted, words } from "../../lib/errors";
+import { isObject, parseJson } from "../../lib/json";
+import { joined, type Stage } from "../../lib/net/stream/stream";
 import type { Changes } from "./changes";
 import type { Conversation, Dialect, FreeformTool, FunctionTool, Part, Tool, Turn } from "./conversation";
 import { showForeign } from "./foreign";

@@ -3,8 +3,8 @@
  * nothing hands a beat on; one that changes what the reply says hands on events without a frame. So a client of the
  * upstream's dialect gets the very frames as long as nobody has touched a beat.
  */
-import type { SseFrame } from "../../net/stream/sse";
-import type { Stage } from "../../net/stream/stream";
+import type { SseFrame } from "../../lib/net/stream/sse";
+import type { Stage } from "../../lib/net/stream/stream";
 import type { JsonObject } from "./conversation";
 import type { ReplyEvent, ReplyFailure } from "./reply";
 

@@ -4,7 +4,7 @@
  * Two-dialect rule: a concept gets a field here if two dialects support it. What only one dialect has is kept in the
  * `extras` of the object it belongs to, under its wire name, or as a `foreign` part or tool.
  */
-import type { LongText } from "../../net/json/json-skeleton";
+import type { LongText } from "../../lib/net/json/json-skeleton";
 import type { ServerToolCall, ServerToolOffer, ServerToolResult } from "./server-tools";
 
 export const dialects = ["chat", "responses", "messages"] as const;

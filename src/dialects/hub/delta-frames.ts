@@ -1,5 +1,5 @@
 /** Writes deltas: the frames of a block differ only in their text, so the JSON around it is serialized once. */
-import type { SseFrame } from "../../net/stream/sse";
+import type { SseFrame } from "../../lib/net/stream/sse";
 import type { JsonObject } from "./conversation";
 
 /** Stands for the delta's text in an event; no client and no upstream can know it. */

@@ -2,7 +2,7 @@
  * What the code or type of an error means where it comes without a status: in a stream. Types are Anthropic's, codes are
  * Copilot's and OpenAI's (openai 7.55, `ResponseError`).
  */
-import { type ErrorKind, kinds } from "../../errors";
+import { type ErrorKind, kinds } from "../../lib/errors";
 
 /** The request is at fault: whoever sends it again gets the same. */
 export const badRequestCode =

@@ -1,8 +1,8 @@
 /** Replaces dialect-specific parts for an upstream of another dialect. */
 
-import { quoted, words } from "../../errors";
-import { plainName } from "../../json-shape";
-import { beginningOf } from "../../net/json/json-skeleton";
+import { quoted, words } from "../../lib/errors";
+import { plainName } from "../../lib/json-shape";
+import { beginningOf } from "../../lib/net/json/json-skeleton";
 import type { Dialect, ForeignPart, JsonObject, Part, ToolResultPart, Turn } from "./conversation";
 import { refuse } from "./json";
 import { isSameList } from "./lists";

@@ -2,7 +2,7 @@
  * Extras of one API family that clients do not miss when the upstream is of another family: ids, statuses, and hints
  * for a cache that the other family manages itself. All other extras that are lost are reported as dropped.
  */
-import { plainName } from "../../json-shape";
+import { plainName } from "../../lib/json-shape";
 import type { Family, JsonObject, WithExtras } from "./conversation";
 
 const ignorableFields: Record<Family, ReadonlySet<string>> = {

@@ -1,6 +1,6 @@
 /** Readers for unknown JSON. Each returns the value or throws a ProxyError with its path, for example `messages[2].content`. */
-import { ProxyError, type Words } from "../../errors";
-import { isEmpty, isObject, numberIn } from "../../json";
+import { ProxyError, type Words } from "../../lib/errors";
+import { isEmpty, isObject, numberIn } from "../../lib/json";
 import type { JsonObject } from "./conversation";
 
 export function objectAt(value: unknown, path: string): JsonObject {

@@ -1,5 +1,5 @@
 /** What an upstream is known to send in a dialect, so that what is new can be noticed. */
-import { type Shape, shape } from "../../json-shape";
+import { type Shape, shape } from "../../lib/json-shape";
 import type { JsonObject } from "./conversation";
 
 export interface KnownNames {

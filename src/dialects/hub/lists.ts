@@ -1,5 +1,5 @@
 /** Lists that keep their identity where nothing changes. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "./conversation";
 
 /** The same array if no item changes; undefined removes an item. */

@@ -1,6 +1,6 @@
 /** What a service says of reasoning that it was sent and did not show to its model. */
-import { isObject } from "../../json";
-import { plainName } from "../../json-shape";
+import { isObject } from "../../lib/json";
+import { plainName } from "../../lib/json-shape";
 
 /** No service has more reasons than this. */
 const most = 8;

@@ -1,5 +1,5 @@
 /** The schema of a reply for Anthropic's structured outputs, which take a part of JSON Schema only. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "./conversation";
 import { without } from "./json";
 import { asNewestDraft, inWords, withoutTuples } from "./schema-fixups";

@@ -2,7 +2,7 @@
  * Names of properties that an upstream refuses in the schema of a tool. They are sent under other names, and calls have the
  * client's names again.
  */
-import { isObject, parseJson } from "../../json";
+import { isObject, parseJson } from "../../lib/json";
 import type { JsonObject } from "./conversation";
 import { setField } from "./json";
 import { mergeRootUnion } from "./root-union";

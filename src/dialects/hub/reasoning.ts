@@ -1,5 +1,5 @@
 /** Converts between effort values and budgets of thinking tokens. */
-import { entryOf } from "../../json";
+import { entryOf } from "../../lib/json";
 import type { Reasoning } from "./conversation";
 import type { ModelFacts } from "./model";
 

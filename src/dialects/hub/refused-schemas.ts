@@ -1,5 +1,5 @@
 /** A request whose schemas were refused is sent again with others, at last with one that says nothing but in words. */
-import { isEmpty, isObject } from "../../json";
+import { isEmpty, isObject } from "../../lib/json";
 import type { Changes } from "./changes";
 import type { Dialect, JsonObject } from "./conversation";
 import { mapSchema } from "./schema-walk";

@@ -1,6 +1,6 @@
 /** What the writers of all dialects share: each event of a reply has its place, and nothing follows the end. */
-import type { SseFrame } from "../../net/stream/sse";
-import type { Sink } from "../../net/stream/stream";
+import type { SseFrame } from "../../lib/net/stream/sse";
+import type { Sink } from "../../lib/net/stream/stream";
 import type { ClientSink } from "../codec";
 import { cutReply } from "./block-lifecycle";
 import type { Conversation } from "./conversation";

@@ -1,5 +1,5 @@
 /** A tool's schema whose root is a union becomes one object that accepts what each of the branches accepts. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "./conversation";
 import { omit, setField } from "./json";
 

@@ -1,5 +1,5 @@
 /** Rules for what an upstream refuses in a request: each rule replaces one thing that is refused. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import type { JsonObject } from "./conversation";
 import { omitUndefined } from "./json";

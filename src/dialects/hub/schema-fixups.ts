@@ -3,8 +3,8 @@
  * function whose work grows with the schema, and returns the same object if nothing has to change. What a schema cannot say
  * any more stands in its description, where models read it. `tool-schema.ts` says which vendor needs which.
  */
-import { withFullStop } from "../../format";
-import { entryOf, isObject, isSameJson, numberIn } from "../../json";
+import { withFullStop } from "../../lib/format";
+import { entryOf, isObject, isSameJson, numberIn } from "../../lib/json";
 import type { JsonObject } from "./conversation";
 import { without } from "./json";
 import { mapPlaces, mapSchema, type SchemaChange } from "./schema-walk";

@@ -1,5 +1,5 @@
 /** Goes through the schemas within a JSON Schema. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "./conversation";
 import { setField } from "./json";
 import { mapped } from "./lists";

@@ -1,5 +1,5 @@
 /** Begins a new paragraph with each text after a tool's result, for clients that see all texts of a reply as one. */
-import type { Stage } from "../../net/stream/stream";
+import type { Stage } from "../../lib/net/stream/stream";
 import type { ReplyEvent } from "./reply";
 
 const separator = "\n\n";

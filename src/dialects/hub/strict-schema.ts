@@ -1,5 +1,5 @@
 /** Whether a schema fits OpenAI's structured outputs. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 
 /**
  * Whether `strict: true` accepts the schema: every object requires all its properties and allows no others, and only

@@ -1,5 +1,5 @@
 /** Changes the text of a reply's blocks piece by piece, as it is streamed. */
-import type { Stage } from "../../net/stream/stream";
+import type { Stage } from "../../lib/net/stream/stream";
 import type { Block, ReplyEvent } from "./reply";
 
 /** Changes one text. */

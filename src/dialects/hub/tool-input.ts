@@ -1,5 +1,5 @@
 /** The input of a tool call, for dialects that write it as an object. */
-import { isObject, parseWithSource } from "../../json";
+import { isObject, parseWithSource } from "../../lib/json";
 import type { JsonObject } from "./conversation";
 
 /** A call's input as an object; anything else is kept under `raw_arguments`. */

@@ -2,7 +2,7 @@
  * What vendors refuse in the schemas of tools, and by which fixups it is rewritten. A schema that an upstream refuses takes
  * the whole request with it, so that one tool ends a session.
  */
-import { entryOf, isObject } from "../../json";
+import { entryOf, isObject } from "../../lib/json";
 import type { Changes } from "./changes";
 import type { Conversation, Dialect, JsonObject } from "./conversation";
 import { mergeRootUnion } from "./root-union";

@@ -1,6 +1,6 @@
 /** Adapts tools to what every upstream of a dialect accepts: no duplicates, and schemas that are not refused. */
 
-import { isObject, sameJsonAs } from "../../json";
+import { isObject, sameJsonAs } from "../../lib/json";
 import type { Changes } from "./changes";
 import type { Conversation, Dialect, ForeignTool, JsonObject, Tool } from "./conversation";
 import { refuse } from "./json";

@@ -2,10 +2,10 @@
  * How an upstream's stream is read. A dialect's normalizer comes first: it brings the frames into the grammar of the vendor's
  * own API, for replies that are translated, passed on and collected. What reads its events knows of no quirks.
  */
-import { isObject } from "../../json";
-import { editedTo } from "../../net/json/json-edit";
-import { jsonOf, type SseFrame } from "../../net/stream/sse";
-import { pipe, run, type Sink, type Stage } from "../../net/stream/stream";
+import { isObject } from "../../lib/json";
+import { editedTo } from "../../lib/net/json/json-edit";
+import { jsonOf, type SseFrame } from "../../lib/net/stream/sse";
+import { pipe, run, type Sink, type Stage } from "../../lib/net/stream/stream";
 import type { ClientSink, Codec, FullReply, ReplyContext } from "../codec";
 import { type Beat, comment, type FramedBeat, followed, full, said } from "./beat";
 import { cutReply, ReplyEmitter } from "./block-lifecycle";

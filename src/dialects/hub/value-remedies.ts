@@ -1,6 +1,6 @@
 /** Remedies for a value that an upstream refused, where its error says what it takes. */
 
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "./conversation";
 import { nearestEffort } from "./reasoning";
 

@@ -4,8 +4,8 @@
  * again.
  */
 
-import { isObject, parseJson } from "../../json";
-import type { Stage } from "../../net/stream/stream";
+import { isObject, parseJson } from "../../lib/json";
+import type { Stage } from "../../lib/net/stream/stream";
 import type { Conversation, Dialect, JsonObject, ResponseFormat } from "./conversation";
 import { omit, setField } from "./json";
 import type { ReplyEvent } from "./reply";

@@ -1,5 +1,5 @@
 /** The `anthropic-beta` header: which betas the upstream accepts, which fields need one, and which the body needs. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { HeaderFixup, TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import type { ModelFacts } from "../hub/model";

@@ -1,5 +1,5 @@
 /** Writes the content blocks of a message. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import type { Block, BlockEnd, DeltaBlock } from "../hub/reply";
 import { packSignature } from "../hub/signature";

@@ -1,5 +1,5 @@
 /** Cache marks for a client whose dialect has none: without them, Claude reads the whole prompt anew in every turn. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { maxCacheMarks } from "./limits";
 import { blocksOf, eachMark, isThinking, objectsIn } from "./traverse";

@@ -3,7 +3,7 @@
  * `encrypted_index` in `text` block") and looks up documents by their places. A search is a call of a function for GitHub
  * Copilot, and a page that another provider read is left out, so that neither can be found there any more.
  */
-import { isObject, numberIn } from "../../json";
+import { isObject, numberIn } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import { isSealed } from "../hub/seal";

@@ -1,5 +1,5 @@
 /** The messages dialect: Anthropic's Messages API. */
-import { isObject, numberIn } from "../../json";
+import { isObject, numberIn } from "../../lib/json";
 import type { Codec } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { repliesOf } from "../hub/upstream-stream";

@@ -1,8 +1,8 @@
 /** Errors of the messages dialect: those of upstreams, and those written to clients. */
 
-import { kinds, type ProxyError } from "../../errors";
-import { isObject } from "../../json";
-import { jsonFrame, type SseFrame } from "../../net/stream/sse";
+import { kinds, type ProxyError } from "../../lib/errors";
+import { isObject } from "../../lib/json";
+import { jsonFrame, type SseFrame } from "../../lib/net/stream/sse";
 import { failureIn, invalidEventOf, invalidReplyOf } from "../hub/block-lifecycle";
 import { contextWords } from "../hub/context-limit";
 import type { JsonObject } from "../hub/conversation";

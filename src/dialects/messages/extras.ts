@@ -3,8 +3,8 @@
  * place.
  */
 
-import { isObject, numberIn } from "../../json";
-import { plainName } from "../../json-shape";
+import { isObject, numberIn } from "../../lib/json";
+import { plainName } from "../../lib/json-shape";
 import type { Conversation, JsonObject, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { dropOthers, isIgnorable } from "../hub/ignorable-fields";

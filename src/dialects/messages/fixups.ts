@@ -1,6 +1,6 @@
 /** Messages passed through: the edits that a request or a reply may need. */
-import { isObject } from "../../json";
-import { jsonFrame, jsonOf, type SseFrame } from "../../net/stream/sse";
+import { isObject } from "../../lib/json";
+import { jsonFrame, jsonOf, type SseFrame } from "../../lib/net/stream/sse";
 import type { ReplyContext } from "../codec";
 import type { FramedBeat } from "../hub/beat";
 import type { JsonObject } from "../hub/conversation";

@@ -1,5 +1,5 @@
 /** Members of messages: Anthropic's own, and those that recordings of Copilot have. */
-import { lazy } from "../../lazy";
+import { lazy } from "../../lib/lazy";
 import { charge, knownNamesOf } from "../hub/known-names";
 import { stopReasons } from "./reply-names";
 

@@ -1,5 +1,5 @@
 /** Rules about limits: cache marks, tokens, thinking, effort and structured output. */
-import { isObject, numberIn } from "../../json";
+import { isObject, numberIn } from "../../lib/json";
 import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { filled, omitUndefined, without } from "../hub/json";

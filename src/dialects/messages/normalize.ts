@@ -1,6 +1,6 @@
 /** Brings an upstream's stream into the grammar of Anthropic's Messages API. */
-import { isObject } from "../../json";
-import { jsonFrame, type SseFrame } from "../../net/stream/sse";
+import { isObject } from "../../lib/json";
+import { jsonFrame, type SseFrame } from "../../lib/net/stream/sse";
 import type { JsonObject } from "../hub/conversation";
 import { Normalizer } from "../hub/upstream-stream";
 import { errorIn, invalidEvent } from "./errors";

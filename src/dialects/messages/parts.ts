@@ -1,7 +1,7 @@
 /** The content of a message: a list of blocks. */
 
-import { isObject } from "../../json";
-import { beginningOf, type LongText, readUnmarked } from "../../net/json/json-skeleton";
+import { isObject } from "../../lib/json";
+import { beginningOf, type LongText, readUnmarked } from "../../lib/net/json/json-skeleton";
 import type {
   FileLinkPart,
   FilePart,

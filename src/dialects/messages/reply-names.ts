@@ -1,5 +1,5 @@
 /** The names of deltas and stop reasons in the messages dialect. */
-import { entryOf } from "../../json";
+import { entryOf } from "../../lib/json";
 import type { Block, DeltaBlock, StopReason } from "../hub/reply";
 
 export const stopReasons = new Map<unknown, StopReason>([

@@ -1,5 +1,5 @@
 /** Reads replies of the messages dialect, full or as a stream. Its events match the hub's events. */
-import { isObject, numberIn } from "../../json";
+import { isObject, numberIn } from "../../lib/json";
 import type { ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { setField, textIn } from "../hub/json";

@@ -1,7 +1,7 @@
 /** Writes replies of the messages dialect, full or as a stream. */
-import { isObject, numberIn } from "../../json";
-import { jsonFrame, type SseFrame } from "../../net/stream/sse";
-import type { Sink } from "../../net/stream/stream";
+import { isObject, numberIn } from "../../lib/json";
+import { jsonFrame, type SseFrame } from "../../lib/net/stream/sse";
+import type { Sink } from "../../lib/net/stream/stream";
 import type { ToClient } from "../codec";
 import type { FramedBeat } from "../hub/beat";
 import type { Conversation, JsonObject } from "../hub/conversation";

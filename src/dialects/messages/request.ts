@@ -7,7 +7,7 @@
  * `output_format` becomes `output_config.format`.
  */
 
-import { isObject, numberIn, parseJson } from "../../json";
+import { isObject, numberIn, parseJson } from "../../lib/json";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import type { Conversation, JsonObject, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import { Fields } from "../hub/fields";

@@ -3,8 +3,8 @@
  * order to passed-through and to translated requests alike. A rule that changes nothing keeps every object as it is.
  */
 
-import { isObject } from "../../json";
-import { plainName } from "../../json-shape";
+import { isObject } from "../../lib/json";
+import { plainName } from "../../lib/json-shape";
 import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { filled, omitUndefined, refuse, textIn, without } from "../hub/json";

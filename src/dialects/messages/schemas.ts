@@ -1,5 +1,5 @@
 /** The schemas of a Messages request: of its client's tools, and of the reply. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { without } from "../hub/json";
 import { mapped } from "../hub/lists";

@@ -1,7 +1,7 @@
 /** Tools that run while the model answers, in the messages dialect: their definitions, blocks, citations and usage. */
 
-import { beginningOf } from "../../beginning";
-import { isObject } from "../../json";
+import { beginningOf } from "../../lib/beginning";
+import { isObject } from "../../lib/json";
 import type { ForeignTool, JsonObject, Part } from "../hub/conversation";
 import type { Fields } from "../hub/fields";
 import { objectAt, omitUndefined, optionalText, textAt, textIn, textListAt, textMembers } from "../hub/json";

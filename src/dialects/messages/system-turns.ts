@@ -4,7 +4,7 @@
  * Source: Anthropic's pages "Mid-conversation system messages and tool changes" and "Per-message effort", and its SDK 1.12.0
  * (2026-10).
  */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { omitUndefined, without } from "../hub/json";

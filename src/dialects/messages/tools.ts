@@ -1,6 +1,6 @@
 /** Tools and `tool_choice` in the messages dialect. */
 
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { Conversation, ForeignTool, FreeformTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";

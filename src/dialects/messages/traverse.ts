@@ -1,5 +1,5 @@
 /** Functions that map parts of a request. Unchanged objects stay the same object; malformed ones are skipped. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { filled } from "../hub/json";
 import { mapped } from "../hub/lists";

@@ -1,5 +1,5 @@
 /** Rules about the history: roles, blank text, signatures, and tool calls with their results. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { isSameList, mapped } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";

@@ -1,5 +1,5 @@
 /** Rules about calls and their results: which belong together, and what tells them apart. */
-import { isObject, sameJsonAs } from "../../json";
+import { isObject, sameJsonAs } from "../../lib/json";
 import { type CallPiece, lostResultHeading, ownCallIds, pairCalls } from "../hub/call-pairs";
 import type { JsonObject } from "../hub/conversation";
 import { textIn, without } from "../hub/json";

@@ -1,5 +1,5 @@
 /** Collects a streamed response into the body that a full reply would have. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { FramedBeat } from "../hub/beat";
 import type { JsonObject } from "../hub/conversation";
 

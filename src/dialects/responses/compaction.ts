@@ -5,9 +5,9 @@
  * trigger for its models of this dialect (seen 2026-07), and some of them answer with two items. Where it does not, the
  * model is asked for a summary in words, which the item then holds.
  */
-import { isObject, parseJson } from "../../json";
-import { editMembers, memberText } from "../../net/json/json-edit";
-import type { Stage } from "../../net/stream/stream";
+import { isObject, parseJson } from "../../lib/json";
+import { editMembers, memberText } from "../../lib/net/json/json-edit";
+import type { Stage } from "../../lib/net/stream/stream";
 import type { JsonObject, Signature } from "../hub/conversation";
 import { refuse, textIn } from "../hub/json";
 import type { Block, ReplyEvent } from "../hub/reply";

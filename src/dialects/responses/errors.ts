@@ -1,5 +1,5 @@
 /** Upstream errors of the responses dialect. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import { invalidEventOf, invalidReplyOf, withWords } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";

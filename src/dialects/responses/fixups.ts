@@ -1,6 +1,6 @@
 /** Responses passed through, with the few edits that clients or the upstream need; each has a fixture. */
-import { isObject } from "../../json";
-import { commentFrame, jsonFrame } from "../../net/stream/sse";
+import { isObject } from "../../lib/json";
+import { commentFrame, jsonFrame } from "../../lib/net/stream/sse";
 import type { ReplyContext } from "../codec";
 import type { FramedBeat } from "../hub/beat";
 import type { JsonObject } from "../hub/conversation";

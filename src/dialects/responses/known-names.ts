@@ -1,5 +1,5 @@
 /** Members of responses: OpenAI's own, and those that recordings of Copilot have. */
-import { lazy } from "../../lazy";
+import { lazy } from "../../lib/lazy";
 import { charge, knownNamesOf } from "../hub/known-names";
 
 const usage = `input_tokens output_tokens total_tokens input_tokens_details{cached_tokens cache_write_tokens}

@@ -1,6 +1,6 @@
 /** Brings an upstream's stream into the grammar of OpenAI's Responses API. */
-import { isObject } from "../../json";
-import type { SseFrame } from "../../net/stream/sse";
+import { isObject } from "../../lib/json";
+import type { SseFrame } from "../../lib/net/stream/sse";
 import type { JsonObject } from "../hub/conversation";
 import { countIn, textIn, withMember } from "../hub/json";
 import { Normalizer } from "../hub/upstream-stream";

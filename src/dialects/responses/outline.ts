@@ -1,5 +1,5 @@
 /** What a responses request says, read without decoding. */
-import { isObject, numberIn } from "../../json";
+import { isObject, numberIn } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { objectsAmong } from "../hub/lists";
 import { sessionOf } from "../openai";

@@ -1,5 +1,5 @@
 /** Matches the items of a terminal event with the streamed items. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 
 /**

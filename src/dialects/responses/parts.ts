@@ -1,5 +1,5 @@
 /** The parts of a responses request: the content of messages, and the other items. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import { type CallPiece, pairCalls } from "../hub/call-pairs";
 import type {
   Conversation,

@@ -2,7 +2,7 @@
  * References to stored items, which the AI SDK's OpenAI provider sends in place of what was said unless it is told `store:
  * false` (@ai-sdk/openai 4.0). Nothing is stored here, nor at GitHub Copilot.
  */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import type { ItemReference } from "../overview";
 

@@ -1,5 +1,5 @@
 /** Reads replies of the responses dialect, full or as a stream: their items become blocks. */
-import { entryOf, isObject } from "../../json";
+import { entryOf, isObject } from "../../lib/json";
 import { gaveUp, type ReplyEmitter } from "../hub/block-lifecycle";
 import { longestId } from "../hub/call-pairs";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";

@@ -1,6 +1,6 @@
 /** Writes replies of the responses dialect: a list of items, each streamed as several events. */
-import { isObject } from "../../json";
-import { commentFrame, jsonFrame } from "../../net/stream/sse";
+import { isObject } from "../../lib/json";
+import { commentFrame, jsonFrame } from "../../lib/net/stream/sse";
 import type { ToClient } from "../codec";
 import type { Conversation, JsonObject } from "../hub/conversation";
 import { numberPlace, textPlace, writeDeltas } from "../hub/delta-frames";

@@ -1,6 +1,6 @@
 /** Requests of the responses dialect: a flat list of items. */
 
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import type {
   Conversation,

@@ -3,8 +3,8 @@
  * this order to passed-through and to translated requests alike.
  */
 
-import { quoted, words } from "../../errors";
-import { isObject, numberIn } from "../../json";
+import { quoted, words } from "../../lib/errors";
+import { isObject, numberIn } from "../../lib/json";
 import { longestId } from "../hub/call-pairs";
 import type { JsonObject } from "../hub/conversation";
 import { filled, omitUndefined, refuse, textIn, without } from "../hub/json";

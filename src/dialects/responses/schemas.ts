@@ -1,5 +1,5 @@
 /** The schemas of a Responses request: of its functions, wherever a list of tools stands, and of the reply. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { filled, without } from "../hub/json";
 import { mapped } from "../hub/lists";

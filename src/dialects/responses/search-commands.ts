@@ -2,8 +2,8 @@
  * `POST /v1/alpha/search`: the commands of Codex' tool `web.run`. (codex-rs/codex-api/src/search.rs; the tool's description
  * for the model is codex-rs/ext/web-search/web_run_description.md.) Codex hands the answer's `output` to its model.
  */
-import { beginningOf } from "../../beginning";
-import { isObject } from "../../json";
+import { beginningOf } from "../../lib/beginning";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { countIn, omitUndefined, refuse, textIn } from "../hub/json";
 import type { ServerToolOffer, ServerToolOutput } from "../hub/server-tools";

@@ -1,5 +1,5 @@
 /** Writes the items of web searches that ran while the model answered. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { ServerToolCall, ServerToolResult } from "../hub/server-tools";

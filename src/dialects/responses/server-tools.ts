@@ -1,5 +1,5 @@
 /** Tools that run while the model answers, in the responses dialect: their definitions, items and citations. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { ForeignPart, ForeignTool, JsonObject, Part } from "../hub/conversation";
 import { objectAt, omitUndefined, textIn, textListAt, textMembers } from "../hub/json";
 import { objectsAmong } from "../hub/lists";

@@ -2,10 +2,10 @@
  * The Responses API over a WebSocket: a frame of JSON for each request and each event. Sources: OpenAI's guide “WebSocket
  * mode”, and Codex's client (codex-rs/codex-api/src/endpoint/responses_websocket.rs).
  */
-import { ProxyError } from "../../errors";
-import { isObject, parseJson } from "../../json";
-import { editMembers, memberText } from "../../net/json/json-edit";
-import { jsonOf, type SseFrame } from "../../net/stream/sse";
+import { ProxyError } from "../../lib/errors";
+import { isObject, parseJson } from "../../lib/json";
+import { editMembers, memberText } from "../../lib/net/json/json-edit";
+import { jsonOf, type SseFrame } from "../../lib/net/stream/sse";
 import type { JsonObject } from "../hub/conversation";
 import { errorIn } from "./errors";
 

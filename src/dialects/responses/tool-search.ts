@@ -1,5 +1,5 @@
 /** Searches of tools in the responses dialect: run by the upstream, or by the client itself. */
-import { isObject, parseJson } from "../../json";
+import { isObject, parseJson } from "../../lib/json";
 import type { Conversation, ForeignPart, JsonObject, Part } from "../hub/conversation";
 import { listAt, objectAt, omit, textIn } from "../hub/json";
 import { objectsAmong } from "../hub/lists";

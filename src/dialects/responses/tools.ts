@@ -1,5 +1,5 @@
 /** Tools in the responses dialect: flat, in namespaces, or in `additional_tools` items of the input. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type {
   Conversation,
   ForeignTool,

@@ -1,5 +1,5 @@
 /** The usage of a response. */
-import { isObject } from "../../json";
+import { isObject } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { countIn, omitUndefined } from "../hub/json";
 import type { Usage } from "../hub/reply";

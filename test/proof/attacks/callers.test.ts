@@ -1,7 +1,7 @@
 /** Many callers who get nothing: they slow nobody down, and leave no row and no memory. */
 import { expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { exampleModels } from "../../../src/upstream/models/known-models";
+import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { run } from "../../support/command";
 import { startProxy } from "../../support/proxy";
 import { memoryOf } from "../../support/sandbox";

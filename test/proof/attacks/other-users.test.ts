@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { exampleModels } from "../../../src/upstream/models/known-models";
+import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { program, run } from "../../support/command";
 import { testWith } from "../../support/sandbox";
 

@@ -1,8 +1,8 @@
 /** The stall walk: an upstream that stalls at any point of any endpoint costs the one request, and no other. */
 import { expect, test } from "bun:test";
-import { fetchLogin } from "../../../src/accounts/github";
-import { hostsFor, signInApp } from "../../../src/accounts/hosts";
-import { signIn } from "../../../src/accounts/sign-in";
+import { fetchLogin } from "../../../src/people/accounts/github";
+import { hostsFor, signInApp } from "../../../src/people/accounts/hosts";
+import { signIn } from "../../../src/people/accounts/sign-in";
 import { type StallPoint, startFront } from "../../support/front";
 import { startProvider } from "../../support/provider";
 import { type RunningProxy, startProxy } from "../../support/proxy";

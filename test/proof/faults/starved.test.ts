@@ -1,7 +1,7 @@
 /** A machine that has little to give: few files, a core it shares with others, no IPv6. */
 import { expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { exampleModels } from "../../../src/upstream/models/known-models";
+import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { type Command, run } from "../../support/command";
 import { processorTimeOf, testWith } from "../../support/sandbox";
 import { until } from "../../support/until";

@@ -1,6 +1,6 @@
 /** What the log holds in memory. */
 import { expect, test } from "bun:test";
-import { createLogger } from "../../../src/logger";
+import { createLogger } from "../../../src/lib/logger";
 
 test("150,000 errors in the log take less than 64 MiB", () => {
   const logger = createLogger(

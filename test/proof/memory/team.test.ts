@@ -1,8 +1,8 @@
 /** What a server of a team holds in memory while the database has, or says, much. */
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
-import { columnNames } from "../../../src/history/entry";
-import { statisticsOf } from "../../../src/history/statistics";
+import { columnNames } from "../../../src/books/history/entry";
+import { statisticsOf } from "../../../src/books/history/statistics";
 import { Postgres } from "../../../src/team/connection";
 import { insertRows } from "../../../src/team/requests";
 import { migrate } from "../../../src/team/schema";

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { adminEndpoints } from "../../../src/admin/api/plugin";
-import { columnNames } from "../../../src/history/entry";
+import { columnNames } from "../../../src/books/history/entry";
 import { insertRows } from "../../../src/team/requests";
 import { entry } from "../../support/history-rows";
 import { askAs, type TestMember } from "../../support/members";

@@ -3,16 +3,16 @@
  * than 50 ms. What is measured is the thread's own work, the least of eight.
  */
 import { describe, expect, test } from "bun:test";
-import { parseWithSource } from "../../../src/json";
-import { matchesPattern } from "../../../src/keys/client-keys";
-import { createLogger } from "../../../src/logger";
-import { editMembers } from "../../../src/net/json/json-edit";
-import { skeletonOf } from "../../../src/net/json/json-skeleton";
-import { citationsIn } from "../../../src/server-tools/citations";
-import { isAllowedPage } from "../../../src/server-tools/web-search";
-import { imageTokens } from "../../../src/tokens/image-size";
-import { refusedParam } from "../../../src/upstream/copilot/unsupported-params";
-import { writtenOf } from "../../../src/upstream/upstream-error";
+import { parseWithSource } from "../../../src/lib/json";
+import { createLogger } from "../../../src/lib/logger";
+import { editMembers } from "../../../src/lib/net/json/json-edit";
+import { skeletonOf } from "../../../src/lib/net/json/json-skeleton";
+import { matchesPattern } from "../../../src/people/keys/client-keys";
+import { citationsIn } from "../../../src/proxy/server-tools/citations";
+import { isAllowedPage } from "../../../src/proxy/server-tools/web-search";
+import { imageTokens } from "../../../src/proxy/tokens/image-size";
+import { refusedParam } from "../../../src/proxy/upstream/copilot/unsupported-params";
+import { writtenOf } from "../../../src/proxy/upstream/upstream-error";
 import { hostileTexts, mostHeldMs, workOf } from "../../support/held";
 
 const mebibyte = 1024 * 1024;

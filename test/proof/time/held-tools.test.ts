@@ -1,6 +1,6 @@
 /** A promise in time: a search of tools holds the thread that serves everybody for less than 50 ms. */
 import { expect, test } from "bun:test";
-import { searchTools } from "../../../src/server-tools/tool-search";
+import { searchTools } from "../../../src/proxy/server-tools/tool-search";
 import { hostileTexts, longestHeld, mostHeldMs } from "../../support/held";
 import { leastOf } from "../../support/least";
 

@@ -2,10 +2,10 @@
 import { Database } from "bun:sqlite";
 import { beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
-import { dayMs } from "../../../src/format";
-import { openHistory } from "../../../src/history/history";
-import { historyOf } from "../../../src/history/member-history";
-import { exampleModels } from "../../../src/upstream/models/known-models";
+import { openHistory } from "../../../src/books/history/history";
+import { historyOf } from "../../../src/books/history/member-history";
+import { dayMs } from "../../../src/lib/format";
+import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { run } from "../../support/command";
 import { entry } from "../../support/history-rows";
 import { leastOf, took } from "../../support/least";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { codecs } from "../../../src/dialects/codecs";
 import type { Dialect } from "../../../src/dialects/hub/conversation";
-import type { SseFrame } from "../../../src/net/stream/sse";
+import type { SseFrame } from "../../../src/lib/net/stream/sse";
 import { workedMs } from "../../support/held";
 import { collects, reads } from "../../support/streams";
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { exampleModels } from "../../../src/upstream/models/known-models";
+import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { scriptedGithub } from "../../cli/bench";
 import { run } from "../../support/command";
 import { inProcess } from "../../support/in-process";

@@ -1,7 +1,7 @@
 /** How soon requests end that are large, odd or given up, and how little they keep others waiting. */
 import { describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { exampleModels } from "../../../src/upstream/models/known-models";
+import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { run } from "../../support/command";
 import { eventStream } from "../../support/event-stream";
 import { workedMs } from "../../support/held";

@@ -1,6 +1,6 @@
 /** What the time of an answer tells of a secret. */
 import { expect, test } from "bun:test";
-import { includesSecret } from "../../../src/net/in/credentials";
+import { includesSecret } from "../../../src/lib/net/in/credentials";
 
 /** As long as a header may carry: what an early exit saves is the more, the longer the key. */
 const secret = "k".repeat(14_000);

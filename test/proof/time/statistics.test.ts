@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Entry, type LocalHistory, openHistory } from "../../../src/history/history";
+import { type Entry, type LocalHistory, openHistory } from "../../../src/books/history/history";
 import { longestHeld, mostHeldMs } from "../../support/held";
 import { entry, noon } from "../../support/history-rows";
 import { leastOf, took } from "../../support/least";

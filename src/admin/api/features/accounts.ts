@@ -1,7 +1,7 @@
 /** The accounts, and the sign-ins by which they come. */
 import { Elysia } from "elysia";
 import { z } from "zod";
-import { dayMs } from "../../../format";
+import { dayMs } from "../../../lib/format";
 import { described } from "../../../web/described";
 import {
   accountKeySchema,

@@ -1,7 +1,7 @@
 /** Budgets. */
 import { Elysia } from "elysia";
 import { z } from "zod";
-import { budgetListSchema } from "../../../budgets/budget-list";
+import { budgetListSchema } from "../../../people/budgets/budget-list";
 import { described } from "../../../web/described";
 import { addBudget, listBudgets, newBudgetSchema, removeBudget } from "../budgets";
 import { queries } from "../query";

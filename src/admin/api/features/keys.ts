@@ -1,8 +1,8 @@
 /** Client keys. */
 import { Elysia } from "elysia";
 import { z } from "zod";
-import { createdKeySchema, keyListSchema } from "../../../keys/key-list";
-import { newKeySchema } from "../../../keys/stored-keys";
+import { createdKeySchema, keyListSchema } from "../../../people/keys/key-list";
+import { newKeySchema } from "../../../people/keys/stored-keys";
 import { described } from "../../../web/described";
 import { keySentTo } from "../../access/authorize";
 import { createClientKey, listKeys, revokeClientKey } from "../keys";

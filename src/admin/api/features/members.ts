@@ -1,9 +1,9 @@
 /** The members of a team. */
 import { Elysia } from "elysia";
 import { z } from "zod";
-import { memberLimitsSchema, newMemberSchema } from "../../../keys/member-fields";
-import { memberListSchema } from "../../../keys/member-list";
-import { browserUrl } from "../../../net/in/browser-url";
+import { browserUrl } from "../../../lib/net/in/browser-url";
+import { memberLimitsSchema, newMemberSchema } from "../../../people/keys/member-fields";
+import { memberListSchema } from "../../../people/keys/member-list";
 import { described } from "../../../web/described";
 import {
   dismissMember,

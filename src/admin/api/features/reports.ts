@@ -1,7 +1,7 @@
 /** Reports: the bill, the upstream's cache, and GitHub's own report of credits. */
 import { Elysia } from "elysia";
 import { z } from "zod";
-import { dayMs } from "../../../format";
+import { dayMs } from "../../../lib/format";
 import { described } from "../../../web/described";
 import { billOf } from "../bill";
 import { cacheReport, cacheReportSchema } from "../cache";

@@ -1,7 +1,7 @@
 /** The models, and what the upstream has changed. */
 import { Elysia } from "elysia";
 import { z } from "zod";
-import { driftList, driftListSchema } from "../../../upstream/changes/drift-list";
+import { driftList, driftListSchema } from "../../../books/changes/drift-list";
 import { described } from "../../../web/described";
 import { modelItems } from "../models";
 import { roles } from "../roles";

@@ -1,8 +1,19 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** A card about an account: state, remaining quota, reset and forecast. */
-import { isCounted } from "../../../accounts/quota";
-import { day, formatCount, moment, percent, planNames, shorten, significant, span, unitNames } from "../../../format";
-import { entryOf } from "../../../json";
+
+import {
+  day,
+  formatCount,
+  moment,
+  percent,
+  planNames,
+  shorten,
+  significant,
+  span,
+  unitNames,
+} from "../../../lib/format";
+import { entryOf } from "../../../lib/json";
+import { isCounted } from "../../../people/accounts/quota";
 import type { AccountItem } from "../../api/accounts";
 import { Meter } from "../../ui/chart";
 import { Ago, Sentence, Value } from "../../ui/format";

@@ -1,9 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The accounts of members, as the owner sees them: whose they are, their state and their quota. The owner can use none of them. */
-import type { ShownState } from "../../../accounts/account-state";
-import { viewAccount } from "../../../accounts/account-view";
-import type { App } from "../../../app";
-import { day, plural, span } from "../../../format";
+
+import { day, plural, span } from "../../../lib/format";
+import type { App } from "../../../parts/app";
+import type { ShownState } from "../../../people/accounts/account-state";
+import { viewAccount } from "../../../people/accounts/account-view";
 import type { AccountItem } from "../../api/accounts";
 import { Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";

@@ -1,7 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Every account: state, remaining quota, usage, and the quota snapshots GitHub reported. */
-import type { Scope } from "../../../app";
-import { dayMs, formatCount } from "../../../format";
+
+import { dayMs, formatCount } from "../../../lib/format";
+import type { Scope } from "../../../parts/app";
 import { type AccountItem, listAccounts } from "../../api/accounts";
 import { Ago, Duration, Moment, Sentence, Tokens } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";

@@ -1,9 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Signing in from the pages: the form that begins it, and the page with the code, which follows it until it ends. */
-import { ownAccountsOnly, signInApps } from "../../../accounts/hosts";
-import type { Scope } from "../../../app";
-import { span } from "../../../format";
-import { entryOf } from "../../../json";
+
+import { span } from "../../../lib/format";
+import { entryOf } from "../../../lib/json";
+import type { Scope } from "../../../parts/app";
+import { ownAccountsOnly, signInApps } from "../../../people/accounts/hosts";
 import { beginSignIn, cancelSignIn, newSignInSchema, type SignInItem, showSignIn } from "../../api/account-actions";
 import { ChoiceField, TextField } from "../../ui/form-fields";
 import { Moment, Sentence, Value } from "../../ui/format";

@@ -1,10 +1,11 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** One budget: what is used of it, and by whom. */
-import type { Scope } from "../../../app";
-import type { BudgetItem } from "../../../budgets/budget-list";
-import { amountOf, usedInWords } from "../../../budgets/sentences";
-import { moment, percent, plural, significant, zonedTime } from "../../../format";
-import { matchesPattern } from "../../../keys/client-keys";
+
+import { moment, percent, plural, significant, zonedTime } from "../../../lib/format";
+import type { Scope } from "../../../parts/app";
+import type { BudgetItem } from "../../../people/budgets/budget-list";
+import { amountOf, usedInWords } from "../../../people/budgets/sentences";
+import { matchesPattern } from "../../../people/keys/client-keys";
 import { Meter } from "../../ui/chart";
 import { Value } from "../../ui/format";
 import { ConfirmButton } from "../../ui/forms";

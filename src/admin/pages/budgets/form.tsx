@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The form that adds a budget. */
 import { budgetHolders, budgetPeriods, budgetUnits } from "../../../config/budget-schema";
-import { parseInput } from "../../../input";
+import { parseInput } from "../../../lib/input";
 import { newBudgetSchema } from "../../api/budgets";
 import { ChoiceField, FormRow, TextField } from "../../ui/form-fields";
 import { Sentence } from "../../ui/format";

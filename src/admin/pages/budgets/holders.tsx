@@ -1,9 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Those that have an amount of their own in a budget, the largest share of a limit first. */
-import { type BudgetItem, type HolderItem, holderName } from "../../../budgets/budget-list";
-import { amountOf, usedInWords } from "../../../budgets/sentences";
-import { percent, plural, significant } from "../../../format";
-import type { Filters } from "../../../history/history";
+
+import type { Filters } from "../../../books/history/history";
+import { percent, plural, significant } from "../../../lib/format";
+import { type BudgetItem, type HolderItem, holderName } from "../../../people/budgets/budget-list";
+import { amountOf, usedInWords } from "../../../people/budgets/sentences";
 import { Meter } from "../../ui/chart";
 import { Moment, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";

@@ -1,10 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The budgets: what each has left, when it is available again, and forms that add and remove one. */
 
-import type { App } from "../../../app";
-import type { BudgetItem } from "../../../budgets/budget-list";
-import { namedMembers } from "../../../budgets/holders";
-import { ProxyError } from "../../../errors";
+import { ProxyError } from "../../../lib/errors";
+import type { App } from "../../../parts/app";
+import type { BudgetItem } from "../../../people/budgets/budget-list";
+import { namedMembers } from "../../../people/budgets/holders";
 import { addBudget, listBudgets, removeBudget } from "../../api/budgets";
 import { Sentence, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";

@@ -1,9 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The upstream's prompt cache: what it saved, and why turns were not found in it. */
+
+import type { NameColumn } from "../../../books/history/entry";
+import type { Filters } from "../../../books/history/history";
 import { toolOf } from "../../../clients/index";
-import { dayMs, formatCount, percent, plural } from "../../../format";
-import type { NameColumn } from "../../../history/entry";
-import type { Filters } from "../../../history/history";
+import { dayMs, formatCount, percent, plural } from "../../../lib/format";
 import { type CacheGroup, type CacheReport, cacheReport, whatChanged } from "../../api/cache";
 import { startOfDay } from "../../ui/days";
 import { Credits, Moment, Percent, Tokens, Value } from "../../ui/format";

@@ -4,7 +4,7 @@
 import { parseConfig } from "../../../config/schema";
 import { configKeys, valueAt } from "../../../config/secrets";
 import type { Stored } from "../../../config/store";
-import { plural } from "../../../format";
+import { plural } from "../../../lib/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { Table } from "../../ui/lists";

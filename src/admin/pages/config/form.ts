@@ -3,7 +3,7 @@ import { z } from "zod";
 import { configSchema, parseConfig } from "../../../config/schema";
 import { masked, valueAt } from "../../../config/secrets";
 import type { Stored } from "../../../config/store";
-import { ProxyError } from "../../../errors";
+import { ProxyError } from "../../../lib/errors";
 import { pairIn, pairLine } from "./pairs";
 
 export interface FieldSchema {

@@ -4,8 +4,8 @@
 import { patched, underBothNames } from "../../../config/patch";
 import { parseConfig } from "../../../config/schema";
 import { valueAt } from "../../../config/secrets";
-import { asProxyError, type ProxyError } from "../../../errors";
-import { meaningOfLastKey, servedWithoutKeys } from "../../../keys/key-list";
+import { asProxyError, type ProxyError } from "../../../lib/errors";
+import { meaningOfLastKey, servedWithoutKeys } from "../../../people/keys/key-list";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, Page } from "../../ui/layout";
 import { FailureNote } from "../../ui/notes";

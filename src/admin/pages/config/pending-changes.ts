@@ -5,7 +5,7 @@
  */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import type { Stored } from "../../../config/patch";
-import { isObject, parseJson } from "../../../json";
+import { isObject, parseJson } from "../../../lib/json";
 
 interface PendingChange {
   patch: Stored;

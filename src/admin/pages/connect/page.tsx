@@ -1,16 +1,17 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Setup instructions for each client, filled in with this address, and when the client was last seen. */
-import type { Scope } from "../../../app";
+
+import type { Group } from "../../../books/history/history";
 import type { Client, Connection, Snippet } from "../../../clients/client";
 import { type ClientId, clientIds, clientOf, snippetsOf } from "../../../clients/index";
 import { type Choice, chooseModels, unknownModels, withoutOthers } from "../../../clients/models";
-import { asProxyError, ProxyError } from "../../../errors";
-import type { Group } from "../../../history/history";
-import { matchesAny } from "../../../keys/client-keys";
-import { withTimeLimit } from "../../../net/time-limit";
-import { allModels } from "../../../upstream/models/all-models";
-import type { Model } from "../../../upstream/models/model";
-import { ownClientModels } from "../../../upstream/models/model-view";
+import { asProxyError, ProxyError } from "../../../lib/errors";
+import { withTimeLimit } from "../../../lib/net/time-limit";
+import type { Scope } from "../../../parts/app";
+import { matchesAny } from "../../../people/keys/client-keys";
+import { allModels } from "../../../proxy/upstream/models/all-models";
+import type { Model } from "../../../proxy/upstream/models/model";
+import { ownClientModels } from "../../../proxy/upstream/models/model-view";
 import { createClientKey } from "../../api/keys";
 import { modelsAllowed } from "../../api/models";
 import { Ago, Sentence, Value } from "../../ui/format";

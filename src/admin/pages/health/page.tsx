@@ -1,12 +1,12 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Checks of the running server, and facts about the program and its history. */
 import { statSync } from "node:fs";
-import type { App } from "../../../app";
-import { type Fact, factsOf, wholeOf } from "../../../facts";
-import { duration, formatCount, plural, size } from "../../../format";
-import type { Team } from "../../../keys/team";
-import { driftList } from "../../../upstream/changes/drift-list";
-import type { Loss } from "../../../upstream/changes/losses";
+import { driftList } from "../../../books/changes/drift-list";
+import type { Loss } from "../../../books/changes/losses";
+import { duration, formatCount, plural, size } from "../../../lib/format";
+import type { App } from "../../../parts/app";
+import { type Fact, factsOf, wholeOf } from "../../../parts/facts";
+import type { Team } from "../../../people/keys/team";
 import { describeInstance, type Meta } from "../../api/meta";
 import { Ago, Moment, Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";

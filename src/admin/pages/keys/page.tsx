@@ -1,10 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The client keys: who may call, with a form that creates a key and a button that revokes one. */
 
-import { plural } from "../../../format";
-import { parseInput } from "../../../input";
-import { type KeyItem, type KeyList, meaningOfLastKey } from "../../../keys/key-list";
-import { newKeySchema } from "../../../keys/stored-keys";
+import { plural } from "../../../lib/format";
+import { parseInput } from "../../../lib/input";
+import { type KeyItem, type KeyList, meaningOfLastKey } from "../../../people/keys/key-list";
+import { newKeySchema } from "../../../people/keys/stored-keys";
 import { createClientKey, listKeys, revokeClientKey } from "../../api/keys";
 import { TextField, wordsIn } from "../../ui/form-fields";
 import { Value } from "../../ui/format";

@@ -1,6 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** A table of client keys. */
-import type { KeyItem } from "../../../keys/key-list";
+import type { KeyItem } from "../../../people/keys/key-list";
 import { Ago, Moment, Value } from "../../ui/format";
 import type { Child } from "../../ui/jsx/jsx-runtime";
 import { Table } from "../../ui/lists";

@@ -1,10 +1,11 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** What was done with each client key since the month began (UTC), as budgets count it. */
-import type { Scope } from "../../../app";
-import { spanOf } from "../../../budgets/period";
-import { plural } from "../../../format";
-import type { Totals } from "../../../history/history";
-import type { KeyItem } from "../../../keys/key-list";
+
+import type { Totals } from "../../../books/history/history";
+import { plural } from "../../../lib/format";
+import type { Scope } from "../../../parts/app";
+import { spanOf } from "../../../people/budgets/period";
+import type { KeyItem } from "../../../people/keys/key-list";
 import { CostOf } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath } from "../../ui/links";

@@ -1,9 +1,9 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Where a member confirms the sign-in of a tool, by the code that the tool shows. */
-import { ProxyError } from "../../../errors";
-import type { WaitingLogin } from "../../../keys/logins";
-import type { Membership } from "../../../keys/membership";
-import { networkOf } from "../../../net/address";
+import { ProxyError } from "../../../lib/errors";
+import { networkOf } from "../../../lib/net/address";
+import type { WaitingLogin } from "../../../people/keys/logins";
+import type { Membership } from "../../../people/keys/membership";
 import { TextField } from "../../ui/form-fields";
 import { Ago, Value } from "../../ui/format";
 import { ActionButton, CardForm } from "../../ui/forms";

@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** What a member has and uses, as parts of tables. */
-import { accountStates } from "../../../accounts/account-state";
-import type { MemberItem } from "../../../keys/member-list";
+import { accountStates } from "../../../people/accounts/account-state";
+import type { MemberItem } from "../../../people/keys/member-list";
 import { Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { StateBadge } from "../accounts/card";

@@ -1,8 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** An invitation link, shown this once. */
 import type { z } from "zod";
-import { dayMs, plural } from "../../../format";
-import { isLoopbackUrl } from "../../../net/address";
+import { dayMs, plural } from "../../../lib/format";
+import { isLoopbackUrl } from "../../../lib/net/address";
 import type { invitedSchema } from "../../api/members";
 import { Moment } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";

@@ -5,14 +5,14 @@
  */
 
 import { Elysia } from "elysia";
-import { ownAccountsOnly } from "../../../accounts/hosts";
-import type { Scope, Server } from "../../../app";
-import { asProxyError, ProxyError } from "../../../errors";
-import { utcDay } from "../../../format";
-import type { InvitationState, Member } from "../../../keys/members";
-import { networkOf } from "../../../net/address";
-import { browserUrl } from "../../../net/in/browser-url";
-import { decodedParams } from "../../../net/in/params";
+import { asProxyError, ProxyError } from "../../../lib/errors";
+import { utcDay } from "../../../lib/format";
+import { networkOf } from "../../../lib/net/address";
+import { browserUrl } from "../../../lib/net/in/browser-url";
+import { decodedParams } from "../../../lib/net/in/params";
+import type { Scope, Server } from "../../../parts/app";
+import { ownAccountsOnly } from "../../../people/accounts/hosts";
+import type { InvitationState, Member } from "../../../people/keys/members";
 import { beginSignIn, showSignIn } from "../../api/account-actions";
 import { Sentence, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";

@@ -1,13 +1,13 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The fields for a member's limits, and how they are read. */
-import { parseInput } from "../../../input";
+import { parseInput } from "../../../lib/input";
 import {
   type ChangedLimits,
   type MemberLimits,
   memberFieldNames,
   memberFields,
   memberLimitsSchema,
-} from "../../../keys/member-fields";
+} from "../../../people/keys/member-fields";
 import { TextField } from "../../ui/form-fields";
 import { Sentence } from "../../ui/format";
 

@@ -1,10 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The members of the team, as the owner sees them, with a form that invites another. */
 import type { z } from "zod";
-import { utcDay } from "../../../format";
-import { parseInput, readQuery } from "../../../input";
-import { newMemberSchema } from "../../../keys/member-fields";
-import { type MemberItem, type MemberList, memberTrouble } from "../../../keys/member-list";
+import { utcDay } from "../../../lib/format";
+import { parseInput, readQuery } from "../../../lib/input";
+import { newMemberSchema } from "../../../people/keys/member-fields";
+import { type MemberItem, type MemberList, memberTrouble } from "../../../people/keys/member-list";
 import { inviteMember, listMembers, membersQuery, teamOf } from "../../api/members";
 import { FilterChoice, TextField } from "../../ui/form-fields";
 import { Ago, CostOf, Count, Value } from "../../ui/format";

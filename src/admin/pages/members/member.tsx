@@ -1,8 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** One member as the owner sees them: limits, accounts, keys, invitation, and the buttons that change them. */
-import { plural } from "../../../format";
-import type { KeyItem } from "../../../keys/key-list";
-import { type MemberItem, memberTrouble, startOfMonth } from "../../../keys/member-list";
+import { plural } from "../../../lib/format";
+import type { KeyItem } from "../../../people/keys/key-list";
+import { type MemberItem, memberTrouble, startOfMonth } from "../../../people/keys/member-list";
 import { revokeClientKey } from "../../api/keys";
 import {
   dismissMember,

@@ -1,8 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The model catalogue: capabilities, limits, prices and the accounts that offer each model. */
-import { asProxyError } from "../../../errors";
-import { compact, moment, plural, priceInWords, shorten, significant } from "../../../format";
-import { haveOnlyAuto } from "../../../relay/target";
+import { asProxyError } from "../../../lib/errors";
+import { compact, moment, plural, priceInWords, shorten, significant } from "../../../lib/format";
+import { haveOnlyAuto } from "../../../proxy/relay/target";
 import { type ModelItem, modelItems, modelsAllowed } from "../../api/models";
 import { Sentence, Unknown, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";

@@ -1,9 +1,9 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The charts of the overview: usage by day and model, requests by hour, usage by client. */
 
+import type { Group, Statistics, Totals } from "../../../books/history/history";
 import { toolOf } from "../../../clients/index";
-import { clock, compact, day, formatAmount, formatCount, hourMs, isoDay, percent, plural } from "../../../format";
-import type { Group, Statistics, Totals } from "../../../history/history";
+import { clock, compact, day, formatAmount, formatCount, hourMs, isoDay, percent, plural } from "../../../lib/format";
 import {
   addedCacheable,
   addedCost,
@@ -18,7 +18,7 @@ import {
   marked,
   sum,
   sumKnown,
-} from "../../../money";
+} from "../../../lib/money";
 import { type Column, StackedBars } from "../../ui/chart";
 import { lastHours, startOfDay } from "../../ui/days";
 import { CostOf, Unknown, Value } from "../../ui/format";

@@ -1,8 +1,9 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The first page: alerts, remaining quota and usage. */
-import { hourMs, plural } from "../../../format";
-import type { RunningRequests } from "../../../live/running-requests";
-import { clientClosed } from "../../../relay/client-error";
+
+import type { RunningRequests } from "../../../books/live/running-requests";
+import { hourMs, plural } from "../../../lib/format";
+import { clientClosed } from "../../../proxy/relay/client-error";
 import { type AccountItem, listAccounts } from "../../api/accounts";
 import { Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";

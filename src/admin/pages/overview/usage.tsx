@@ -1,10 +1,11 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The usage section of the overview: totals of a day, a week and a month, charts by day and hour, usage by client. */
-import type { Scope } from "../../../app";
-import { compact, dayMs, dollars, duration, formatAmount, formatCount, percent, plural } from "../../../format";
-import type { Filters, Group, Totals } from "../../../history/history";
-import { amountsOf, costUnits, isUnknown, marked } from "../../../money";
-import { withTimeLimit } from "../../../net/time-limit";
+
+import type { Filters, Group, Totals } from "../../../books/history/history";
+import { compact, dayMs, dollars, duration, formatAmount, formatCount, percent, plural } from "../../../lib/format";
+import { amountsOf, costUnits, isUnknown, marked } from "../../../lib/money";
+import { withTimeLimit } from "../../../lib/net/time-limit";
+import type { Scope } from "../../../parts/app";
 import { savedByCache } from "../../api/cache";
 import { lastHours, startOfDay } from "../../ui/days";
 import { Count, Unknown } from "../../ui/format";

@@ -1,8 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** One prompt: why it cost what it did, what of it went where, and its requests side by side. */
-import { ProxyError } from "../../../errors";
-import { duration, formatCount, plural } from "../../../format";
-import { costsOf } from "../../../money";
+import { ProxyError } from "../../../lib/errors";
+import { duration, formatCount, plural } from "../../../lib/format";
+import { costsOf } from "../../../lib/money";
 import { listPrompts, type Prompt } from "../../api/prompts";
 import { listRequests, type ShownEntry } from "../../api/requests";
 import { Stretch } from "../../ui/chart";

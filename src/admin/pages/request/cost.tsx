@@ -1,10 +1,11 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The usage and cost of one request as the upstream reported them, beside the cost by the list price of its model. */
-import type { Scope } from "../../../app";
-import { dollars, formatAmount, formatCount, significant } from "../../../format";
-import { entryOf } from "../../../json";
-import { costUnits, marked } from "../../../money";
-import { withTimeLimit } from "../../../net/time-limit";
+
+import { dollars, formatAmount, formatCount, significant } from "../../../lib/format";
+import { entryOf } from "../../../lib/json";
+import { costUnits, marked } from "../../../lib/money";
+import { withTimeLimit } from "../../../lib/net/time-limit";
+import type { Scope } from "../../../parts/app";
 import { whatChanged } from "../../api/cache";
 import { type ModelItem, modelItems, showTokenPrice } from "../../api/models";
 import type { ShownEntry } from "../../api/requests";

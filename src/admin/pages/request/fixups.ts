@@ -1,4 +1,4 @@
-import { betaIn } from "../../../upstream/copilot/unsupported-params";
+import { betaIn } from "../../../proxy/upstream/copilot/unsupported-params";
 
 /** The ids of the model: as the client sent it, and as it was sent to the upstream. */
 interface RequestModels {

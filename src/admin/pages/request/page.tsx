@@ -1,9 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** One request: its timeline, usage, cost, the changes made to it, and its identifiers. */
-import type { Scope } from "../../../app";
-import { ProxyError } from "../../../errors";
-import { clock, day, duration, formatCount } from "../../../format";
-import type { Filters } from "../../../history/history";
+
+import type { Filters } from "../../../books/history/history";
+import { ProxyError } from "../../../lib/errors";
+import { clock, day, duration, formatCount } from "../../../lib/format";
+import type { Scope } from "../../../parts/app";
 import { withElsewhere } from "../../api/handlers";
 import { findRequest, type ShownEntry, type ShownRunning } from "../../api/requests";
 import { Duration, Moment, Sentence, Value } from "../../ui/format";

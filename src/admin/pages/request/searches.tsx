@@ -1,7 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The web searches that ran for one request: each with its engine, its result and its cost. */
-import type { Scope } from "../../../app";
-import { costsOf } from "../../../money";
+
+import { costsOf } from "../../../lib/money";
+import type { Scope } from "../../../parts/app";
 import { findRequest, type ShownEntry, type ShownRunning } from "../../api/requests";
 import { CostOf, Duration, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";

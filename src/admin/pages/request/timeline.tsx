@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The timeline of one request: received, routed, each attempt, first byte, end. */
 
-import { clock, duration, percent } from "../../../format";
+import { clock, duration, percent } from "../../../lib/format";
 import type { ShownEntry } from "../../api/requests";
 import { Stretch } from "../../ui/chart";
 import { Sentence, Value } from "../../ui/format";

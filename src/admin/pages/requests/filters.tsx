@@ -1,10 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The filters above the list of requests. */
 
-import { clientPaths, embeddingsPaths } from "../../../api-paths";
-import { shorten } from "../../../format";
-import { labelOf, type NameColumn, nameColumns } from "../../../history/entry";
-import type { Filters } from "../../../history/history";
+import { labelOf, type NameColumn, nameColumns } from "../../../books/history/entry";
+import type { Filters } from "../../../books/history/history";
+import { clientPaths, embeddingsPaths } from "../../../lib/api-paths";
+import { shorten } from "../../../lib/format";
 import { formatName } from "../../api/query";
 import type { ShownPage } from "../../api/requests";
 import { FilterChoice } from "../../ui/form-fields";

@@ -1,9 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The list of requests: filters, running requests, history and totals, refreshed live on demand. */
-import type { Scope } from "../../../app";
-import { ProxyError } from "../../../errors";
-import type { Filters } from "../../../history/history";
-import { readQuery } from "../../../input";
+
+import type { Filters } from "../../../books/history/history";
+import { ProxyError } from "../../../lib/errors";
+import { readQuery } from "../../../lib/input";
+import type { Scope } from "../../../parts/app";
 import { FailedPart } from "../../access/sign-in-page";
 import { answerExport, answerLive } from "../../api/handlers";
 import { queries } from "../../api/query";

@@ -1,9 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The rows of the requests page: running requests first, then those in the history. */
-import { percent, plural } from "../../../format";
-import type { NameColumn } from "../../../history/entry";
-import { costsOf } from "../../../money";
-import { nothingSent } from "../../../relay/nothing";
+
+import type { NameColumn } from "../../../books/history/entry";
+import { percent, plural } from "../../../lib/format";
+import { costsOf } from "../../../lib/money";
+import { nothingSent } from "../../../proxy/relay/nothing";
 import type { ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
 import { CostOf, Duration, Moment, Tokens, Unknown, Value } from "../../ui/format";
 import { ActionButton } from "../../ui/forms";

@@ -1,9 +1,9 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Totals of all requests that match the filters. */
 
-import { duration, formatAmount, formatCount, percent, plural } from "../../../format";
-import type { Totals } from "../../../history/history";
-import { amountsOf, costUnits, isUnknown, marked } from "../../../money";
+import type { Totals } from "../../../books/history/history";
+import { duration, formatAmount, formatCount, percent, plural } from "../../../lib/format";
+import { amountsOf, costUnits, isUnknown, marked } from "../../../lib/money";
 import { Count, Duration, Tokens, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Pair } from "../../ui/lists";

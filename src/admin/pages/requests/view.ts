@@ -1,9 +1,9 @@
 /** What the requests page shows, read from its URL. */
 
-import { dayMs, hourMs, moment } from "../../../format";
-import { labelOf, nameColumns } from "../../../history/entry";
-import type { Filters } from "../../../history/history";
-import { entryOf } from "../../../json";
+import { labelOf, nameColumns } from "../../../books/history/entry";
+import type { Filters } from "../../../books/history/history";
+import { dayMs, hourMs, moment } from "../../../lib/format";
+import { entryOf } from "../../../lib/json";
 import { withQuery } from "../../ui/links";
 import type { MemberNames } from "../member-names";
 

@@ -1,12 +1,13 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The page Try: a prompt to any model in any dialect. Streaming needs a script; without one the page makes the command. */
-import type { Scope } from "../../../app";
+
 import { clientDialects } from "../../../dialects/hub/conversation";
 import { samples } from "../../../dialects/samples";
-import { priceInWords } from "../../../format";
-import { type ClientKey, mayUse } from "../../../keys/client-keys";
-import { withTimeLimit } from "../../../net/time-limit";
-import { exampleModels } from "../../../upstream/models/known-models";
+import { priceInWords } from "../../../lib/format";
+import { withTimeLimit } from "../../../lib/net/time-limit";
+import type { Scope } from "../../../parts/app";
+import { type ClientKey, mayUse } from "../../../people/keys/client-keys";
+import { exampleModels } from "../../../proxy/upstream/models/known-models";
 import { type ModelItem, modelItems } from "../../api/models";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, Page } from "../../ui/layout";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { shells } from "../../../clients/shells";
 import { type ClientDialect, clientDialects } from "../../../dialects/hub/conversation";
 import { samples } from "../../../dialects/samples";
-import { parseInput } from "../../../input";
+import { parseInput } from "../../../lib/input";
 
 const promptSchema = z.object({
   dialect: z.enum(clientDialects),

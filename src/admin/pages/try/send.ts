@@ -1,8 +1,8 @@
 /** Sends the prompt of the page Try through the relay, as a client of its dialect would. Only the row of the request is kept. */
 import { codecs } from "../../../dialects/codecs";
-import { asProxyError } from "../../../errors";
-import { type ClientKey, type KeyedCaller, keyGone, requireUnexpired } from "../../../keys/client-keys";
-import { relay } from "../../../relay/relay";
+import { asProxyError } from "../../../lib/errors";
+import { type ClientKey, type KeyedCaller, keyGone, requireUnexpired } from "../../../people/keys/client-keys";
+import { relay } from "../../../proxy/relay/relay";
 import type { PageContext } from "../../ui/page-context";
 import { readPrompt, requestOf } from "./prompt";
 

@@ -1,0 +1,46 @@
+/** Writes rows of the history, and reads single ones. */
+import type { Database } from "bun:sqlite";
+import { reasonOf, sqliteCode } from "../../lib/sqlite";
+import { type Entry, insertEntry, type Row, valuesOf } from "./entry";
+
+/** Inserts all entries or none, but skips an entry that the table rejects, since it would block all others. */
+export function insertEntries(database: Database, entries: Entry[], warn: (sentence: string) => void): void {
+  const statement = database.query(insertEntry);
+  database
+    .transaction(() => {
+      for (const entry of entries) {
+        try {
+          statement.run(...valuesOf(entry));
+        } catch (error) {
+          if (!isEntryError(error)) throw error;
+          warnOfEntry(error, warn);
+        }
+      }
+    })
+    .immediate();
+}
+
+export function warnOfEntry(error: unknown, warn: (sentence: string) => void): void {
+  warn(`A request could not be added to the history (${reasonOf(error)}).`);
+}
+
+function isEntryError(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === undefined || /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE)/.test(code);
+}
+
+export function findRow(database: Database, request_id: string): Row | undefined {
+  const sql = "SELECT * FROM requests WHERE request_id = $request_id";
+  return database.query<Row, [{ request_id: string }]>(sql).get({ request_id }) ?? undefined;
+}
+
+/** The oldest first. */
+export function rowsAfter(database: Database, id: number, limit: number): Row[] {
+  const sql = "SELECT * FROM requests WHERE id > $id ORDER BY id LIMIT $limit";
+  return database.query<Row, [{ id: number; limit: number }]>(sql).all({ id, limit });
+}
+
+export function oldestStart(database: Database): number | undefined {
+  const sql = "SELECT min(started_at_ms) AS at FROM requests";
+  return database.query<{ at: number | null }, []>(sql).get()!.at ?? undefined;
+}

@@ -1,0 +1,13 @@
+/** The pages' state of one process, in memory. */
+import { memoryEndedPageSignIns, PageSignIns } from "../people/keys/page-sign-ins";
+import type { PageState } from "./stores";
+
+/** It is gone at the next start. */
+export function openMemoryPageState(now: () => number, adminToken?: string): PageState {
+  const secret = crypto.getRandomValues(new Uint8Array(32));
+  return {
+    signIns: new PageSignIns({ secret, server: "alone", now, adminToken, ended: memoryEndedPageSignIns() }),
+    changeKey: secret,
+    formSecret: { secret, lifetimeMs: Number.POSITIVE_INFINITY },
+  };
+}

@@ -1,0 +1,58 @@
+/** A sign-in from the first call to the saved account. */
+import { setTimeout as wait } from "node:timers/promises";
+import { inBoth, ProxyError } from "../../lib/errors";
+import type { AccountStore, SavedAccount } from "./account-store";
+import { fetchLogin } from "./github";
+import { revocationPage } from "./hosts";
+import { type SignInSteps, signIn } from "./sign-in";
+
+interface CompletedSignIn {
+  saved: SavedAccount;
+  /** `replaced`: this person was signed in before. */
+  outcome: "added" | "replaced";
+}
+
+/**
+ * @param member Whose account it will be; missing for the owner's.
+ * @throws ProxyError as `signIn` and the store do; or the signal's reason
+ */
+export async function completeSignIn(
+  steps: SignInSteps,
+  store: Pick<AccountStore, "prepare" | "add">,
+  member?: string,
+): Promise<CompletedSignIn> {
+  const { app, hosts, signal } = steps;
+  await store.prepare(hosts.name);
+  const githubToken = await signIn(steps);
+  const login = await withRetries(() => fetchLogin(steps, githubToken, app.mode), signal);
+  const account = { login, host: hosts.name, app: app.name, mode: app.mode, githubToken, addedAt: Date.now() };
+  const saved = member === undefined ? account : { ...account, member };
+  try {
+    return { saved, outcome: await withRetries(async () => store.add(saved), signal) };
+  } catch (thrown) {
+    throw thrown instanceof ProxyError ? notKept(thrown, saved) : thrown;
+  }
+}
+
+/** The person has approved it at GitHub, which is not taken back with what failed here. */
+const notKept = ({ kind, words, details }: ProxyError, account: SavedAccount) =>
+  new ProxyError(
+    kind,
+    inBoth(
+      words,
+      (why) => `${why} At GitHub the app stays approved until you revoke it at ${revocationPage(account)}.`,
+    ),
+    details,
+  );
+
+/** Retries, so that an approval is not lost if the network or the database fails for a moment. */
+async function withRetries<T>(ask: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  for (const pause of [1000, 3000, 9000])
+    try {
+      return await ask();
+    } catch (thrown) {
+      if (!(thrown instanceof ProxyError) || !["upstream", "timeout", "unable"].includes(thrown.kind)) throw thrown;
+      await wait(pause, undefined, { signal });
+    }
+  return ask();
+}

@@ -1,0 +1,142 @@
+/** Sign-ins that a page or the admin API has begun. Each runs on the server that began it; its state can be asked for. */
+import type { Awaitable } from "../../lib/awaitable";
+import { asProxyError, ProxyError } from "../../lib/errors";
+import type { Logger } from "../../lib/logger";
+import type { Account } from "./account";
+import { type AccountStore, accountKeyOf } from "./account-store";
+import type { Hosts, SignInApp } from "./hosts";
+import type { SignInSteps } from "./sign-in";
+import {
+  type BegunSignIn,
+  maxRecent,
+  maxWaiting,
+  type SignInStore,
+  tooManyRecent,
+  tooManySignIns,
+} from "./sign-in-store";
+
+interface SignInsOptions {
+  hosts(name?: string): Hosts;
+  version: string;
+  store: AccountStore;
+  kept: SignInStore;
+  logger: Logger;
+  /** Wall clock, ms. */
+  now(): number;
+  sleep?: SignInSteps["sleep"];
+  /** An account was saved. */
+  saved(): void;
+  /** The active account of this key. */
+  account(key: string): Account | undefined;
+}
+
+/** One sign-in from its first call on. */
+interface Course {
+  id: string;
+  place: Hosts;
+  app: SignInApp;
+  member: string | null;
+  show: SignInSteps["show"];
+}
+
+export class SignIns {
+  readonly #options: SignInsOptions;
+  readonly #running = new Map<string, AbortController>();
+  /** Those that have no code yet, by their id: whose they are. */
+  readonly #starting = new Map<string, string | null>();
+
+  constructor(options: SignInsOptions) {
+    this.#options = options;
+    options.kept.follow((id) => this.#running.get(id)?.abort());
+  }
+
+  /** Settles when there is a code to show. @throws ProxyError if GitHub gives none, or too many wait already, or have begun */
+  async begin(wanted: { host: string | undefined; app: SignInApp; member?: string | undefined }): Promise<BegunSignIn> {
+    const { app, member = null } = wanted;
+    const { hosts, kept, now } = this.#options;
+    const starting = [...this.#starting.values()].filter((other) => other === member).length;
+    if (kept.waiting(member).length + starting >= maxWaiting) throw tooManySignIns();
+    if (member !== null && kept.recent(member) + starting >= maxRecent) throw tooManyRecent();
+    const { promise, resolve, reject } = Promise.withResolvers<BegunSignIn>();
+    const id = crypto.getRandomValues(Buffer.alloc(16)).toString("base64url");
+    const place = hosts(wanted.host);
+    const show: SignInSteps["show"] = async (code) => {
+      const expiresAt = now() + code.expiresIn * 1000;
+      const begun = { id, host: place.name, app: app.name, member, code, expiresAt };
+      await kept.add(begun);
+      this.#starting.delete(id);
+      resolve({ ...begun, state: { name: "waiting" } });
+    };
+    this.#starting.set(id, member);
+    void this.#run({ id, place, app, member, show }, reject);
+    return promise;
+  }
+
+  /** @throws ProxyError as `SignInStore.find` */
+  find(id: string): Awaitable<BegunSignIn | undefined> {
+    return this.#options.kept.find(id);
+  }
+
+  /** Those of one member, or of the owner (null), that wait for a person. */
+  waiting(member: string | null): BegunSignIn[] {
+    return this.#options.kept.waiting(member);
+  }
+
+  /** @returns False if there is no such sign-in. @throws ProxyError as `SignInStore.cancel` */
+  cancel(id: string): Awaitable<boolean> {
+    return this.#options.kept.cancel(id);
+  }
+
+  close(): void {
+    for (const controller of this.#running.values()) controller.abort();
+    this.#options.kept.close();
+  }
+
+  /** @param early Called with the error if the sign-in ends before it is kept. */
+  async #run(course: Course, early: (thrown: unknown) => void): Promise<void> {
+    const { id } = course;
+    const controller = new AbortController();
+    this.#running.set(id, controller);
+    try {
+      await this.#complete(course, controller.signal);
+    } catch (thrown) {
+      if (this.#starting.has(id)) early(thrown);
+      else if (!controller.signal.aborted)
+        await this.#options.kept.settle(id, { name: "failed", reason: asProxyError(thrown).message });
+    } finally {
+      this.#starting.delete(id);
+      this.#running.delete(id);
+    }
+  }
+
+  /** Runs the sign-in up to the saved account. */
+  async #complete({ id, place, app, member, show }: Course, signal: AbortSignal): Promise<void> {
+    const { version, store, kept, logger, sleep, saved: refresh, account } = this.#options;
+    // Most servers never need it.
+    const { completeSignIn } = await import("./complete-sign-in");
+    const accounts: Pick<AccountStore, "prepare" | "add"> = {
+      prepare: (host) => store.prepare(host),
+      async add(added) {
+        if (!(await kept.waits(id))) throw new ProxyError("conflict", "The sign-in was cancelled.");
+        return store.add(added);
+      },
+    };
+    const steps = { hosts: place, version, app, show, signal, sleep };
+    const { saved, outcome } = await completeSignIn(steps, accounts, member ?? undefined);
+    refresh();
+    logger.info(`${saved.login} at ${saved.host} was signed in on a page or by the admin API.`);
+    const accountKey = accountKeyOf(saved);
+    const fault = await faultOf(account(accountKey));
+    await kept.settle(id, { name: "done", login: saved.login, accountKey, outcome, fault });
+  }
+}
+
+/** Whether the new account can use Copilot: its first token is asked for. */
+async function faultOf(account: Account | undefined): Promise<string | undefined> {
+  try {
+    await account?.copilotToken();
+    return undefined;
+  } catch (thrown) {
+    return asProxyError(thrown).message;
+  }
+}

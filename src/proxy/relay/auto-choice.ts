@@ -1,0 +1,228 @@
+/**
+ * Serves a request for the model `auto`: asks each account in turn for its choice, and has the model that it chose serve.
+ * A choice holds for its conversation. A token that is refused is replaced once; it is never sent for another account.
+ */
+
+import type { ClientDialect } from "../../dialects/hub/conversation";
+import { upstreamPaths } from "../../lib/api-paths";
+import { asProxyError, ProxyError } from "../../lib/errors";
+import { editBody } from "../../lib/net/in/request-body";
+import { editMembers } from "../../lib/net/json/json-edit";
+import type { Account } from "../../people/accounts/account";
+import { isSuspension } from "../../people/accounts/suspension";
+import { mayUseByAuto, requireAutoChoice } from "../../people/keys/client-keys";
+import type { RequestScope } from "../scope";
+import { type AutoChoice, type AutoQuestion, autoTokenHeader } from "../upstream/copilot/auto";
+import { autoModel, tierOf } from "../upstream/copilot/auto-model";
+import type { Model } from "../upstream/models/model";
+import { findListed } from "../upstream/models/model-name";
+import { dearestOf } from "../upstream/models/price";
+import { preferredForAuto } from "./affinity-keys";
+import { conversationMark, wordsOf } from "./conversation-mark";
+import type { Exchange } from "./exchange";
+import { requireOwnAccount } from "./failover";
+import { unfitReason } from "./fallback-fit";
+import { type ChatTarget, preferredDialect } from "./target";
+import type { UpstreamCall } from "./upstream-call";
+
+/** What stands in place of a model that was named. */
+interface AskedAuto {
+  /** The one of Auto's names that was asked for. */
+  name: string;
+  /** The model in whose place it serves, whose request the chosen one must be able to take. */
+  first?: ChatTarget;
+}
+
+/**
+ * The answer of the model that an account's Auto chose.
+ * @param serve Serves the request with this model and this account alone.
+ * @throws ProxyError The last account's, or why none could be asked.
+ */
+export async function serveByAuto(
+  parts: RequestScope,
+  exchange: Exchange,
+  asked: AskedAuto,
+  serve: (target: ChatTarget) => Promise<Response>,
+): Promise<Response> {
+  exchange.keep();
+  const { auto, pool } = parts;
+  const { record, running } = exchange;
+  const preferredAccount = await preferredForAuto(parts, exchange);
+  const conversation = conversationMark(exchange);
+  let failure: ProxyError | undefined;
+  const need = { premium: false, capable: mayChoose(parts) };
+  if (pool.candidates(need).length === 0) await pool.lookAgain(need, running.controller.signal);
+  for (const account of accountsOf(parts, preferredAccount, conversation)) {
+    const blocked = pool.suspensionError();
+    if (blocked) throw blocked;
+    const retried = new Set<Retry>();
+    for (;;) {
+      let target: ChatTarget | undefined;
+      const calls = record.attemptCount;
+      try {
+        target = await targetOf(parts, exchange, asked, account, conversation);
+        const answer = await serve(target);
+        // After a summary the conversation goes on with a new choice.
+        if (exchange.reshape) auto.forget(account, conversation);
+        return answer;
+      } catch (thrown) {
+        if (running.isStopped || record.hasBegun) throw thrown;
+        const error = asProxyError(thrown);
+        if (error.kind === "internal" || isSuspension(error)) throw thrown;
+        const retry = target && retryFor(parts, error, target.choice);
+        if (!target) {
+          record.beginAttempt(account, null);
+          record.endAttempt(error);
+        } else if (retry ? retried.has(retry) : !error.details.otherAccount) throw thrown;
+        const status = target && record.attemptCount > calls ? error.status : null;
+        failure = error;
+        if (retry && !retried.has(retry)) {
+          retried.add(retry);
+          if (retry === "choice") auto.forget(account, conversation);
+          running.passOver({ model: target!.model.id, status, why: error.written });
+          continue;
+        }
+        if (!target && !mayTryAnotherAccount(error)) throw thrown;
+        if (target) running.passOver({ model: target.model.id, status, why: error.written });
+        break;
+      }
+    }
+  }
+  throw failure ?? pool.whyNone({ premium: true, capable: (account) => auto.worksFor(account) !== false });
+}
+
+/** Whether another account's choice may succeed. */
+const mayTryAnotherAccount = ({ kind, details }: ProxyError): boolean =>
+  kind !== "permission" && kind !== "invalid_request" && details.code !== "budget_exceeded";
+
+/**
+ * The accounts that keep the conversation's choice first, then the one that made what it replays or served its last turn, which
+ * is the first among several that keep one; then the others in order.
+ */
+function* accountsOf(
+  parts: RequestScope,
+  preferredAccount: Account | undefined,
+  conversation: string | undefined,
+): Generator<Account> {
+  const { auto, pool } = parts;
+  const capable = mayChoose(parts);
+  const first = (account: Account) =>
+    Number(!auto.keeps(account, conversation)) * 2 + Number(account !== preferredAccount);
+  const asked = new Set<Account>();
+  // An account whose quota is used up may still serve a choice that costs none.
+  for (const premium of [true, false])
+    for (const account of pool.candidates({ premium, capable }).toSorted((one, other) => first(one) - first(other))) {
+      if (asked.has(account)) continue;
+      asked.add(account);
+      yield account;
+    }
+}
+
+/** Whether an account has Auto. Where none has it, each is asked again, and its answer says so. */
+const mayChoose =
+  ({ auto, accounts }: RequestScope) =>
+  (account: Account): boolean =>
+    auto.worksFor(account) !== false || accounts.every((each) => auto.worksFor(each) === false);
+
+async function targetOf(
+  parts: RequestScope,
+  exchange: Exchange,
+  { name, first }: AskedAuto,
+  account: Account,
+  conversation: string | undefined,
+): Promise<ChatTarget> {
+  const { auto, catalogue } = parts;
+  const { dialect, key, facts, running } = exchange;
+  requireOwnAccount(account, running);
+  await running.whileThere(catalogue.load(account)).catch((thrown: unknown) => {
+    // A choice describes its model itself.
+    if (running.isStopped || !(thrown instanceof ProxyError) || isSuspension(thrown)) throw thrown;
+  });
+  const listed = catalogue.listOf(account);
+  const question: AutoQuestion = {
+    prompt: newestWords(exchange),
+    hasImage: facts.vision,
+    turns: exchange.conversation()?.turns.filter(({ role }) => role === "assistant").length ?? 0,
+    asks: exchange.conversation()?.turns.filter((turn) => wordsOf(turn, exchange.whole) !== "").length ?? 0,
+    tier: tierOf(name),
+    mayUse: (model) => mayUseByAuto(key, name, model),
+    listed,
+    mayOmit: catalogue.mayBeAutoOnly(account) && listed.every(({ id }) => mayUseByAuto(key, name, id)),
+    controller: () => running.controller,
+  };
+  const choice = await auto.choose(account, conversation, question);
+  const target = choice.model ? chosenTarget(choice, choice.model, dialect) : omittingTarget(choice, listed);
+  if (choice.model) requireAutoChoice(key, name, choice.model.id);
+  const why = first && (await unfitReason(parts, exchange, first, target));
+  if (why !== undefined)
+    throw new ProxyError(
+      "invalid_request",
+      `Auto chose \`${target.model.id}\`, which cannot take this request: ${why}.`,
+    );
+  return target;
+}
+
+function chosenTarget(choice: AutoChoice, model: Model, client: ClientDialect): ChatTarget {
+  const dialect = preferredDialect(client, model);
+  if (!dialect)
+    throw new ProxyError("upstream", `Auto chose \`${model.id}\`, which cannot hold a conversation.`, {
+      otherAccount: true,
+    });
+  return { model, upstreamModel: model, dialect, endpoint: upstreamPaths[dialect], choice };
+}
+
+/** Until the answer names its model, the request counts as the dearest one that may serve. */
+function omittingTarget(choice: AutoChoice, listed: readonly Model[]): ChatTarget {
+  const served = listed.filter(({ enabled, dialects }) => enabled && dialects.includes("chat"));
+  const model = { ...autoModel(served), dialects: ["chat" as const], price: dearestOf(served) };
+  // OpenAI's newer models refuse `max_tokens`; most that Auto chooses are theirs.
+  const like = served.find(({ supports }) => supports.completionTokens);
+  const upstreamModel = like
+    ? { ...model, vendor: like.vendor, supports: { ...model.supports, completionTokens: true } }
+    : model;
+  const named = (name: string) => servedModel(name, listed);
+  return { model, upstreamModel, dialect: "chat", endpoint: upstreamPaths.chat, choice, named };
+}
+
+/** The model that an answer names, perhaps by its version. If it is not listed, only its name is known. */
+function servedModel(name: string, listed: readonly Model[]): Pick<Model, "id" | "price"> {
+  const undated = name.replace(/-\d{4}-\d{2}-\d{2}$/, "");
+  return (
+    findListed(name, listed) ??
+    listed.find(({ version }) => version === name) ??
+    findListed(undated, listed) ?? { id: name.slice(0, 256), price: { premium: true } }
+  );
+}
+
+type Retry = "choice" | "omission";
+
+/** What another try with the same account may do differently. */
+function retryFor(
+  { auto }: RequestScope,
+  { details, status, message }: ProxyError,
+  choice?: AutoChoice,
+): Retry | undefined {
+  if (!choice) return undefined;
+  const isRefused = details.code === "auto_token_refused" || details.code === "model_not_found";
+  if (choice.by !== "omission") return isRefused ? "choice" : undefined;
+  const isOfModel =
+    isRefused || (status === 400 && (details.param === "model" || /\bmodel is required\b/i.test(message)));
+  if (!isOfModel) return undefined;
+  auto.refuseOmission(choice.account);
+  return "omission";
+}
+
+/** The request as Auto chose it: with its token, and without a model if Auto named none. */
+export function asChosen({ model, token }: AutoChoice, { body, headers }: SentParts): SentParts {
+  if (token !== undefined) return { body, headers: { ...headers, [autoTokenHeader]: token } };
+  return { body: model ? body : editBody(body, (text) => editMembers(text, {}, ["model"])), headers };
+}
+
+type SentParts = Pick<UpstreamCall, "body" | "headers">;
+
+const newestWords = (exchange: Exchange): string =>
+  exchange
+    .conversation()
+    ?.turns.toReversed()
+    .map((turn) => wordsOf(turn, exchange.whole))
+    .find((words) => words !== "") ?? "";

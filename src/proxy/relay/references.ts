@@ -1,0 +1,39 @@
+/** Items that clients name by their ids, in place of sending them. */
+
+import type { Signature } from "../../dialects/hub/conversation";
+import type { ItemReference, Outline } from "../../dialects/overview";
+import type { Awaitable } from "../../lib/awaitable";
+import { ProxyError, quoted, words } from "../../lib/errors";
+import type { Account } from "../../people/accounts/account";
+import type { Affinity } from "../../people/accounts/affinity";
+
+/** Remembers what the account made: a client may send back the thinking, or only the id of its item. */
+export function rememberMaker(affinity: Affinity, { value, id }: Signature, account: Account): void {
+  affinity.remember(value, account);
+  if (id !== undefined) affinity.remember(id, account);
+}
+
+/**
+ * Reasoning may be left out, and the ids of GitHub Copilot's are remembered: they do not tell what they stand for. What
+ * anything else stands for would be missing in the conversation without a word.
+ * @throws ProxyError `invalid_request` for the first reference to something else.
+ */
+export function refuseReferences(
+  affinity: Affinity,
+  { references: named }: Pick<Outline, "references">,
+): Awaitable<void> {
+  const references = named?.() ?? [];
+  if (references.length > 0) return refuseUnknown(affinity, references);
+}
+
+async function refuseUnknown(affinity: Affinity, references: readonly ItemReference[]): Promise<void> {
+  if (await affinity.knows(references.map(({ id }) => id))) return;
+  for (const reference of references) if (!(await affinity.knows([reference.id]))) throw lost(reference);
+}
+
+const lost = ({ id, param }: ItemReference): ProxyError =>
+  new ProxyError(
+    "invalid_request",
+    words`\`${param}\` names the item \`${quoted(id)}\` in place of its content, and nothing is stored here. Send the items themselves: clients do so with \`store: false\` (AI SDK: \`providerOptions: { openai: { store: false } }\`).`,
+    { param, code: "item_not_found" },
+  );

@@ -1,0 +1,340 @@
+/** One request of a client: read, sent to the upstream, answered and recorded. */
+
+import { type CompactionCodec, codecs, type TranslationOptions } from "../../dialects/codecs";
+import type { ClientDialect, Dialect, JsonObject } from "../../dialects/hub/conversation";
+import { hasRefusedName } from "../../dialects/hub/property-names";
+import { vendorRow } from "../../dialects/hub/tool-schema";
+import { longTexts } from "../../dialects/long-texts";
+import { asProxyError, ProxyError } from "../../lib/errors";
+import { asSent } from "../../lib/net/in/request-body";
+import type { CallResponse, ResponseBody } from "../../lib/net/out/body";
+import type { KeyedCaller } from "../../people/keys/client-keys";
+import type { RequestScope } from "../scope";
+import { PlannedPrompt, planTools, type ServerToolPlan } from "../server-tools/plan";
+import { autoId, autoOnlyCode } from "../upstream/copilot/auto-model";
+import { betaIn } from "../upstream/copilot/unsupported-params";
+import { type Affinity, affinityOf } from "./affinity-keys";
+import { asChosen, serveByAuto } from "./auto-choice";
+import { withMendedSchemas, withoutRefused } from "./body-remedies";
+import { cacheUseOf, recordedPrompt } from "./cache-hints";
+import { Exchange, readRequest } from "./exchange";
+import { withFallbacks } from "./fallbacks";
+import { type AddressMembers, readIncoming } from "./incoming";
+import { answerNothing, asksNothing, nothingSent } from "./nothing";
+import { passthrough, verbatim } from "./passthrough";
+import { checkPromptLimit } from "./prompt-limit";
+import { withHeaders } from "./provider-send";
+import { refuseReferences } from "./references";
+import { isEvents, notEvents, respondFull, respondStream } from "./respond";
+import { openRequest } from "./running-request";
+import { send } from "./send";
+import {
+  type ChatTarget,
+  directTarget,
+  isAutoTarget,
+  isProvided,
+  messagesProvider,
+  modelHeader,
+  modelInHeader,
+  requireFurtherModels,
+  whoOf,
+} from "./target";
+import { translation } from "./translation";
+import type { BodyRules, Outgoing, UpstreamCall } from "./upstream-call";
+import { orWait } from "./waiting";
+
+/**
+ * @param inAddress For a dialect whose address names the model.
+ * @throws ProxyError for the server to send in the client's dialect; its row is written.
+ */
+export async function relay(
+  parts: RequestScope,
+  request: Request,
+  caller: KeyedCaller,
+  dialect: ClientDialect,
+  inAddress?: AddressMembers,
+): Promise<Response> {
+  const running = openRequest(parts, request, caller, dialect);
+  try {
+    const incoming = await readIncoming(request, longTexts[dialect], inAddress, running.held);
+    const read = readRequest(running, request, caller, dialect, incoming);
+    const codec = codecs[dialect];
+    codec.checkRequest(read.incoming.body);
+    const summary = codec.compaction?.inWords.request(read.incoming.body);
+    const exchange = new Exchange(read, summary, summary && codec.compaction?.inWords.reply);
+    return await orWait(parts, exchange, serveOnce);
+  } catch (thrown) {
+    throw running.fail(thrown);
+  }
+}
+
+const serveOnce = (parts: RequestScope, exchange: Exchange): Promise<Response> =>
+  withFallbacks(parts, exchange, byModelOrAuto);
+
+/**
+ * One request at a provider's own path: its bytes pass unchanged, both ways.
+ * @throws ProxyError for the server to send; its row is written, except for an unknown provider.
+ */
+export async function relayToProvider(
+  parts: RequestScope,
+  request: Request,
+  caller: KeyedCaller,
+  name: string,
+): Promise<Response> {
+  const provider = messagesProvider(parts, name);
+  const running = openRequest(parts, request, caller, provider.dialect);
+  try {
+    const incoming = await readIncoming(request, longTexts[provider.dialect], undefined, running.held);
+    const exchange = new Exchange(readRequest(running, request, caller, provider.dialect, incoming));
+    const target = directTarget(parts, provider, exchange.incoming.model, caller.key);
+    requireFurtherModels(caller.key, provider, exchange.body);
+    exchange.record.setTarget(target, exchange.facts);
+    const call = verbatim(exchange, target);
+    const answer = sendCall(parts, exchange, target, call, outgoingOf(parts, exchange, target, call));
+    exchange.sent();
+    return await answer;
+  } catch (thrown) {
+    throw running.fail(thrown);
+  }
+}
+
+/**
+ * The answer of this model, or of the one that Auto chooses.
+ * @param first The model in whose place it serves.
+ */
+function byModelOrAuto(
+  parts: RequestScope,
+  exchange: Exchange,
+  target: ChatTarget,
+  first: ChatTarget | undefined,
+): Promise<Response> {
+  requireFurtherModels(exchange.key, target.provider, exchange.incoming.body);
+  // A request that asks for nothing needs no choice.
+  if (isAutoTarget(target) && !asksNothing(exchange, target, true))
+    return byAuto(parts, exchange, target.model.id, first === target ? undefined : first);
+  const answer = byModel(parts, exchange, target);
+  return parts.config.current.autoWhenOnly ? orByAuto(parts, exchange, target, answer) : answer;
+}
+
+/** The answer of this model. A header names it where the client asked for another name. */
+async function byModel(parts: RequestScope, exchange: Exchange, target: ChatTarget): Promise<Response> {
+  // The request itself is not kept while the answer is awaited.
+  const asked = exchange.incoming.model;
+  const answer = await (exchange.reshape ? compact : serve)(parts, exchange, target);
+  const served = exchange.record.model ?? target.model.id;
+  if (served !== asked) answer.headers.set(modelHeader, modelInHeader(served));
+  return answer;
+}
+
+/** @param name The one of Auto's names that was asked for. */
+const byAuto = (parts: RequestScope, exchange: Exchange, name: string, first?: ChatTarget): Promise<Response> =>
+  serveByAuto(parts, exchange, { name, first }, (chosen) => byModel(parts, exchange, chosen));
+
+/** The answer; or that of Auto, where the accounts turn out to have nothing else. */
+async function orByAuto(parts: RequestScope, exchange: Exchange, { model }: ChatTarget, answer: Promise<Response>) {
+  try {
+    return await answer;
+  } catch (thrown) {
+    if (!(thrown instanceof ProxyError) || thrown.details.code !== autoOnlyCode) throw thrown;
+    exchange.running.passOver({ model: model.id, status: thrown.status, why: thrown.written });
+    return byAuto(parts, exchange, autoId);
+  }
+}
+
+/**
+ * A summary by the upstream itself, or in words where it does not make one: a refusal is remembered as that of a parameter.
+ * @throws ProxyError
+ */
+async function compact(parts: RequestScope, exchange: Exchange, target: ChatTarget): Promise<Response> {
+  exchange.keep();
+  const { codec, dialect, record, running } = exchange;
+  const { trigger, reply, isNotMade } = codec.compaction!;
+  const model = target.model.id;
+  const isRefused = () => parts.unsupportedParams.known(model).includes(trigger);
+  if (isProvided(target) || target.dialect !== dialect || isRefused()) return serve(parts, exchange, target);
+  const learn = () => parts.unsupportedParams.learn(model, trigger);
+  const reshape: CompactionCodec["reply"] = (next) =>
+    reply({
+      push(event) {
+        if (isNotMade(event)) learn();
+        next.push(event);
+      },
+      end: () => next.end(),
+    });
+  try {
+    return await serve(parts, exchange.unchanged(reshape), target);
+  } catch (thrown) {
+    const { status, details } = asProxyError(thrown);
+    // The same prompt would be too long for a summary in words.
+    const isTooLong = details.code === "context_length_exceeded";
+    if (running.isStopped || isTooLong || (status !== 400 && !isRefused())) throw thrown;
+    const answer = await serve(parts, exchange, target);
+    learn();
+    record.addFixup(`refused:${trigger}`);
+    return answer;
+  }
+}
+
+/** The answer of one model. @throws ProxyError */
+async function serve(parts: RequestScope, exchange: Exchange, target: ChatTarget): Promise<Response> {
+  const { incoming, record, running } = exchange;
+  const plan = exchange.reshape ? undefined : await planTools(parts, exchange.prompt, target);
+  // Another model serves after an answer that says so, and an answer with tools goes on.
+  if (plan || parts.config.current.autoWhenOnly) exchange.keep();
+  const isPassed = !exchange.reshape && !plan && isPassable(exchange, target);
+  // A provider may have stored what it said.
+  if (!(isPassed && isProvided(target))) await refuseReferences(parts.affinity, exchange.prompt.outline);
+  const nothing = asksNothing(exchange, target, isPassed);
+  record.setTarget(target, nothing ? nothingSent : exchange.facts);
+  if (nothing) return answerNothing(nothing, exchange);
+
+  const prompt = new PlannedPrompt(exchange.prompt, plan, target);
+  await checkPromptLimit(parts, { prompt, record }, target.model, incoming.bytes.length);
+  const cache = cacheUseOf(parts, exchange, target);
+  const { useResponsesApiWebSearch: webSearch, promptCache } = parts.config.current;
+  const options: TranslationOptions = {
+    webSearch,
+    cache: cache.hints,
+    hourCache: promptCache === "1h" && !isProvided(target),
+    refusedBetas: parts.unsupportedParams.known(target.model.id).flatMap(betasIn),
+  };
+  const ownHeaders = exchange.dialect === target.dialect ? exchange.headers : null;
+  const rules: BodyRules = {
+    codec: codecs[target.dialect],
+    dialect: target.dialect,
+    model: target.upstreamModel,
+    options,
+    clientHeaders: isPassed && isProvided(target) ? undefined : ownHeaders,
+  };
+  const affinity = await affinityOf(parts, exchange, target.model.id);
+  const call = isPassed
+    ? passthrough(exchange, target, options)
+    : translated(parts, exchange, target, { plan, prompt, rules, affinity });
+  const answer = sendCall(parts, exchange, target, call, outgoingOf(parts, exchange, target, call, rules, affinity));
+  // What is needed of the prompt later is made now, while the upstream works.
+  const lesson = parts.tokenCounts.beginLesson(target.model.id, prompt, incoming.bytes.length);
+  running.setPrompt(recordedPrompt(exchange, cache.address), lesson);
+  exchange.sent();
+  return answer;
+}
+
+interface Translated {
+  plan: ServerToolPlan | undefined;
+  prompt: PlannedPrompt;
+  rules: BodyRules;
+  affinity: Affinity;
+}
+
+/** The call in the upstream's dialect, which may be followed by others of the same reply. */
+function translated(parts: RequestScope, exchange: Exchange, target: ChatTarget, given: Translated): UpstreamCall {
+  const { plan, prompt, rules, affinity } = given;
+  const { codec } = exchange;
+  return translation(exchange, target, rules.options, {
+    plan,
+    parts,
+    send: (encoded, stream) =>
+      sendAgain(parts, exchange, target, outgoingOf(parts, exchange, target, { ...encoded, stream }, rules, affinity)),
+    // A client that requires the numbers of tokens gets estimates of those that the upstream does not report, or not yet.
+    estimate: codec.facts.startsWithUsage && parts.tokenCounts.beginEstimate(prompt, target.model.id),
+  });
+}
+
+const betasIn = (pattern: string) => betaIn(pattern) ?? [];
+
+/** Whether the upstream takes the client's bytes. */
+function isPassable({ dialect, prompt: { body, outline } }: Exchange, target: ChatTarget): boolean {
+  if (dialect !== target.dialect) return false;
+  if (isProvided(target)) return !outline.hasOwnResults?.();
+  return !(outline.hasServerCalls?.() || hasRefusedNames(body, target.dialect, target.upstreamModel.vendor));
+}
+
+/** Whether a tool has properties that are sent under other names, which the reply has to be rid of. */
+function hasRefusedNames(body: JsonObject, dialect: Dialect, vendor: string): boolean {
+  const { names } = vendorRow(dialect, vendor);
+  if (!names) return false;
+  let hasOne = false;
+  codecs[dialect].schemas.mapFunctions(body, (offered) => {
+    hasOne ||= hasRefusedName(offered.schema, names);
+    return offered;
+  });
+  return hasOne;
+}
+
+/** @param rules None for a body that is passed on as it is. */
+function outgoingOf(
+  parts: RequestScope,
+  { dialect, facts, record }: Exchange,
+  target: ChatTarget,
+  call: Pick<UpstreamCall, "body" | "headers" | "stream">,
+  rules?: BodyRules,
+  affinity?: Affinity,
+): Outgoing {
+  const { choice } = target;
+  const chosen = choice ? asChosen(choice, call) : call;
+  const body = rules
+    ? withMendedSchemas(parts, target, rules, withoutRefused(parts, target, chosen.body, record), record)
+    : chosen.body;
+  return {
+    path: target.endpoint,
+    intent: "conversation-agent",
+    initiator: facts.initiator,
+    vision: facts.vision,
+    limits: call.stream ? parts.limits.stream : parts.limits.full,
+    headers: chosen.headers,
+    body: asSent(body),
+    rules,
+    isVerbatim: !rules,
+    passesHeaders: dialect === target.dialect,
+    preferredAccount: affinity?.preferredAccount,
+    onlyAccount: choice?.account,
+    marks: affinity?.marks,
+  };
+}
+
+/** Sends the call, and makes the client's answer of what comes back. @throws ProxyError */
+function sendCall(
+  parts: RequestScope,
+  exchange: Exchange,
+  target: ChatTarget,
+  call: UpstreamCall,
+  outgoing: Outgoing,
+): Promise<Response> {
+  const { request, connection, running } = exchange;
+  const isStream = exchange.incoming.stream;
+  // Nothing of the prompt.
+  const { who, stream, reply: way } = call;
+  const accept = (response: CallResponse) => {
+    const answering = { who, stream, reply: way };
+    const reply = { response, call: answering, running, watch: watchOf(parts, target, stream, response) };
+    const answer = isStream
+      ? respondStream(parts, { ...reply, clientGone: request.signal, connection })
+      : respondFull(reply);
+    return answer.then((made) =>
+      running.budget.addTo(isProvided(target) ? withHeaders(made, target.provider, response) : made),
+    );
+  };
+  return send(parts, { target, outgoing, running, request, accept });
+}
+
+/** Watches an answer of GitHub Copilot for what is new in it, once a minute. Undefined for all others. */
+function watchOf({ drift }: RequestScope, target: ChatTarget, stream: boolean, { headers }: CallResponse) {
+  const watch = isProvided(target) ? undefined : drift.watch(target.dialect, target.model.id, stream);
+  watch?.headers(headers);
+  return watch;
+}
+
+/** Asks for a further answer of the same reply: from the account that gave the first, which can read its signatures. */
+function sendAgain(
+  parts: RequestScope,
+  { request, running }: Exchange,
+  target: ChatTarget,
+  first: Outgoing,
+): Promise<ResponseBody> {
+  const accept = async (response: CallResponse) => {
+    if (!isEvents(response)) throw await notEvents(response, whoOf(target));
+    return response.body;
+  };
+  const preferredAccount = running.account ?? first.preferredAccount;
+  const outgoing: Outgoing = { ...first, initiator: "agent", preferredAccount };
+  return send(parts, { target, outgoing, running, request, accept });
+}

@@ -1,0 +1,208 @@
+/**
+ * The way of an answer to the client: one reader gives beats, stages hand them on, and one writer sends them. A client of the
+ * upstream's dialect gets the upstream's own frames as long as no stage has changed a beat.
+ */
+
+import type { ClientCodec, ClientSink, FullReply, Passage, ToClient } from "../../dialects/codec";
+import { type Beat, full } from "../../dialects/hub/beat";
+import type { Conversation, JsonObject } from "../../dialects/hub/conversation";
+import { omitUndefined } from "../../dialects/hub/json";
+import type { ReplyError, ReplyEvent, Usage } from "../../dialects/hub/reply";
+import { separateTexts } from "../../dialects/hub/separate-texts";
+import { isObject, notJson, parseWithSource } from "../../lib/json";
+import type { ResponseBody } from "../../lib/net/out/body";
+import { readSse, type SseFrame } from "../../lib/net/stream/sse";
+import type { Sink, Stage } from "../../lib/net/stream/stream";
+import type { RequestScope } from "../scope";
+import { openLoop } from "../server-tools/open-loop";
+import type { ServerToolPlan } from "../server-tools/plan";
+import type { RequestRecord } from "./request-record";
+import { BrokenReply } from "./respond";
+import type { RunningRequest } from "./running-request";
+import { toolContext } from "./searches";
+import type { Answer, Reading, UpstreamReply } from "./upstream-call";
+
+/** What is needed of a request for its reply: nothing of the prompt. */
+interface Way {
+  running: RunningRequest;
+  /** Who answers, for messages: `GitHub Copilot`. */
+  who: string;
+  reader: ReplyReader;
+  /** Missing where the upstream speaks another dialect, or the reply is always written anew. */
+  passed?: Pick<Passage, "stream" | "full">;
+  /** Missing where no stage changes a beat. */
+  written?: {
+    codec: ClientCodec;
+    /** What a reply repeats of the request. */
+    asked: Conversation;
+    /** Reads the rough count of the prompt that was begun, once it is there. */
+    estimate?(): number | undefined;
+  };
+  /** Tools that run while the model answers. */
+  loop?: {
+    plan: ServerToolPlan;
+    parts: RequestScope;
+    /** Asks the upstream to go on. */
+    ask(conversation: Conversation): Promise<{ body: ResponseBody; reader: ReplyReader }>;
+  };
+}
+
+export interface ReplyReader {
+  stream: Stage<SseFrame, Beat>;
+  full(json: JsonObject): Pick<Beat, "events" | "lost">;
+}
+
+export class ReplyWay implements UpstreamReply {
+  constructor(private readonly way: Way) {}
+
+  open(first: Answer, next: Sink<Beat>): Reading {
+    const { loop, reader, running, who, written } = this.way;
+    const events = recordedBy(running)(written?.estimate ? withNumbers(running.record, written.estimate)(next) : next);
+    if (!loop) return { body: first.body, ...bytesInto(reader, who, first, events) };
+    const { plan, parts, ask } = loop;
+    return openLoop(
+      {
+        offered: plan,
+        context: () => toolContext(parts, running),
+        ask: async (conversation, beats) => {
+          running.askAgain();
+          const { body, reader } = await ask(conversation);
+          return { body, ...bytesInto(reader, who, { isStream: true }, beats) };
+        },
+        shape: written?.codec.facts.joinsTexts ? separateTexts : undefined,
+      },
+      { body: first.body, read: (beats) => bytesInto(reader, who, first, beats).bytes },
+      events,
+    );
+  }
+
+  stream(out: Sink<SseFrame>): ClientSink<Beat> {
+    const { passed, written } = this.way;
+    if (!written) return passed!.stream(out);
+    return passedUntilChanged(passed?.stream, written.codec.encodeStream(written.asked, written.estimate))(out);
+  }
+
+  full(): FullReply {
+    const { passed, running, written } = this.way;
+    let gathered = passed?.full();
+    let error: ReplyError | undefined;
+    const events: ReplyEvent[] = [];
+    return {
+      push(beat) {
+        if (isChanged(beat)) gathered = undefined;
+        gathered?.push(beat);
+        if (written) for (const event of beat.events) events.push(event);
+        const last = beat.events.at(-1);
+        // The upstream's own text tells its error.
+        if (last?.type === "error" && !(gathered && beat.frame && beat.type === full)) error = last;
+      },
+      end() {},
+      text() {
+        if (error) throw new BrokenReply(error, running.record.earlyError === undefined);
+        if (gathered) return gathered.text();
+        return JSON.stringify(written!.codec.encodeReply(events, written!.asked));
+      },
+    };
+  }
+}
+
+/** The sinks for an answer. A full reply is one beat. */
+function bytesInto(
+  reader: ReplyReader,
+  who: string,
+  { isStream, watch }: Omit<Answer, "body">,
+  next: Sink<Beat>,
+): Omit<Reading, "body"> {
+  if (isStream) {
+    const frames = reader.stream(next);
+    return { bytes: readSse(watch?.frames(frames) ?? frames) };
+  }
+  const pieces: Uint8Array[] = [];
+  const takeText = (text: string) => {
+    // What is no object need not be parsed: a list that is nested a million times takes long.
+    const json = /^\s*\{/.test(text) ? parseWithSource(text) : undefined;
+    if (!isObject(json)) throw notJson(`${who}'s answer`);
+    watch?.full(json);
+    next.push({ frame: { data: text, json }, type: full, json, isLast: true, ...reader.full(json) });
+    next.end();
+  };
+  const bytes: Sink<Uint8Array> = {
+    push: (piece) => void pieces.push(piece),
+    end: () => takeText(new TextDecoder().decode(Buffer.concat(pieces))),
+  };
+  return { bytes, takeText };
+}
+
+/** Whether the reply has to be written from this beat on. An error has no frame, and each writer has a form of its own for it. */
+const isChanged = ({ frame, events }: Beat): boolean =>
+  frame === undefined && events.length > 0 && events.at(-1)?.type !== "error";
+
+/**
+ * Passes on a stream up to the first beat that has changed, and writes it from there on; the writer has followed it by then.
+ * @param pass Missing where all is written.
+ */
+const passedUntilChanged =
+  (pass: ToClient<Beat> | undefined, write: ToClient<ReplyEvent>): ToClient<Beat> =>
+  (out) => {
+    let passed = pass?.(out);
+    const writer = write({ push: (frame) => void (passed || out.push(frame)), end: () => out.end() });
+    return {
+      type: writer.type,
+      push(beat) {
+        if (isChanged(beat)) passed = undefined;
+        passed?.push(beat);
+        for (const event of beat.events) writer.push(event);
+        if (passed && beat.frame) writer.follow?.(beat);
+      },
+      end: () => writer.end(),
+      keepAlive: () => (passed ?? writer).keepAlive(),
+      fail: (error) => (passed ?? writer).fail(error),
+    };
+  };
+
+/** Adds each event to the record. What comes after it is for the client. */
+const recordedBy =
+  (running: RunningRequest): Stage<Beat, Beat> =>
+  (next) => ({
+    push(beat) {
+      let { events } = beat;
+      for (const event of beat.events) {
+        if (event.type === "block-delta") continue;
+        const told = running.addEvent(event);
+        if (told !== event) events = events.map((each) => (each === event ? told : each));
+      }
+      next.push(events === beat.events ? beat : { ...beat, events });
+    },
+    end: () => next.end(),
+  });
+
+/** Characters of a reply in a token, roughly. */
+const charactersPerToken = 4;
+
+/** The numbers that the client's dialect requires and the upstream has not reported: estimates, which the row marks. */
+const withNumbers =
+  (record: RequestRecord, estimateInput: () => number | undefined): Stage<Beat, Beat> =>
+  (next) => {
+    const reported: Partial<Usage> = {};
+    let length = 0;
+    const missing = (): ReplyEvent[] => {
+      const usage: Partial<Usage> = {};
+      if (reported.input === undefined) usage.input = estimateInput();
+      if (reported.output === undefined) {
+        usage.output = Math.ceil(length / charactersPerToken);
+        record.setEstimate("estimatedOutput", usage.output);
+      }
+      return Object.keys(usage).length > 0 ? [{ type: "usage", usage: omitUndefined(usage) }] : [];
+    };
+    return {
+      push(beat) {
+        for (const event of beat.events)
+          if (event.type === "block-delta") length += event.text.length;
+          else if (event.type === "usage") Object.assign(reported, event.usage);
+        const last = beat.events.at(-1);
+        if (last?.type !== "finish") return next.push(beat);
+        next.push({ ...beat, events: [...beat.events.slice(0, -1), ...missing(), last] });
+      },
+      end: () => next.end(),
+    };
+  };

@@ -1,0 +1,119 @@
+/** Request and reply go through the hub: the client and the upstream speak different dialects, or tools run in between. */
+
+import { codecs, type TranslationOptions } from "../../dialects/codecs";
+import { adapt } from "../../dialects/hub/adapt";
+import { said, unframed } from "../../dialects/hub/beat";
+import type { Conversation, Dialect } from "../../dialects/hub/conversation";
+import type { ReplyEvent } from "../../dialects/hub/reply";
+import { shownNatively } from "../../dialects/native-search";
+import { withTexts } from "../../lib/net/in/request-body";
+import type { ResponseBody } from "../../lib/net/out/body";
+import { joined, pipe, run, type Stage } from "../../lib/net/stream/stream";
+import type { RequestScope } from "../scope";
+import type { ServerToolPlan } from "../server-tools/plan";
+import type { Exchange } from "./exchange";
+import { passed } from "./passthrough";
+import { type ReplyReader, ReplyWay } from "./reply";
+import type { RequestRecord } from "./request-record";
+import { needsStream, type Target, whoOf } from "./target";
+import type { UpstreamCall } from "./upstream-call";
+
+/** One request to the upstream, and the way back to the client's names. */
+interface Encoded extends Pick<UpstreamCall, "body" | "headers"> {
+  /** Undefined where nothing has to be given back. */
+  restore?: Stage<ReplyEvent, ReplyEvent>;
+}
+
+type TranslationTarget = Target & { dialect: Dialect };
+
+interface TranslationTools {
+  /** What is sent in place of the client's tools. */
+  plan?: ServerToolPlan;
+  parts: RequestScope;
+  /** Sends the request for a further answer, after tools have run here. */
+  send(encoded: Encoded, stream: boolean): Promise<ResponseBody>;
+  /** Reads the rough count of the prompt that was begun, once it is there. */
+  estimate?: () => number | undefined;
+}
+
+/** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */
+export function translation(
+  exchange: Exchange,
+  target: TranslationTarget,
+  options: TranslationOptions,
+  tools?: TranslationTools,
+): UpstreamCall {
+  const { codec, record, reshape, running } = exchange;
+  const plan = tools?.plan;
+  const conversation = exchange.decoded();
+  // Collected into a full reply where the client did not ask for a stream.
+  const isStreamed = conversation.stream || needsStream(conversation.maxTokens, target);
+  record.addChanges(plan ?? {});
+  const asked = plan?.conversation ?? conversation;
+  const plain = encode(exchange, target, options, asked, isStreamed);
+  const who = whoOf(target);
+  const estimate = tools?.estimate;
+  const written = {
+    codec,
+    asked: { ...conversation, turns: conversation.turns.filter(({ isInstructions }) => isInstructions) },
+    estimate: estimate && (() => noted(record, estimate())),
+  };
+  const way = { running, who, written };
+  const anew = { reader: readAnew(target, joined(plain.restore, reshape)) };
+  if (!plan || plan.offers.size === 0)
+    return { ...plain, who, stream: isStreamed, reply: new ReplyWay({ ...way, ...anew }) };
+  const isPassed = plain.restore === undefined && isStreamed === conversation.stream && isUnnumbered(exchange, target);
+  // A reply that may go on is asked for as a stream, unless the client may get the upstream's own text.
+  const stream = isStreamed || !isPassed;
+  const first = stream === isStreamed ? plain : encode(exchange, target, options, asked, stream);
+  const ask = async (next: Conversation) => {
+    const encoded = encode(exchange, target, options, next, true);
+    return { body: await tools.send(encoded, stream), reader: readAnew(target, encoded.restore) };
+  };
+  const loop = { parts: tools.parts, plan, ask };
+  const reply = new ReplyWay({ ...way, ...(isPassed ? passed(exchange, target) : anew), loop });
+  return { ...first, who, stream, reply };
+}
+
+/** Whether the reply can be passed on at first. Events of the responses dialect are numbered: one writer writes all of them. */
+const isUnnumbered = ({ dialect, incoming }: Exchange, target: TranslationTarget): boolean =>
+  dialect === target.dialect && !(dialect === "responses" && incoming.stream);
+
+/** Reads a reply that is written anew. @param restore Gives back the client's names. */
+function readAnew({ dialect }: TranslationTarget, restore: Encoded["restore"]): ReplyReader {
+  const { decodeReply, decodeStream } = codecs[dialect];
+  const toBeats = restore ? pipe(restore, unframed) : unframed;
+  return {
+    stream: pipe(decodeStream(), pipe(said, toBeats)),
+    full: (json) => ({ events: restore ? run(restore, decodeReply(json)) : decodeReply(json) }),
+  };
+}
+
+function noted(record: RequestRecord, tokens: number | undefined): number | undefined {
+  if (tokens !== undefined) record.setEstimate("estimatedInput", tokens);
+  return tokens;
+}
+
+/** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */
+function encode(
+  exchange: Exchange,
+  target: TranslationTarget,
+  options: TranslationOptions,
+  conversation: Conversation,
+  stream: boolean,
+): Encoded {
+  const { dialect: client, headers, incoming, record } = exchange;
+  const { dialect: upstream, upstreamModel } = target;
+  const codec = codecs[upstream];
+  const adapted = adapt(conversation, upstream, upstreamModel.vendor);
+  record.addChanges(adapted);
+  const encoded = codec.encodeRequest({ ...adapted.conversation, stream }, upstreamModel, options);
+  record.addChanges(encoded);
+  const ofDialect = codec.requestHeaders?.(client === upstream ? headers : null, encoded.body, upstreamModel, options);
+  record.addChanges(ofDialect ?? {});
+  return {
+    body: withTexts(JSON.stringify(encoded.body), incoming.skeleton),
+    headers: ofDialect?.headers ?? {},
+    restore: joined(client !== "responses" && upstream === "responses" ? shownNatively : undefined, adapted.restore),
+  };
+}

@@ -1,0 +1,159 @@
+/**
+ * Google's paths end in a model and a method: `/v1beta/models/:model:generateContent`. The model may have slashes, so the router
+ * has a wildcard there, and the name is read here.
+ */
+import { Elysia } from "elysia";
+import { z } from "zod";
+import { ProxyError } from "../lib/errors";
+import { readClientQuery } from "../lib/input";
+import type { Scope } from "../parts/app";
+import type { KeyedCaller } from "../people/keys/client-keys";
+import { relay } from "../proxy/relay/relay";
+import { access } from "../web/access";
+import { type Description, described, describedForms } from "../web/described";
+import { methodNotAllowed } from "../web/served";
+import { countTokens } from "./count-tokens";
+import { upstreamErrors } from "./descriptions";
+import { getGoogleModel, listGoogleModels } from "./models";
+import {
+  googleBody,
+  googleCountSchema,
+  googleModelListSchema,
+  googleModelSchema,
+  googleModelsQuery,
+  googleStream,
+  googleStreamQuery,
+} from "./schemas";
+
+interface Method extends Description {
+  answer(scope: Scope, request: Request, caller: KeyedCaller, model: string): Promise<Response>;
+}
+
+const relayed = {
+  dialect: "gemini",
+  reads: googleBody,
+  errors: ["not_found", ...upstreamErrors],
+  reference: "https://ai.google.dev/api/generate-content",
+} as const;
+
+/** The methods of a model. */
+const methods: Readonly<Record<string, Method>> = {
+  generateContent: {
+    ...relayed,
+    about: "An answer in Google's format.",
+    answers: () => z.looseObject({}),
+    answer: (scope, request, caller, model) => relay(scope, request, caller, "gemini", { model, stream: false }),
+  },
+  streamGenerateContent: {
+    ...relayed,
+    about: "The same, streamed: as server-sent events with `?alt=sse`, otherwise as one JSON array.",
+    query: googleStreamQuery,
+    answers: googleStream,
+    async answer(scope, request, caller, model) {
+      const { alt } = readClientQuery(request.url, googleStreamQuery());
+      return relay(scope, request, caller, "gemini", { model, stream: true, alt });
+    },
+  },
+  countTokens: {
+    dialect: "gemini",
+    about:
+      "Input tokens of contents, or of a whole request: with the factor learned for the model, or estimated; `x-token-count` says which.",
+    reads: googleBody,
+    answers: googleCountSchema,
+    answer: (scope, request, caller, model) => countTokens(scope, request, caller, "gemini", { model }),
+  },
+};
+
+const unknownMethod = (name: string) =>
+  new ProxyError(
+    "not_found",
+    `There is no method \`${name.slice(0, 60)}\` of a model here; the methods are ${Object.keys(methods).join(", ")}.`,
+  );
+
+/**
+ * @param encoded What follows the router's path, percent-encoded.
+ * @returns The model, and the method, if the name ends in one. `end` is what follows the last colon, if anything does.
+ * @throws ProxyError `invalid_request` for a name that does not decode.
+ */
+function readName(encoded: string): { model: string; method?: Method; end?: string } {
+  const name = decoded(encoded);
+  const colon = name.lastIndexOf(":");
+  if (colon <= 0) return { model: name };
+  const end = name.slice(colon + 1);
+  return Object.hasOwn(methods, end)
+    ? { model: name.slice(0, colon), method: methods[end], end }
+    : { model: name, end };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new ProxyError(
+      "invalid_request",
+      "The model in this path does not decode: it is not percent-encoded UTF-8.",
+      { param: "model" },
+    );
+  }
+}
+
+/** Google's packages from version 3 on expect them below `/v1` too. */
+export const geminiMethods = new Elysia({ name: "gemini-methods" }).use(access).post(
+  "/models/*",
+  ({ scope, request, caller, params }) => {
+    const { model, method, end } = readName(params["*"]);
+    if (method) return method.answer(scope, request, caller, model);
+    if (end !== undefined) throw unknownMethod(end);
+    throw methodNotAllowed("POST", ["GET", "HEAD"]);
+  },
+  {
+    access: "google",
+    detail: describedForms(
+      Object.fromEntries(Object.entries(methods).map(([name, method]) => [`:model:${name}`, method])),
+    ),
+  },
+);
+
+export const gemini = new Elysia({ name: "gemini" })
+  .use(access)
+  .use(geminiMethods)
+  .get(
+    "/models",
+    ({ scope, request, caller }) =>
+      listGoogleModels(scope, caller.key, readClientQuery(request.url, googleModelsQuery())),
+    {
+      access: "google",
+      detail: described({
+        dialect: "gemini",
+        about: "The models your accounts can use now, in Google's format.",
+        query: googleModelsQuery,
+        answers: googleModelListSchema,
+        errors: upstreamErrors,
+      }),
+    },
+  )
+  .get(
+    "/models/*",
+    ({ scope, caller, params }) => {
+      const { model, method } = readName(params["*"]);
+      if (method) throw methodNotAllowed("GET", ["POST"]);
+      return getGoogleModel(scope, caller.key, model);
+    },
+    {
+      access: "google",
+      detail: describedForms({
+        ":model": {
+          dialect: "gemini",
+          about: "One model in Google's format.",
+          answers: googleModelSchema,
+          errors: ["not_found", ...upstreamErrors],
+        },
+      }),
+    },
+  );
+
+/** Where another list has a model's name too, only Google's clients mean its methods. @throws ProxyError 405. */
+export function refuseGoogleMethod(name: string): void {
+  const end = name.lastIndexOf(":");
+  if (end > 0 && Object.hasOwn(methods, name.slice(end + 1))) throw methodNotAllowed("GET", ["POST"]);
+}

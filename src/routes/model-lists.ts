@@ -1,0 +1,46 @@
+/** The list of models, of which OpenAI's, Anthropic's and Google's clients all ask at the same path. */
+import { Elysia } from "elysia";
+import { readClientQuery } from "../lib/input";
+import { listedModelSchema } from "../proxy/upstream/models/model-view";
+import { access } from "../web/access";
+import { described } from "../web/described";
+import { isGoogleClient } from "../web/google-clients";
+import { upstreamErrors } from "./descriptions";
+import { refuseGoogleMethod } from "./gemini";
+import { getGoogleModel, getModel, listGoogleModels, listModels } from "./models";
+import { googleModelsQuery, modelListSchema, modelsQuery } from "./schemas";
+
+export const modelLists = new Elysia({ name: "model-lists" })
+  .use(access)
+  .get(
+    "/models",
+    ({ scope, request, caller }) =>
+      isGoogleClient(request)
+        ? listGoogleModels(scope, caller.key, readClientQuery(request.url, googleModelsQuery()))
+        : listModels(scope, request, caller.key, readClientQuery(request.url, modelsQuery())),
+    {
+      access: "models",
+      detail: described({
+        about:
+          "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` if the upstream does not answer and this is its last list. Google's clients get Google's format; Claude Code gets names that it takes, and Codex its own form.",
+        query: modelsQuery,
+        answers: modelListSchema,
+        errors: upstreamErrors,
+      }),
+    },
+  )
+  .get(
+    "/models/:id",
+    ({ scope, request, caller, params }) => {
+      refuseGoogleMethod(params.id);
+      return (isGoogleClient(request) ? getGoogleModel : getModel)(scope, caller.key, params.id);
+    },
+    {
+      access: "models",
+      detail: described({
+        about: "One model. The id may have any form that a request may use.",
+        answers: listedModelSchema,
+        errors: ["not_found", ...upstreamErrors],
+      }),
+    },
+  );

@@ -1,0 +1,179 @@
+/** The model list: one answer that both OpenAI's and Anthropic's SDKs accept, with the limits that clients ask about, and Google's. */
+
+import type { z } from "zod";
+import { idForClaudeCode, isClaudeCode } from "../clients/claude-code-names";
+import { encodeModel } from "../dialects/gemini/model-list";
+import { ProxyError } from "../lib/errors";
+import { isObject, parseJson } from "../lib/json";
+import { readText } from "../lib/net/out/body";
+import type { Scope } from "../parts/app";
+import { type ClientKey, hasModelLimits, mayUse, requireModel } from "../people/keys/client-keys";
+import { findNamedModel } from "../proxy/relay/named-model";
+import { readProviderError } from "../proxy/relay/provider-send";
+import { messagesProvider } from "../proxy/relay/target";
+import { isAutoName } from "../proxy/upstream/copilot/auto-model";
+import { allModels } from "../proxy/upstream/models/all-models";
+import type { CurrentModels } from "../proxy/upstream/models/catalogue";
+import { codexCatalogue } from "../proxy/upstream/models/codex-catalogue";
+import type { Model } from "../proxy/upstream/models/model";
+import { aliasOf, findListed, findModel } from "../proxy/upstream/models/model-name";
+import { listedModel } from "../proxy/upstream/models/model-view";
+import { clientLimitsOf } from "../proxy/upstream/models/prompt-limit";
+import { passedDown } from "../proxy/upstream/providers/provider";
+import type { googleModelsQuery, modelsQuery } from "./schemas";
+
+/**
+ * `GET /v1/models`: the models that the key may use, as the upstream lists them now; paged if `limit` or `after_id` is given.
+ * Claude Code gets the models that it can use, under names that it takes.
+ */
+export async function listModels(
+  app: Scope,
+  request: Request,
+  key: ClientKey | undefined,
+  { limit, after_id, client_version }: z.infer<ReturnType<typeof modelsQuery>>,
+): Promise<Response> {
+  if (client_version !== undefined) return listCodexModels(app, key);
+  const { current, page, hasMore } = await usablePage(app, key, limit, { name: "after_id", id: after_id });
+  const all = page.map((model) => listedModel(model, app.config.current));
+  const forClaudeCode = () => {
+    const chats = all.filter(({ kind }) => kind === "chat");
+    const offered = chats.filter((model) => model.model_picker_enabled);
+    // Its list shows names only: a model and its dated twin would look the same.
+    return (offered.length > 0 ? offered : chats).map((model) => ({ ...model, id: idForClaudeCode(model.id) }));
+  };
+  return Response.json(
+    {
+      object: "list",
+      data: isClaudeCode(request.headers.get("user-agent")) ? forClaudeCode() : all,
+      has_more: hasMore,
+      first_id: page[0]?.id ?? null,
+      last_id: page.at(-1)?.id ?? null,
+    },
+    { headers: freshness(current) },
+  );
+}
+
+/** For Codex, which says its version: all models in its own form. */
+async function listCodexModels(app: Scope, key: ClientKey | undefined): Promise<Response> {
+  const { current, page } = await usablePage(app, key, undefined, { name: "after_id", id: undefined });
+  return Response.json(codexCatalogue(page, app.config.current), { headers: freshness(current) });
+}
+
+/**
+ * A page of the models that the key may use.
+ * @param after The id of the model before the page, and the parameter that names it.
+ * @throws ProxyError `invalid_request` if no such model is in the list: from the beginning again, a client would never end.
+ */
+async function usablePage(
+  app: Scope,
+  key: ClientKey | undefined,
+  size: number | undefined,
+  after: { name: string; id: string | undefined },
+) {
+  const current = await allModels(app, "current");
+  const all = current.models.filter(
+    (model) =>
+      model.enabled && (model.kind === "chat" || model.kind === "embeddings") && mayAsk(key, model.id, current.models),
+  );
+  const start = after.id ? all.findIndex(({ id }) => id === after.id) + 1 : 0;
+  if (after.id && start === 0)
+    throw new ProxyError(
+      "invalid_request",
+      `There is no model \`${after.id.slice(0, 100)}\` in this list, so no page begins after it: begin again without \`${after.name}\`.`,
+      { param: after.name },
+    );
+  const page = all.slice(start, size && start + size);
+  return { current, page, hasMore: start + page.length < all.length };
+}
+
+/** Auto may be asked for with a key that may use something that it could choose. */
+const mayAsk = (key: ClientKey | undefined, id: string, listed: readonly Model[]): boolean =>
+  mayUse(key, id) || (isAutoName(id) && listed.some(({ id: other, kind }) => kind === "chat" && mayUse(key, other)));
+
+/** `GET /v1/models/:id`. The id may have any form that a request may use. */
+export async function getModel(app: Scope, key: ClientKey | undefined, id: string): Promise<Response> {
+  const { modelAliases } = app.config.current;
+  const alias = aliasOf(id, modelAliases) ?? id;
+  // The providers are asked for a model of theirs only.
+  const isProvided = [id, alias].some((name) => app.providers.findByModel(name) !== undefined);
+  const current = isProvided ? await allModels(app, "current") : await app.catalogue.current();
+  // A provider's model can be used although it is not listed, if its list is not known.
+  const model =
+    findListed(id, current.models) ?? (await unlistedModel(app, alias)) ?? findModel(id, current.models, modelAliases);
+  if (!mayAsk(key, model.id, current.models)) requireModel(key, model.id);
+  return Response.json(listedModel(model, app.config.current), { headers: freshness(current) });
+}
+
+/** `GET /v1beta/models`: the same models in Google's format; paged if `pageSize` is given. */
+export async function listGoogleModels(
+  app: Scope,
+  key: ClientKey | undefined,
+  { pageSize, pageToken }: z.infer<ReturnType<typeof googleModelsQuery>>,
+): Promise<Response> {
+  const { current, page, hasMore } = await usablePage(app, key, pageSize, { name: "pageToken", id: pageToken });
+  const last = hasMore ? { nextPageToken: page.at(-1)?.id } : {};
+  return Response.json(
+    { models: page.map((model) => googleModel(app, model)), ...last },
+    { headers: freshness(current) },
+  );
+}
+
+/** `GET /v1beta/models/:model` */
+export async function getGoogleModel(app: Scope, key: ClientKey | undefined, name: string): Promise<Response> {
+  const current = await allModels(app, "current");
+  const { model } = await findNamedModel(app, { name, client: "gemini" });
+  if (!mayAsk(key, model.id, current.models)) requireModel(key, model.id);
+  return Response.json(googleModel(app, model), { headers: freshness(current) });
+}
+
+function googleModel({ config }: Scope, model: Model) {
+  const { id, name, kind, limits, supports } = model;
+  const { prompt } = clientLimitsOf(model, config.current);
+  const thinks = supports.adaptiveThinking || supports.thinkingBudget !== undefined || supports.efforts.length > 0;
+  return encodeModel({
+    id,
+    name,
+    kind: kind === "embeddings" ? kind : "chat",
+    prompt,
+    output: limits.output,
+    thinks,
+  });
+}
+
+async function unlistedModel({ providerModels }: Scope, id: string): Promise<Model | undefined> {
+  const found = await providerModels.find(id);
+  return found && !(await providerModels.all()).complete.has(found.provider.name) ? found.model : undefined;
+}
+
+/** Whether the list is current, or the last one known, and its age in seconds (RFC 9111, section 5.1). */
+const freshness = ({ stale, age }: CurrentModels) => ({
+  "x-model-list": stale ? "stale" : "current",
+  age: String(Math.floor(age / 1000)),
+});
+
+/** Bytes. */
+const providerListLimit = 8 * 1024 * 1024;
+
+/** `GET /:provider/v1/models`: the provider's own list, unchanged unless the key may use only some of the models. */
+export async function listProviderModels(
+  app: Scope,
+  request: Request,
+  key: ClientKey | undefined,
+  name: string,
+): Promise<Response> {
+  const provider = messagesProvider(app, name);
+  const limits = app.limits.stream;
+  const response = await provider.call({ operation: "list", request, passesHeaders: true, limits });
+  if (!response.ok) throw (await readProviderError(provider, response)).error;
+  const text = await readText(response, providerListLimit);
+  const list = parseJson(text);
+  if (!isObject(list)) throw new ProxyError("upstream", `${provider.who}'s answer holds no model list.`);
+  return new Response(hasModelLimits(key) ? JSON.stringify(allowedOf(list, key, name)) : text, {
+    headers: [...passedDown(provider, response.headers), ["content-type", "application/json"]],
+  });
+}
+
+function allowedOf(list: Record<string, unknown>, key: ClientKey, provider: string): object {
+  const data = Array.isArray(list.data) ? list.data : [];
+  return { ...list, data: data.filter((model) => isObject(model) && mayUse(key, `${provider}/${model.id}`)) };
+}

@@ -1,0 +1,122 @@
+/** Anthropic's gateway protocol: tools sign in as members of a team, get settings, and send telemetry. */
+import { Elysia } from "elysia";
+import { z } from "zod";
+import { gatewayPaths, telemetryPaths } from "../lib/api-paths";
+import { access } from "../web/access";
+import { described } from "../web/described";
+
+/** Loaded with the first request for it. */
+const gateway = () => import("./gateway");
+
+const reference = "https://www.rfc-editor.org/rfc/rfc8628";
+const oauthForm = (names: readonly string[]) => () => ({
+  "application/x-www-form-urlencoded": z.looseObject(
+    Object.fromEntries(names.map((name) => [name, z.string().optional()])),
+  ),
+});
+const telemetry = (kind: string) =>
+  described({
+    dialect: "messages",
+    about: `Takes the ${kind} of a client (OTLP). They are counted, and not kept.`,
+    reads: () => ({ "application/json": z.looseObject({}), "application/x-protobuf": z.string() }),
+    answers: () => z.looseObject({}),
+  });
+
+export const toolSignIn = new Elysia({ name: "tool-sign-in" })
+  .use(access)
+  .get(
+    gatewayPaths.discovery,
+    async ({ dragoman, request, caller }) => (await gateway()).discovery({ server: dragoman, request, caller }),
+    {
+      access: "signIn",
+      detail: described({
+        about: "Where tools sign in as a member of a team: metadata of an authorization server (RFC 8414).",
+        answers: () => z.looseObject({ issuer: z.string() }),
+        errors: ["not_found", "permission"],
+      }),
+    },
+  )
+  .post(
+    gatewayPaths.device,
+    async ({ dragoman, request, caller }) => (await gateway()).beginLogin({ server: dragoman, request, caller }),
+    {
+      access: "signIn",
+      detail: described({
+        about:
+          "Begins the sign-in of a tool (RFC 8628): a code that a member confirms on a page. The form may have `surface`, a name for the tool.",
+        reads: oauthForm(["surface"]),
+        answers: () => z.looseObject({ device_code: z.string(), user_code: z.string() }),
+        errors: ["not_found", "rate_limit", "permission"],
+        reference,
+      }),
+    },
+  )
+  .post(
+    gatewayPaths.token,
+    async ({ dragoman, request, caller }) => (await gateway()).giveTokens({ server: dragoman, request, caller }),
+    {
+      access: "signIn",
+      detail: described({
+        about:
+          "The short-lived key of a sign-in that was confirmed, or another one for a refresh token. A removed member gets 401 with `invalid_grant`.",
+        reads: oauthForm(["grant_type", "device_code", "refresh_token"]),
+        answers: () => z.looseObject({ access_token: z.string() }),
+        errors: ["not_found", "rate_limit", "permission"],
+        reference,
+      }),
+    },
+  )
+  .post(
+    gatewayPaths.revoke,
+    async ({ dragoman, request, caller }) => (await gateway()).endLogin({ server: dragoman, request, caller }),
+    {
+      access: "signIn",
+      detail: described({
+        about: "Signs a tool out: its key is revoked (RFC 7009).",
+        reads: oauthForm(["token"]),
+        errors: ["not_found", "permission"],
+      }),
+    },
+  )
+  .get(
+    gatewayPaths.settings,
+    async ({ scope, request, caller }) => (await gateway()).managedSettings({ app: scope, request, caller }),
+    {
+      access: "usage",
+      detail: described({
+        dialect: "messages",
+        about:
+          "The settings of Claude Code for the member, with an `ETag`: models, what budgets allow, and `claudeCodeSettings` of the config.",
+        answers: () => z.looseObject({ uuid: z.string(), checksum: z.string(), settings: z.looseObject({}) }),
+      }),
+    },
+  )
+  .get(
+    gatewayPaths.usage,
+    async ({ scope, request, caller }) => (await gateway()).budgetUsage({ app: scope, request, caller }),
+    {
+      access: "usage",
+      detail: described({
+        dialect: "messages",
+        about:
+          "For Claude Code's `/usage`: what a member has used of the budget in AI credits of which the largest share is used, in US cents; 404 without one.",
+        answers: () => z.looseObject({ extra_usage: z.looseObject({}), limits: z.array(z.looseObject({})) }),
+        errors: ["not_found"],
+      }),
+    },
+  )
+  .post(
+    telemetryPaths.metrics,
+    async ({ scope, request }) => (await gateway()).takeTelemetry({ app: scope, request }, "metrics"),
+    { access: "tools", detail: telemetry("metrics") },
+  )
+  .post(
+    telemetryPaths.logs,
+    async ({ scope, request }) => (await gateway()).takeTelemetry({ app: scope, request }, "logs"),
+    { access: "tools", detail: telemetry("logs") },
+  )
+  .post(
+    telemetryPaths.traces,
+    async ({ scope, request }) => (await gateway()).takeTelemetry({ app: scope, request }, "traces"),
+    { access: "tools", detail: telemetry("traces") },
+  );

@@ -1,0 +1,55 @@
+/** The history as one member reads it: how much of it at once. What it shows is in `admin/member-isolation.test.ts`. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { join } from "node:path";
+import { type History, type LocalHistory, openHistory } from "../../../src/books/history/history";
+import { historyOf } from "../../../src/books/history/member-history";
+import { entry, noon } from "../../support/history-rows";
+import { temporaryFolder } from "../../support/temporary-folder";
+
+let folder: string;
+let local: LocalHistory;
+beforeEach(() => {
+  folder = temporaryFolder();
+  const limits = { retentionDays: () => 14, maxRows: () => 1_000, warn() {}, now: () => noon };
+  local = openHistory(join(folder, "history.sqlite"), limits);
+  for (const member of ["anna", "ben"]) local.add(entry({ member }));
+  local.flush();
+});
+afterEach(() => local.close());
+
+test("a member who asks without end waits for their own answers, and holds up nobody else", async () => {
+  let running = 0;
+  let most = 0;
+  // As a database takes its time, and fails once.
+  const slow: History = Object.assign(Object.create(local) as History, {
+    async totals(filters: Parameters<History["totals"]>[0]) {
+      most = Math.max(most, ++running);
+      await Bun.sleep(1);
+      running -= 1;
+      if (filters.status === 599) throw new Error("broken");
+      return local.totals(filters);
+    },
+  });
+  const [anna, ben] = [historyOf(slow, "anna"), historyOf(slow, "ben")];
+  const asked = Promise.allSettled(
+    Array.from({ length: 600 }, async (_, at) => (await anna.totals(at === 3 ? { status: 599 } : {})).request_count),
+  );
+  let answered = 0;
+  void asked.then(() => (answered = 1));
+  expect((await ben.totals({})).request_count).toBe(1);
+  expect(answered).toBe(0);
+  const outcomes = await asked;
+  const counts = outcomes.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  const refused = outcomes.flatMap((each) => (each.status === "rejected" ? [each.reason] : []));
+  expect(new Set(counts)).toEqual(new Set([1]));
+  expect(counts).toHaveLength(403);
+  expect(refused.map(({ kind }) => kind ?? "broken").toSorted()).toEqual([
+    "broken",
+    ...new Array(196).fill("rate_limit"),
+  ]);
+  // Four of Anna's and the one of Ben.
+  expect(most).toBe(5);
+  // All turns are free again.
+  expect((await anna.totals({})).request_count).toBe(1);
+  expect(running).toBe(0);
+});

@@ -1,0 +1,67 @@
+/** A history of an older dragoman: its rows stay, and take what newer rows have beside. */
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { join } from "node:path";
+import { columnNames } from "../../../src/books/history/entry";
+import { type LocalHistory, openHistory } from "../../../src/books/history/history";
+import { migrations } from "../../../src/books/history/migrations";
+import { entry, noon } from "../../support/history-rows";
+import { temporaryFolder } from "../../support/temporary-folder";
+
+let folder: string;
+let database: Database;
+let history: LocalHistory | undefined;
+const warnings: string[] = [];
+
+beforeEach(() => {
+  folder = temporaryFolder();
+  database = new Database(join(folder, "admin.sqlite"), { strict: true });
+  // The first step makes the columns of today.
+  migrations[0]!(database);
+});
+afterEach(() => {
+  history?.close();
+  database.close();
+  expect(warnings.splice(0)).toEqual([]);
+});
+
+function insert(...entries: ReturnType<typeof entry>[]): void {
+  const present = database.query<{ name: string }, []>("SELECT name FROM pragma_table_info('requests')").all();
+  const names = columnNames.filter((name) => present.some((column) => column.name === name));
+  const statement = database.query(`INSERT INTO requests (${names}) VALUES (${names.map(() => "?")})`);
+  database.transaction(() => {
+    for (const each of entries) statement.run(...names.map((name) => each[name]));
+  })();
+}
+
+function openFile(): LocalHistory {
+  const warn = (sentence: string) => void warnings.push(sentence);
+  history = openHistory(join(folder, "admin.sqlite"), {
+    ...{ retentionDays: () => 14, maxRows: () => 9_000, warn, now: () => noon },
+  });
+  return history;
+}
+
+test("a history without a column of today and without the rollup answers from its rows, and is added up in the background", async () => {
+  database.run("ALTER TABLE requests DROP COLUMN cost; PRAGMA user_version = 1");
+  const at = (index: number) => noon - Math.floor(index / 100) * 3_600_000;
+  insert(
+    ...Array.from({ length: 3_000 }, (_, index) =>
+      entry({ account_id: index % 3 ? "ada" : "bob", started_at_ms: at(index), client_name: null }),
+    ),
+  );
+  const opened = openFile();
+  const periods = "SELECT count(*) AS count FROM rollup_periods WHERE complete";
+  for (const expected of [0, 29]) {
+    expect(database.query<{ count: number }, []>(periods).get()!.count).toBe(expected);
+    const { groups, totals } = await opened.statistics({}, ["account_id", "client_name"]);
+    expect(groups.map(({ key, request_count }) => [key.account_id, key.client_name, request_count])).toEqual([
+      ["ada", null, 2_000],
+      ["bob", null, 1_000],
+    ]);
+    expect([totals.cost, totals.unknown.cost]).toEqual([{}, 3_000]);
+    const page = await opened.list({ account_id: "bob" }, 3);
+    expect(page.items.map(({ id }) => id)).toEqual([2_998, 2_995, 2_992]);
+    await opened.prune();
+  }
+});

@@ -1,0 +1,327 @@
+/** Notices: what is worth one, that each is sent once in its period, and what the receivers get. */
+import { describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { chmodSync, mkdirSync, watch, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { postNotice, showOnDesktop, type Webhook } from "../../../src/books/notices/channels";
+import { isFailing, type Notice, watchedMs } from "../../../src/books/notices/conditions";
+import { openSentNotices } from "../../../src/books/notices/sent-notices";
+import { demoAccounts } from "../../../src/demo/accounts";
+import type { Subject } from "../../../src/people/budgets/budgets";
+import type { Reservation } from "../../../src/people/budgets/entries";
+import { credits } from "../../support/amounts";
+import { mostHeldMs, workOf } from "../../support/held";
+import { type RunningProxy, startProxy } from "../../support/proxy";
+import { refuseExchange } from "../../support/refused-exchange";
+import { temporaryFolder } from "../../support/temporary-folder";
+import { until } from "../../support/until";
+
+interface Received {
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** A receiver of webhooks; `statuses` are its first answers. */
+function startReceiver(...statuses: number[]) {
+  const received: Received[] = [];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      received.push({ headers: Object.fromEntries(request.headers), body: await request.text() });
+      return new Response("", { status: statuses.shift() ?? 204 });
+    },
+  });
+  return {
+    url: `${server.url.origin}/hooks/T0/secret-path`,
+    received,
+    [Symbol.asyncDispose]: () => server.stop(true),
+  };
+}
+
+const subject: Subject = { account: "octo", key: null, model: "gpt-4.1" };
+
+function spend({ app: { budgets } }: RunningProxy, amount: number, by = subject) {
+  const amounts = credits(amount);
+  budgets.settle(budgets.reserve(by, amounts) as Reservation, {
+    model: by.model,
+    expected: amounts,
+    real: amounts,
+  });
+}
+
+const lastMessageOf = (received: Received[]) => (JSON.parse(received.at(-1)!.body) as { message: string }).message;
+const titlesOf = (received: Received[]) => received.map(({ body }) => (JSON.parse(body) as { title: string }).title);
+
+describe("conditions", () => {
+  const budgets = [{ name: "Month", unit: "credits", limit: 100, per: "month", then: "warn" }];
+
+  test("a budget: each threshold once, the highest that is reached, and again in the next period", async () => {
+    await using receiver = startReceiver();
+    let now = Date.parse("2026-11-30T12:00:00Z");
+    await using proxy = await startProxy({
+      clock: { now: () => now },
+      config: { budgets, notices: { webhookUrl: receiver.url } },
+    });
+    await proxy.app.notices.check();
+    expect(receiver.received).toEqual([]);
+    spend(proxy, 55);
+    await proxy.app.notices.check();
+    await proxy.app.notices.check();
+    expect(titlesOf(receiver.received)).toEqual(["Budget Month: 50% used"]);
+    expect(lastMessageOf(receiver.received)).toMatch(/^55 of 100 \w+ used\. /);
+    spend(proxy, 35);
+    await proxy.app.notices.check();
+    spend(proxy, 20);
+    await proxy.app.notices.check();
+    expect(titlesOf(receiver.received).slice(1)).toEqual(["Budget Month: 80% used", "Budget Month is used up"]);
+    now = Date.parse("2026-12-30T12:00:00Z");
+    spend(proxy, 60);
+    await proxy.app.notices.check();
+    expect(titlesOf(receiver.received).slice(3)).toEqual(["Budget Month: 50% used"]);
+    expect(proxy.lines.filter((line) => line.includes("Budget Month"))).toHaveLength(4);
+  });
+
+  test("a budget that will not last to its end is announced once", async () => {
+    await using receiver = startReceiver();
+    await using proxy = await startProxy({
+      clock: { now: () => Date.parse("2026-11-05T00:00:00Z") },
+      config: { budgets, notices: { webhookUrl: receiver.url } },
+    });
+    spend(proxy, 40);
+    await proxy.app.notices.check();
+    expect(titlesOf(receiver.received)).toEqual(["Budget Month will not last"]);
+    expect(receiver.received[0]!.body).toContain("11 November, 00:00 UTC");
+  });
+
+  test("an account: its quota, and that it failed", async () => {
+    await using receiver = startReceiver();
+    const [account] = demoAccounts();
+    account!.quota.premium = { ...account!.quota.premium, entitlement: 2_000, remaining: 360 };
+    await using proxy = await startProxy({
+      demo: { accounts: [account!] },
+      config: { notices: { webhookUrl: receiver.url } },
+    });
+    await fetch(`${proxy.url}/usage`);
+    await proxy.app.notices.check();
+    expect(titlesOf(receiver.received)).toEqual(["Quota of octo-demo: 80% used"]);
+    expect(lastMessageOf(receiver.received)).toStartWith("360 of 2,000 premium requests are left.");
+    refuseExchange(proxy.demo, "billing_locked");
+    proxy.demo.expireTokens();
+    await proxy.post("/v1/messages", {
+      model: "gpt-5-mini",
+      max_tokens: 9,
+      messages: [{ role: "user", content: "Hi" }],
+    });
+    await proxy.app.notices.check();
+    await proxy.app.notices.check();
+    expect(titlesOf(receiver.received).slice(1)).toEqual(["Account octo-demo failed"]);
+  });
+
+  test("an upstream fails for minutes, and not for a moment", () => {
+    const now = 1e12;
+    const recent = { count: 5, failed: 5, firstAt: now - 4 * 60_000 };
+    expect(isFailing(recent, now)).toBe(true);
+    expect(isFailing({ ...recent, failed: 4 }, now)).toBe(false);
+    expect(isFailing({ ...recent, firstAt: now - 60_000 }, now)).toBe(false);
+    expect(isFailing({ count: 2, failed: 2, firstAt: now - watchedMs }, now)).toBe(false);
+    expect(isFailing({ count: 0, failed: 0, firstAt: null }, now)).toBe(false);
+  });
+
+  test("a notice that the webhook refuses is sent by a later check, with the same id, once, for an hour", async () => {
+    await using receiver = startReceiver(404, 404);
+    let now = Date.parse("2026-11-30T12:00:00Z");
+    await using proxy = await startProxy({
+      clock: { now: () => now },
+      config: { budgets, notices: { webhookUrl: receiver.url } },
+    });
+    spend(proxy, 55);
+    const checked = async (after: number) => {
+      now += after;
+      await proxy.app.notices.check();
+      return receiver.received.length;
+    };
+    // The one of the moment is not tried twice at once, such as by two servers.
+    expect([await checked(0), await checked(30_000), await checked(31_000)]).toEqual([1, 1, 2]);
+    expect([await checked(61_000), await checked(61_000)]).toEqual([3, 3]);
+    const ids = receiver.received.map(({ body }) => (JSON.parse(body) as { id: string }).id);
+    expect(new Set(ids).size).toBe(1);
+    expect(proxy.lines.filter((line) => line.includes("Budget Month: 50% used"))).toHaveLength(1);
+    expect(proxy.lines.filter((line) => line.includes("tried again for an hour"))).toHaveLength(2);
+  });
+
+  test("a notice is not tried for more than an hour, and goes to each channel once", () => {
+    const path = join(temporaryFolder(), "notices.json");
+    let now = 0;
+    const open = () => openSentNotices(path, { now: () => now, warn: (sentence) => expect.unreachable(sentence) });
+    const first = open();
+    expect(first.claim(["a", "b"])).toEqual([
+      { id: "a", isNew: true, delivered: [] },
+      { id: "b", isNew: true, delivered: [] },
+    ]);
+    first.note([
+      { id: "a", delivered: ["desktop"], isDone: false },
+      { id: "b", delivered: ["desktop", "webhook"], isDone: true },
+    ]);
+    now = 61_000;
+    expect(open().claim(["a", "b"])).toEqual([{ id: "a", isNew: false, delivered: ["desktop"] }]);
+    now = 3_601_000;
+    expect(open().claim(["a", "b"])).toEqual([]);
+  });
+
+  test("a restart announces nothing a second time", async () => {
+    await using receiver = startReceiver();
+    const home = temporaryFolder();
+    const config = { budgets, notices: { webhookUrl: receiver.url } };
+    const run = async (credits: number) => {
+      await using proxy = await startProxy({ config, env: { DRAGOMAN_HOME: home } });
+      await proxy.app.config.change(config);
+      spend(proxy, credits);
+      await proxy.app.notices.check();
+    };
+    await run(100);
+    await run(1);
+    expect(titlesOf(receiver.received)).toEqual(["Budget Month is used up"]);
+  });
+});
+
+const notice: Notice = { id: "x", type: "test", severity: "info", title: "A <b> & c", message: "@everyone <!channel>" };
+
+describe("webhooks", () => {
+  const post = (webhook: Webhook) =>
+    postNotice(webhook, notice, { at: Date.parse("2026-11-22T10:00:00Z"), version: "1.2.3", wait: async () => {} });
+
+  test("the body in dragoman's own form, signed", async () => {
+    await using receiver = startReceiver();
+    await post({ url: receiver.url, secret: "s3cret", format: "json" });
+    const [{ headers, body }] = receiver.received as [Received];
+    expect(JSON.parse(body)).toEqual({
+      ...notice,
+      at: "2026-11-22T10:00:00.000Z",
+      source: { name: "dragoman", version: "1.2.3" },
+    });
+    expect(headers["x-dragoman-signature"]).toBe(`sha256=${createHmac("sha256", "s3cret").update(body).digest("hex")}`);
+    expect(headers["content-type"]).toBe("application/json");
+  });
+
+  test.each([
+    ["slack", { text: "*A &lt;b&gt; &amp; c*\n@everyone &lt;!channel&gt;" }],
+    ["discord", { content: "**A <b> & c**\n@everyone <!channel>", allowed_mentions: { parse: [] } }],
+  ] as const)("the body for %s mentions nobody", async (format, expected) => {
+    await using receiver = startReceiver();
+    await post({ url: receiver.url, format });
+    expect(JSON.parse(receiver.received[0]!.body)).toEqual(expected);
+    expect(receiver.received[0]!.headers["x-dragoman-signature"]).toBeUndefined();
+  });
+
+  test.each([
+    [[500, 429], 3, true],
+    [[500, 502, 503], 3, false],
+    [[404], 1, false],
+  ])("answers %j: %d calls, success %p", async (statuses, calls, isSent) => {
+    await using receiver = startReceiver(...statuses);
+    const outcome = await post({ url: receiver.url, format: "json" }).then(
+      () => true,
+      () => false,
+    );
+    expect([receiver.received.length, outcome]).toEqual([calls, isSent]);
+  });
+});
+
+describe("the desktop", () => {
+  test("title and message are arguments, not script", async () => {
+    const folder = temporaryFolder();
+    const log = join(folder, "log");
+    writeFileSync(join(folder, "notify-send"), `#!/bin/sh\nprintf '%s\\n' "$@" > "${log}"\n`);
+    chmodSync(join(folder, "notify-send"), 0o755);
+    const before = process.env.PATH;
+    process.env.PATH = `${folder}:${before}`;
+    try {
+      await showOnDesktop({ ...notice, title: "--help", message: "$(touch x); `id`" }, "linux");
+    } finally {
+      process.env.PATH = before;
+    }
+    expect((await Bun.file(log).text()).trim().split("\n")).toEqual([
+      "--app-name=dragoman",
+      "--",
+      "--help",
+      "$(touch x); `id`",
+    ]);
+  });
+
+  test("a system without notifications says so", async () => {
+    await expect(showOnDesktop(notice, "aix")).rejects.toThrow("not supported on aix");
+  });
+});
+
+describe("the test button", () => {
+  const press = async (proxy: RunningProxy) => {
+    const response = await fetch(`${proxy.url}/api/admin/notices/test`, {
+      method: "POST",
+      body: "{}",
+      headers: { "content-type": "application/json" },
+    });
+    return response.json();
+  };
+
+  test("the test button sends a notice, or says what failed without the address", async () => {
+    await using receiver = startReceiver(204, 404);
+    await using proxy = await startProxy({ config: { notices: { webhookUrl: receiver.url } } });
+    expect(await press(proxy)).toEqual({ faults: [] });
+    expect(titlesOf(receiver.received)).toEqual(["Test notice from dragoman"]);
+    const { faults } = (await press(proxy)) as { faults: string[] };
+    expect(faults).toEqual(["The notice could not be sent to the webhook: The webhook answered with status 404."]);
+    const config = await (await fetch(`${proxy.url}/api/admin/config`)).text();
+    expect(config + proxy.lines.join("\n")).not.toContain("secret-path");
+  });
+});
+
+test.each([
+  ["that is not text", (path: string) => writeFileSync(path, Buffer.from([0x7b, 0xff, 0xfe]))],
+  ["that is a folder", (path: string) => mkdirSync(path)],
+])("a file of what was sent %s costs no notice", (_, damage) => {
+  const path = join(temporaryFolder(), "notices.json");
+  damage(path);
+  const warnings: string[] = [];
+  const sent = openSentNotices(path, { now: Date.now, warn: (sentence) => void warnings.push(sentence) });
+  expect(sent.claim(["one"])).toEqual([{ id: "one", isNew: true, delivered: [] }]);
+  expect(warnings[0]).toContain("cannot be read");
+  expect(sent.claim(["one"])).toEqual([]);
+});
+
+test("a thousand notices at once are noted by one write, and hold nobody up", async () => {
+  await using receiver = startReceiver();
+  const budgets = [{ name: "Each", unit: "credits", limit: 1, per: "month", each: "key", then: "warn" }];
+  await using proxy = await startProxy({ config: { budgets, notices: { webhookUrl: receiver.url } } });
+  for (let at = 0; at < 1000; at++) spend(proxy, 2, { ...subject, key: `key-${at}` });
+  let writes = 0;
+  const watcher = watch(proxy.home, (_, name) => {
+    if (name === "notices.json") writes++;
+  });
+  await proxy.app.notices.check();
+  await until(() => writes >= 2, "both writes are seen");
+  watcher.close();
+  // One before they are sent, and one after.
+  expect(writes).toBe(2);
+  expect(receiver.received).toHaveLength(1000);
+
+  const path = join(temporaryFolder(), "notices.json");
+  const sent = openSentNotices(path, { now: Date.now, warn: expect.unreachable });
+  const deliveries = Array.from({ length: 1000 }, (_, at) => ({ id: `${at}`, delivered: ["webhook"], isDone: true }));
+  expect(workOf(() => sent.claim(deliveries.map(({ id }) => id)))).toBeLessThan(mostHeldMs);
+  expect(workOf(() => sent.note(deliveries))).toBeLessThan(mostHeldMs);
+  expect(openSentNotices(path, { now: Date.now, warn: expect.unreachable }).claim(["7"])).toEqual([]);
+});
+
+test("what was sent of hundreds of keys each day is still known after a restart", async () => {
+  const path = join(temporaryFolder(), "notices.json");
+  const opened = () => openSentNotices(path, { now: Date.now, warn: expect.unreachable });
+  const ids = Array.from(
+    { length: 500 * 40 },
+    (_, at) => `budget key-of-a-colleague-${at} requests/day/everybody 80 ${at * 86_400_000}`,
+  );
+  const first = opened();
+  first.claim(ids);
+  first.note(ids.slice(0, 3).map((id) => ({ id, delivered: ["mail"], isDone: true })));
+  expect(await opened().claim([...ids.slice(0, 3), "new"])).toMatchObject([{ id: "new" }]);
+});

@@ -1,0 +1,243 @@
+/** `GET /metrics`: what it counts, who reads it, and what Prometheus makes of it. */
+
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openCounter, openHistogram } from "../../../src/books/observe/series";
+import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
+import { run } from "../../support/command";
+import { entry } from "../../support/history-rows";
+import { type RunningProxy, startProxy } from "../../support/proxy";
+import { readSamples, valueIn } from "../../support/samples";
+import { testWith } from "../../support/sandbox";
+import { until } from "../../support/until";
+
+const chat = (content: string, stream = false) => ({
+  model: "gpt-5-mini",
+  stream,
+  messages: [{ role: "user", content }],
+});
+
+const scrape = async (url: string, init?: RequestInit) => {
+  const response = await fetch(`${url}/metrics`, init);
+  expect(response.status).toBe(200);
+  return readSamples(await response.text());
+};
+
+/** A provider's model has any name. */
+const oddModel = 'deep "1"\\ of\na kind';
+
+describe("what is counted", () => {
+  let proxy: RunningProxy;
+
+  beforeAll(async () => {
+    proxy = await startProxy({
+      accounts: ["octo-demo", "work-demo"],
+      config: {
+        auth: { apiKeys: [{ name: "anna", key: "key-of-anna-12345" }] },
+        budgets: [{ name: "all", unit: "requests", limit: 100, per: "month" }],
+        providers: { deep: { type: "anthropic", baseUrl: "http://127.0.0.1:1", apiKey: "k", models: [oddModel] } },
+      },
+    });
+    const post = (path: string, body: object) =>
+      proxy.post(path, body, { headers: { "x-api-key": "key-of-anna-12345" } }).then((response) => response.text());
+    await post("/v1/chat/completions", chat("Hello"));
+    await post("/v1/chat/completions", chat("Hello", true));
+    await post("/v1/messages", { model: "claude-sonnet-4.6", max_tokens: 99, messages: chat("Hello").messages });
+    await post("/v1/chat/completions", chat("[demo: cut 3] Hello", true));
+    await post("/v1/chat/completions", chat("[demo: 500] Hello"));
+    await post("/v1/chat/completions", { ...chat("Hello"), model: "no-such-model" });
+    await post("/v1/embeddings", { model: "text-embedding-3-small", input: "Hello" });
+    await post("/deep/v1/messages", { model: oddModel, max_tokens: 9, messages: chat("Hello").messages });
+  });
+  afterAll(() => proxy[Symbol.asyncDispose]());
+
+  test("requests are counted by how they ended", async () => {
+    const samples = await scrape(proxy.url);
+    const requests = (labels: Record<string, string>) => valueIn(samples, "dragoman_requests_total", labels);
+    expect(requests({})).toBe(8);
+    expect(requests({ dialect: "chat", model: "gpt-5-mini", status_class: "2xx", initiator: "user" })).toBe(2);
+    expect(requests({ status_class: "cut" })).toBe(1);
+    expect(requests({ model: "none", status_class: "4xx" })).toBe(1);
+    expect(requests({ model: oddModel, account: "none", status_class: "5xx" })).toBe(1);
+    expect(requests({ dialect: "embeddings", status_class: "2xx" })).toBe(1);
+    expect(requests({ account: "github.com/octo-demo" })).toBeGreaterThan(3);
+    expect(valueIn(samples, "dragoman_upstream_errors_total", { code: "500" })).toBe(1);
+    expect(valueIn(samples, "dragoman_upstream_errors_total", { code: "upstream_disconnected" })).toBe(1);
+  });
+
+  test("tokens and cost are those of the history", async () => {
+    const samples = await scrape(proxy.url);
+    const rows = proxy.rows();
+    const total = (read: (row: (typeof rows)[number]) => number | null) =>
+      rows.reduce((sum, row) => sum + (read(row) ?? 0), 0);
+    for (const kind of ["output", "cached", "reasoning"] as const)
+      expect(valueIn(samples, "dragoman_tokens_total", { kind })).toBe(total((row) => row[`${kind}_tokens`]));
+    const input = total((row) => (row.tokens_estimated ? 0 : row.input_tokens));
+    expect(valueIn(samples, "dragoman_tokens_total", { kind: "input" })).toBe(input);
+    expect(valueIn(samples, "dragoman_request_tokens_sum", { kind: "input" })).toBe(input);
+    const premium = total((row) => (row.cost_unit === "premium" ? row.cost : 0)) / 1e9;
+    expect(premium).toBeGreaterThan(0);
+    expect(valueIn(samples, "dragoman_cost_total", { unit: "premium", key: "anna" })).toBeCloseTo(premium, 9);
+  });
+
+  test("times are histograms whose last bucket is the count", async () => {
+    const samples = await scrape(proxy.url);
+    for (const name of ["dragoman_request_duration_seconds", "dragoman_time_to_first_byte_seconds"]) {
+      const count = valueIn(samples, `${name}_count`);
+      expect(count).toBeGreaterThan(4);
+      expect(valueIn(samples, `${name}_bucket`, { le: "+Inf" })).toBe(count);
+      expect(valueIn(samples, `${name}_bucket`, { le: "327.68" })).toBe(count);
+      const seconds = proxy.rows().reduce((sum, row) => sum + row.duration_ms / 1000, 0);
+      if (name.includes("duration")) expect(valueIn(samples, `${name}_sum`)).toBeCloseTo(seconds, 6);
+    }
+  });
+
+  test("states: accounts, quota, budgets, the history, the process", async () => {
+    const samples = await scrape(proxy.url);
+    const account = "github.com/octo-demo";
+    expect(valueIn(samples, "dragoman_account_state", { account, state: "ready" })).toBe(1);
+    expect(valueIn(samples, "dragoman_account_state", { account })).toBe(1);
+    await proxy.app.accounts[0]!.quota();
+    const ratio = valueIn(await scrape(proxy.url), "dragoman_quota_remaining_ratio", { account });
+    expect(ratio).toBeGreaterThan(0);
+    expect(ratio).toBeLessThanOrEqual(1);
+    expect(valueIn(samples, "dragoman_budget_spent_ratio", { budget: "all" })).toBeGreaterThan(0);
+    expect(valueIn(samples, "dragoman_build_info", { version: "0.0.0-test" })).toBe(1);
+    for (const name of ["dragoman_draining", "dragoman_history_degraded", "dragoman_requests_open"])
+      expect(valueIn(samples, name)).toBe(0);
+    expect(valueIn(samples, "dragoman_config_valid")).toBe(1);
+    expect(valueIn(samples, "process_resident_memory_bytes")).toBeGreaterThan(1e7);
+    expect(valueIn(samples, "process_cpu_seconds_total")).toBeGreaterThan(0);
+    expect(valueIn(samples, "process_start_time_seconds")).toBeLessThan(Date.now() / 1000);
+  });
+
+  test("no series twice, no prompt and no secret", async () => {
+    const text = await (await fetch(`${proxy.url}/metrics`)).text();
+    const samples = readSamples(text).map(({ name, labels }) => `${name} ${JSON.stringify(labels)}`);
+    expect(new Set(samples).size).toBe(samples.length);
+    for (const secret of ["key-of-anna", "Hello", "no-such-model"]) expect(text).not.toContain(secret);
+  });
+});
+
+test("open requests and streams are counted while they run", async () => {
+  await using proxy = await startProxy();
+  const stream = await proxy.post("/v1/chat/completions", chat("[demo: silence 20] Hello", true));
+  const full = proxy.post("/v1/chat/completions", chat("[demo: slow-headers 20] Hello")).catch(() => undefined);
+  await until(() => proxy.app.inFlight.count === 2, "both requests run");
+  const samples = await scrape(proxy.url);
+  expect(valueIn(samples, "dragoman_requests_open")).toBe(2);
+  expect(valueIn(samples, "dragoman_streams_open")).toBe(1);
+  await stream.body?.cancel();
+  void full;
+});
+
+test("a metric that cannot be read is named, and the others are read", async () => {
+  await using proxy = await startProxy();
+  proxy.app.budgets.overview = () => {
+    throw new Error("locked");
+  };
+  const samples = await scrape(proxy.url);
+  expect(valueIn(samples, "dragoman_metrics_unreadable", { metric: "dragoman_budget_spent_ratio" })).toBe(1);
+  expect(valueIn(samples, "dragoman_build_info")).toBe(1);
+});
+
+test("requests that nothing could keep are counted, and said on the page Health", async () => {
+  await using proxy = await startProxy({});
+  using locker = new Database(join(proxy.home, "admin.sqlite"));
+  locker.run("BEGIN IMMEDIATE");
+  for (let count = 0; count < 10_007; count += 1) proxy.history.add(entry({ request_id: `lost-${count}` }));
+  proxy.history.flush();
+  const said = async () => (await fetch(`${proxy.url}/admin/health`)).text();
+  expect(await said()).toContain(
+    "Check that the disk is not full. 7 requests since the start are missing in the history.",
+  );
+  locker.run("ROLLBACK");
+  proxy.history.flush();
+  expect(await said()).toContain("7 requests since the start are missing in the history.");
+  const samples = readSamples(await (await fetch(`${proxy.url}/metrics`)).text());
+  expect(valueIn(samples, "dragoman_rows_lost_total", { kind: "requests" })).toBe(7);
+  expect(valueIn(samples, "dragoman_rows_lost_total", { kind: "settlements" })).toBe(0);
+});
+
+test("a client key is no token, and wrong tokens lock nobody out of the admin API", async () => {
+  const adminToken = "admin-token-123456";
+  const elsewhere = { "x-forwarded-for": "192.0.2.1" };
+  await using proxy = await startProxy({ env: { DRAGOMAN_API_KEY: "a-client-key-12345", ADMIN_TOKEN: adminToken } });
+  const status = async (headers: Record<string, string>) => (await fetch(`${proxy.url}/metrics`, { headers })).status;
+  for (let time = 0; time < 10; time++)
+    expect(await status({ ...elsewhere, authorization: "Bearer a-client-key-12345" })).toBe(401);
+  expect(await status({ ...elsewhere, authorization: `Bearer ${adminToken}` })).toBe(429);
+  const authorized = { ...elsewhere, authorization: `Bearer ${adminToken}` };
+  expect((await fetch(`${proxy.url}/api/admin/meta`, { headers: authorized })).status).toBe(200);
+  expect(await status({})).toBe(200);
+});
+describe("series", () => {
+  test("a client that invents names does not make it grow without end", () => {
+    const counter = openCounter(["model"]);
+    for (let at = 0; at < 5000; at++) counter.add([`model-${at}`], 1);
+    const all = new Map(Array.from(counter.all(), ([[model], value]) => [model, value]));
+    expect(all.size).toBe(1001);
+    expect(all.get("other")).toBe(4000);
+  });
+
+  test("a value on a bound belongs to its bucket", () => {
+    const histogram = openHistogram([], [1, 2]);
+    for (const value of [0.5, 1, 1.5, 2, 2.5]) histogram.observe([], value);
+    expect([...histogram.all()]).toEqual([[[], { counts: [2, 2, 1], count: 5, sum: 7.5 }]]);
+  });
+});
+
+testWith("prometheus", "promtool finds nothing wrong, and a Prometheus server takes it", async () => {
+  await using command = run(["start", "--demo", "--json", "--port", "0"]);
+  const { url, port } = await command.ready();
+  const ask = (content: string) =>
+    fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      body: JSON.stringify({ ...chat(content, true), model: exampleModels.flash }),
+    });
+  for (const content of ["Hello", "[demo: cut 3] Hello", "[demo: 429 1] Hello"]) await (await ask(content)).text();
+
+  const lint = Bun.spawnSync(["promtool", "check", "metrics"], {
+    stdin: Buffer.from(await (await fetch(`${url}/metrics`)).arrayBuffer()),
+  });
+  expect(`${lint.stdout}${lint.stderr}`).toBe("");
+  expect(lint.exitCode).toBe(0);
+
+  const file = join(command.home, "prometheus.yml");
+  const target = { job_name: "dragoman", static_configs: [{ targets: [`127.0.0.1:${port}`] }] };
+  writeFileSync(file, JSON.stringify({ global: { scrape_interval: "1s" }, scrape_configs: [target] }));
+  const own = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const address = `127.0.0.1:${own.port}`;
+  await own.stop(true);
+  const server = Bun.spawn(
+    ["prometheus", `--config.file=${file}`, `--storage.tsdb.path=${join(command.home, "tsdb")}`].concat(
+      `--web.listen-address=${address}`,
+    ),
+    { stdout: "ignore", stderr: "ignore" },
+  );
+  try {
+    const query = async (text: string): Promise<string | undefined> => {
+      const response = await fetch(`http://${address}/api/v1/query?query=${encodeURIComponent(text)}`).catch(
+        () => null,
+      );
+      if (!response?.ok) return undefined;
+      const { data } = (await response.json()) as { data: { result: { value: [number, string] }[] } };
+      return data.result[0]?.value[1];
+    };
+    await until(
+      async () => (await query('sum(dragoman_requests_total{job="dragoman"})')) !== undefined,
+      "Prometheus has a value",
+    );
+    expect(await query("sum(dragoman_requests_total)")).toBe("3");
+    expect(await query('sum(dragoman_requests_total{status_class="cut"})')).toBe("1");
+    expect(await query("up")).toBe("1");
+    expect(
+      await query("histogram_quantile(0.99, sum by (le) (dragoman_request_duration_seconds_bucket))"),
+    ).toBeString();
+  } finally {
+    server.kill();
+    await server.exited;
+  }
+});

@@ -1,0 +1,238 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ProxyError } from "../../../src/lib/errors";
+import { openAccountStore, type SavedAccount } from "../../../src/people/accounts/account-store";
+import { temporaryFolder } from "../../support/temporary-folder";
+import { keptLog } from "./bench";
+
+let home: string;
+let folder: string;
+beforeEach(() => {
+  home = temporaryFolder();
+  folder = join(home, "accounts");
+});
+
+const person = (login: string, addedAt: number, more: Partial<SavedAccount> = {}): SavedAccount => ({
+  login,
+  host: "github.com",
+  app: "vscode",
+  mode: "exchange",
+  githubToken: `ghu_token_of_${login}_${addedAt}`,
+  addedAt,
+  ...more,
+});
+
+function store() {
+  const { logger, lines } = keptLog();
+  return { ...openAccountStore(folder, logger), lines };
+}
+
+const logins = (accounts: SavedAccount[]) => accounts.map(({ login }) => login);
+
+describe("saved accounts", () => {
+  test("no account is saved before the first sign-in", () => {
+    const { load, lines } = store();
+    expect(load()).toEqual([]);
+    expect(lines).toEqual([]);
+  });
+
+  test("one private file each, whatever the umask", () => {
+    const before = process.umask(0);
+    try {
+      store().add(person("octo", 1));
+    } finally {
+      process.umask(before);
+    }
+    const path = join(folder, "github.com", "octo.json");
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    for (const each of [folder, join(folder, "github.com")]) expect(statSync(each).mode & 0o777).toBe(0o700);
+    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual(person("octo", 1));
+  });
+
+  test("they come in the order of registration, on every host and whatever the clock said", () => {
+    const { add, load } = store();
+    add(person("zoe", 30));
+    add(person("tenant", 20, { host: "company.ghe.com" }));
+    add(person("bea", 4_000_000_000_000));
+    add(person("ada", 10));
+    add(person("cyd", 10));
+    add(person("zoe", 5));
+    expect(logins(load())).toEqual(["zoe", "tenant", "bea", "ada", "cyd"]);
+  });
+
+  test("any login that GitHub ever gave can be saved and is found again, also where its name is a device's", () => {
+    const { add, load, find } = store();
+    const names = ["con", "NUL", "aux", "com1", "con-sole", "-dash", "dash-", "--", "octo_company"];
+    for (const [at, name] of names.entries()) add(person(name, at));
+    expect(logins(load())).toEqual(names);
+    for (const name of names) expect(find(name).found.login).toBe(name);
+    const files = readdirSync(join(folder, "github.com"));
+    expect(files.filter((file) => /^(?:con|prn|aux|nul|com\d|lpt\d)\./i.test(file))).toEqual([]);
+  });
+
+  test.if(process.platform !== "win32")(
+    "a host's folder behind a link is found again; one that leads nowhere is no account",
+    () => {
+      const { add, load, remove, stamp } = store();
+      mkdirSync(join(home, "elsewhere"), { mode: 0o700 });
+      mkdirSync(folder, { mode: 0o700 });
+      symlinkSync(join(home, "elsewhere"), join(folder, "github.com"));
+      symlinkSync(join(home, "nowhere"), join(folder, "company.ghe.com"));
+      const before = stamp();
+      add(person("octo", 1));
+      expect(logins(load())).toEqual(["octo"]);
+      expect(stamp()).not.toBe(before);
+      remove("octo");
+      expect(load()).toEqual([]);
+      expect(() => store().prepare("company.ghe.com")).toThrow("cannot be");
+    },
+  );
+
+  test("whether an account can be saved is known beforehand, and nothing is left of the trial", () => {
+    store().prepare("github.com");
+    expect(readdirSync(join(folder, "github.com"))).toEqual([]);
+  });
+
+  test("the same person signing in again is one account with the new token, at its old place", () => {
+    const { add, load } = store();
+    expect(add(person("octo", 1))).toBe("added");
+    add(person("work", 2));
+    expect(add(person("Octo", 3, { app: "opencode", mode: "direct" }))).toBe("replaced");
+    expect(load()).toEqual([
+      person("Octo", 1, { app: "opencode", mode: "direct", githubToken: "ghu_token_of_Octo_3" }),
+      person("work", 2),
+    ]);
+  });
+
+  test("the same name on another host is another person", () => {
+    const { add, load } = store();
+    add(person("octo", 1));
+    expect(add(person("octo", 2, { host: "company.ghe.com" }))).toBe("added");
+    expect(load().length).toBe(2);
+  });
+
+  test("an account that another process adds or removes is seen at the next load", () => {
+    const server = store();
+    const commandLine = store();
+    commandLine.add(person("octo", 1));
+    expect(logins(server.load())).toEqual(["octo"]);
+    commandLine.remove("octo");
+    expect(server.load()).toEqual([]);
+  });
+
+  test.each([
+    ["login", person("../../x", 1)],
+    ["login", person("", 1)],
+    ["login", person("a/b", 1)],
+    ["host", person("octo", 1, { host: "../../etc" })],
+    ["host", person("octo", 1, { host: "company.ghe.com/.." })],
+    ["githubToken", person("octo", 1, { githubToken: "ghu_1\r\nx-evil: 1" })],
+  ])("a %s that could lead elsewhere is not saved", (field, account) => {
+    const thrown = (() => {
+      try {
+        store().add(account);
+      } catch (error) {
+        return error as ProxyError;
+      }
+    })();
+    expect(thrown).toBeInstanceOf(ProxyError);
+    expect(thrown!.message).toContain(field);
+    expect(thrown!.message).not.toContain("ghu_");
+    expect(readdirSync(home)).toEqual([]);
+  });
+});
+
+describe("files that went wrong", () => {
+  const plant = (name: string, text: string | Uint8Array) => {
+    mkdirSync(join(folder, "github.com"), { recursive: true, mode: 0o700 });
+    writeFileSync(join(folder, "github.com", name), text, { mode: 0o600 });
+  };
+
+  test.each<[string, string, string | Uint8Array]>([
+    ["an empty file", "octo.json", ""],
+    ["half a file", "octo.json", JSON.stringify(person("octo", 1)).slice(0, 40)],
+    ["a megabyte", "octo.json", "x".repeat(1024 * 1024)],
+    ["bytes that are no text", "octo.json", new Uint8Array([0xff, 0xfe, 0x00, 0xd8])],
+    ["another person's content", "octo.json", JSON.stringify(person("work", 1))],
+    ["a login that climbs out", "octo.json", JSON.stringify(person("../../x", 1))],
+    ["no token", "octo.json", JSON.stringify({ ...person("octo", 1), githubToken: undefined })],
+    ["an unknown mode", "octo.json", JSON.stringify({ ...person("octo", 1), mode: "magic" })],
+  ])("%s is left out with one warning, and the others serve", (_, name, text) => {
+    plant(name, text);
+    const { add, load, lines } = store();
+    add(person("work", 2));
+    expect(logins(load())).toEqual(["work"]);
+    expect(logins(load())).toEqual(["work"]);
+    const warnings = lines.filter((line) => line.includes("octo.json is skipped:"));
+    expect(warnings.length).toBe(1);
+    expect(lines.join("")).not.toContain("ghu_");
+  });
+
+  test("a byte order mark, CRLF and blanks around the token do no harm", () => {
+    const text = JSON.stringify({ ...person("octo", 1), githubToken: " ghu_token_of_octo_1\r\n" }, null, 2);
+    plant("octo.json", `\ufeff${text.replaceAll("\n", "\r\n")}\r\n`);
+    expect(store().load()).toEqual([person("octo", 1)]);
+  });
+
+  test("what is not an account's file is not looked at", () => {
+    plant("octo.json.tmp-1-ab12", "half");
+    plant(".DS_Store", "x");
+    writeFileSync(join(folder, "notes.json"), "{}");
+    const { load, lines } = store();
+    expect(load()).toEqual([]);
+    expect(lines).toEqual([]);
+  });
+});
+
+describe("removing an account", () => {
+  test("an account is removed by its index from 1, as auth ls shows it, or by its username in any case", () => {
+    const { add, load, remove } = store();
+    for (const [place, login] of ["ada", "bea", "cleo"].entries()) add(person(login, place));
+    expect(remove("2").removed.login).toBe("bea");
+    expect(remove("ADA").removed.login).toBe("ada");
+    expect(logins(load())).toEqual(["cleo"]);
+  });
+
+  test("its token is in no file any more", () => {
+    const { add, remove } = store();
+    add(person("ada", 1));
+    add(person("ada", 2));
+    remove("ada");
+    expect(readdirSync(home, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())).toEqual([]);
+  });
+
+  test("a number is an index as long as there is such an index; whoever is called so is mentioned", () => {
+    const { add, load, remove } = store();
+    add(person("ada", 1));
+    add(person("2", 2));
+    add(person("1", 3));
+    add(person("404", 4));
+    const { removed, namesake } = remove("1");
+    expect([removed.login, namesake?.login]).toEqual(["ada", "1"]);
+    expect(remove("2")).toMatchObject({ removed: { login: "1" }, namesake: { login: "2" } });
+    expect(remove("404")).toEqual({ removed: person("404", 4), namesake: undefined });
+    expect(logins(load())).toEqual(["2"]);
+    expect(remove("1").namesake).toBeUndefined();
+  });
+
+  test.each(["7", "0", "-1", "nobody", "../../config"])("%s is nobody: nothing is removed", (which) => {
+    const { add, load, remove } = store();
+    add(person("ada", 1));
+    expect(() => remove(which)).toThrow(`There is no account ${which}; \`dragoman auth ls\` shows them.`);
+    expect(load().length).toBe(1);
+  });
+
+  test("a name that two hosts know is not guessed", () => {
+    const { add, load, remove } = store();
+    add(person("octo", 1));
+    add(person("octo", 2, { host: "company.ghe.com" }));
+    expect(() => remove("octo")).toThrow(
+      "Accounts on 2 hosts are called octo; name one with its host: github.com/octo, company.ghe.com/octo.",
+    );
+    add(person("octo", 3, { host: "other.ghe.com" }));
+    expect(remove("Other.ghe.com/Octo").removed.host).toBe("other.ghe.com");
+    expect(remove("2").removed.host).toBe("company.ghe.com");
+    expect(load().length).toBe(1);
+  });
+});

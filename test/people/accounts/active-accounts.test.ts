@@ -1,0 +1,148 @@
+import { describe, expect, test } from "bun:test";
+import { zonedTime } from "../../../src/lib/format";
+import { Account } from "../../../src/people/accounts/account";
+import type { SavedAccount } from "../../../src/people/accounts/account-store";
+import { openActiveAccounts } from "../../../src/people/accounts/active-accounts";
+import { hostsFor } from "../../../src/people/accounts/hosts";
+import { Pool } from "../../../src/people/accounts/pool";
+import { until } from "../../support/until";
+import { handClock, keptLog, minute, second } from "./bench";
+
+const person = (login: string, addedAt: number, githubToken = `ghu_token_of_${login}`): SavedAccount => ({
+  login,
+  host: "github.com",
+  app: "vscode",
+  mode: "exchange",
+  githubToken,
+  addedAt,
+});
+
+function openFrom(saved: SavedAccount[]) {
+  const { logger, lines } = keptLog();
+  const clock = handClock();
+  const folder = { saved, looks: 0, readable: true };
+  const activeAccounts = openActiveAccounts({
+    store: {
+      load: () => folder.saved,
+      stamp: () => {
+        folder.looks += 1;
+        if (!folder.readable) throw new Error("EMFILE");
+        return JSON.stringify(folder.saved);
+      },
+    },
+    open: (each) => new Account(each, { hosts: hostsFor(), version: "1", logger, ...clock }),
+    logger,
+  });
+  const pool = new Pool({ accounts: () => activeAccounts.accounts, now: clock.now });
+  return { folder, roster: activeAccounts, pool, lines, clock };
+}
+
+describe("the active accounts", () => {
+  test("somebody who signs in or out beside is taken up or let go; everybody else stays the very same", () => {
+    const { folder, roster: activeAccounts, lines } = openFrom([person("octo", 1)]);
+    const [octo] = activeAccounts.accounts;
+    folder.saved = [person("octo", 1), person("work", 2)];
+    activeAccounts.refresh();
+    expect(activeAccounts.accounts.map(({ id }) => id)).toEqual(["octo", "work"]);
+    expect(activeAccounts.accounts[0]).toBe(octo!);
+    folder.saved = [person("work", 2)];
+    activeAccounts.refresh();
+    expect(activeAccounts.accounts.map(({ id }) => id)).toEqual(["work"]);
+    expect(lines.join("")).toContain("work is signed in and ready.");
+    expect(lines.join("")).toContain("octo is signed out; requests already in progress will finish.");
+    activeAccounts.close();
+  });
+
+  test("who signs in again with a new token begins anew: what was wrong with the old one is forgotten", () => {
+    const { folder, roster: activeAccounts } = openFrom([person("octo", 1)]);
+    activeAccounts.accounts[0]!.setState({ name: "failed", reason: "Revoked." });
+    folder.saved = [person("octo", 1, "ghu_token_of_octo_anew")];
+    activeAccounts.refresh();
+    expect(activeAccounts.accounts.map(({ state }) => state.name)).toEqual(["ready"]);
+    activeAccounts.close();
+  });
+
+  test("it looks once a second by itself, and a folder that cannot be read for a moment sends nobody away", async () => {
+    const { folder, roster: activeAccounts } = openFrom([person("octo", 1)]);
+    folder.readable = false;
+    folder.saved = [];
+    const { looks } = folder;
+    await until(() => folder.looks > looks, "it has looked again");
+    expect(activeAccounts.accounts.length).toBe(1);
+    folder.readable = true;
+    await until(() => activeAccounts.accounts.length === 0, "who is not there any more is let go");
+    activeAccounts.close();
+  });
+});
+
+describe("who waits for what", () => {
+  test("until the first can serve: now, soon, or never by itself", () => {
+    const { roster: activeAccounts, pool, clock } = openFrom([person("octo", 1), person("work", 2)]);
+    const [octo, work] = activeAccounts.accounts;
+    const wait = (model?: string) => pool.wait({ premium: true, model });
+    expect(wait()).toBe(0);
+    octo!.setState({ name: "cooling", until: clock.now() + 5 * second });
+    expect(wait()).toBe(0);
+    work!.setState({ name: "exhausted", until: clock.now() + 9 * minute });
+    expect(wait()).toBe(5 * second);
+    expect(pool.wait({ premium: false })).toBe(0);
+    octo!.setState({ name: "failed", reason: "Revoked." });
+    expect(wait()).toBe(9 * minute);
+    expect(pool.wait({ premium: true, capable: (account) => account === octo })).toBeUndefined();
+    activeAccounts.close();
+  });
+
+  test("an account waits for one model only, and goes on with the others", () => {
+    const { roster: activeAccounts, pool, clock } = openFrom([person("octo", 1)]);
+    activeAccounts.accounts[0]!.setState(
+      { name: "cooling", until: clock.now() + minute, reason: "Too much of it." },
+      "opus",
+    );
+    expect(pool.candidates({ premium: true, model: "sonnet" }).length).toBe(1);
+    expect(pool.candidates({ premium: true, model: "opus" })).toEqual([]);
+    expect(pool.whyNone({ premium: true, model: "opus" }).message).toContain(
+      `octo: Too much of it (until ${zonedTime(clock.now() + minute, clock.now())}).`,
+    );
+    clock.pass(minute);
+    expect(pool.candidates({ premium: true, model: "opus" }).length).toBe(1);
+    activeAccounts.close();
+  });
+
+  test("while GitHub speaks of abuse to one, none is a candidate; when that one is removed, the others are", () => {
+    const { folder, roster: activeAccounts, pool, clock, lines } = openFrom([person("octo", 1), person("work", 2)]);
+    activeAccounts.accounts[0]!.setState({ name: "failed", reason: "Suspended.", suspended: true });
+    activeAccounts.accounts[0]!.setState({ name: "cooling", reason: "A late answer." });
+    clock.pass(24 * 60 * minute);
+    expect(pool.candidates({ premium: false })).toEqual([]);
+    expect(pool.wait({ premium: false })).toBeUndefined();
+    const error = pool.whyNone({ premium: false });
+    expect([error.status, error.details.code, error.details.headers]).toEqual([
+      403,
+      "account_suspended",
+      { "x-should-retry": "false" },
+    ]);
+    expect(lines.join("")).toContain("error octo has failed: Suspended.");
+    folder.saved = [person("work", 2)];
+    activeAccounts.refresh();
+    expect(pool.candidates({ premium: false }).map(({ id }) => id)).toEqual(["work"]);
+    activeAccounts.close();
+  });
+});
+
+test("moments are told by this machine's clock, with its zone: seconds when soon, the day when not today", () => {
+  const before = process.env.TZ;
+  const now = Date.parse("2026-11-21T10:00:00Z");
+  const told = (zone: string, moment: string) => {
+    process.env.TZ = zone;
+    return zonedTime(Date.parse(moment), now);
+  };
+  try {
+    expect(told("UTC", "2026-11-21T10:00:20Z")).toBe("10:00:20 UTC");
+    expect(told("Europe/Berlin", "2026-11-21T10:00:20Z")).toBe("11:00:20 CET");
+    expect(told("Europe/Berlin", "2026-11-21T15:05:00Z")).toBe("16:05 CET");
+    expect(told("Asia/Tokyo", "2026-12-01T00:00:00Z")).toMatch(/^1 December, 09:00 (?:JST|GMT\+9)$/);
+    expect(told("America/New_York", "2026-12-01T00:00:00Z")).toMatch(/^30 November, 19:00 /);
+  } finally {
+    process.env.TZ = before ?? "Etc/UTC";
+  }
+});

@@ -1,0 +1,238 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { quotas } from "../../../src/demo/accounts";
+import { type Demo, startDemo } from "../../../src/demo/demo";
+import type { CopilotToken } from "../../../src/people/accounts/copilot-token";
+import { learnFromHeaders, type Quota, readQuota } from "../../../src/people/accounts/quota";
+import { failureOf } from "../../support/refusal";
+import { callsTo, minute, openDemoAccount, second } from "./bench";
+
+const quotaPath = "/copilot_internal/user";
+const reset = Date.parse("2026-12-01T00:00:00Z");
+
+let demo: Demo;
+beforeEach(() => {
+  demo = startDemo({ pace: 0, now: () => Date.parse("2026-11-21T10:00:00Z") });
+});
+afterEach(() => demo.stop());
+
+const complete = ({ baseUrl, bearer }: CopilotToken, model: string) =>
+  fetch(`${baseUrl}/chat/completions`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${bearer}`,
+      "content-type": "application/json",
+      "editor-version": "dragoman/1.2.3",
+      "copilot-integration-id": "vscode-chat",
+      "x-initiator": "user",
+    },
+    body: JSON.stringify({ model, messages: [{ role: "user", content: "Say hello." }] }),
+  });
+
+describe("what the quota endpoint says", () => {
+  test.each<[keyof typeof quotas, string, Partial<Quota>]>([
+    ["pro", "individual", { unit: "premium", entitlement: 300, remaining: 217.34, exhausted: false }],
+    ["proPlus", "individual_pro", { unit: "premium", entitlement: 1500, remaining: 1204, exhausted: false }],
+    ["exhausted", "individual", { unit: "premium", entitlement: 300, remaining: 0, exhausted: true }],
+    ["overdrawn", "individual", { unit: "premium", entitlement: 300, remaining: -1, exhausted: true }],
+    ["overage", "individual", { unit: "premium", remaining: 0, overage: true, overageCount: 12.5, exhausted: false }],
+    ["unlimited", "business", { unit: "premium", entitlement: 0, remaining: 0, unlimited: true, exhausted: false }],
+    ["tokenBilling", "business", { unit: "credits", entitlement: 0, remaining: 0, unlimited: false, exhausted: false }],
+    ["credits", "business", { unit: "credits", entitlement: 1500, remaining: 1100, exhausted: false }],
+    ["free", "free", { unit: "premium", entitlement: 50, remaining: 50, exhausted: false }],
+    ["freeLegacy", "free", { unit: "chat", entitlement: 500, remaining: 450, exhausted: false }],
+  ])("the %s account is neither at a false 0 %% nor at a false 100 %%", async (variant, plan, expected) => {
+    Object.assign(demo.accounts[0]!, { quota: quotas[variant](), plan });
+    const { account } = openDemoAccount(demo);
+    expect(await account.quota()).toMatchObject({ plan, resetAt: reset, ...expected });
+    expect(account.state.name).toBe(expected.exhausted ? "exhausted" : "ready");
+  });
+
+  test("the free plan without premium requests is measured by its chat messages, and stops with them", async () => {
+    const quota = { ...quotas.free(), premium: quotas.freeLegacy().premium };
+    Object.assign(demo.accounts[0]!, { quota, plan: "free" });
+    const { account, clock } = openDemoAccount(demo);
+    expect(await account.quota()).toMatchObject({ unit: "chat", entitlement: 200, remaining: 180 });
+    quota.chat.remaining = 0;
+    clock.pass(minute);
+    await account.quota();
+    expect(account.state).toMatchObject({
+      name: "exhausted",
+      alsoFree: true,
+      reason: "Its chat messages are used up.",
+    });
+  });
+
+  test("an answer of unknown shape is unknown, not empty", () => {
+    for (const answer of [{}, { quota_snapshots: null }, { quota_snapshots: { premium_interactions: "300" } }])
+      expect(readQuota(answer, 7)).toEqual({
+        unit: "unknown",
+        plan: null,
+        entitlement: null,
+        remaining: null,
+        unlimited: false,
+        overage: false,
+        overageCount: null,
+        resetAt: null,
+        exhausted: false,
+        snapshots: answer.quota_snapshots === null ? {} : (answer.quota_snapshots ?? {}),
+        at: 7,
+      });
+  });
+
+  test.each([
+    ["individual", "free_educational_quota", "student"],
+    ["individual", "free_limited_copilot", "free"],
+    [undefined, "free_limited_copilot", "free"],
+    ["individual", "monthly_subscriber_quota", "individual"],
+    ["individual", undefined, "individual"],
+    ["business", "free_educational_quota", "business"],
+    [undefined, "constructor", null],
+  ])("a plan `%s` with the SKU %s is %s", (copilot_plan, access_type_sku, plan) => {
+    expect(readQuota({ copilot_plan, access_type_sku }, 0)).toMatchObject({ plan });
+  });
+
+  test("token billing that is spelled as an object counts as token billing", () => {
+    const premium = { entitlement: 0, remaining: 0, percent_remaining: 100, unlimited: false };
+    const answer = { token_based_billing: { since: "2026-06-01" }, quota_snapshots: { premium_interactions: premium } };
+    expect(readQuota(answer, 0)).toMatchObject({ unit: "credits", remaining: 0, exhausted: false });
+  });
+
+  test("the snapshots are kept as GitHub sent them", async () => {
+    const { account } = openDemoAccount(demo);
+    const { snapshots } = await account.quota();
+    expect(Object.keys(snapshots)).toEqual(["chat", "completions", "premium_interactions"]);
+    expect(snapshots.premium_interactions).toMatchObject({
+      quota_id: "premium_interactions",
+      percent_remaining: 72.447,
+    });
+  });
+
+  test("50 who ask at once, and all who ask within 45 s, cost one question", async () => {
+    const { account, clock } = openDemoAccount(demo);
+    await Promise.all(Array.from({ length: 50 }, () => account.quota()));
+    clock.pass(44 * second);
+    await account.quota();
+    expect(callsTo(demo, quotaPath)).toBe(1);
+    clock.pass(2 * second);
+    await account.quota();
+    expect(callsTo(demo, quotaPath)).toBe(2);
+  });
+
+  test("with the quota endpoint down the last known numbers are shown as stale, and requests go on", async () => {
+    const { account, clock } = openDemoAccount(demo);
+    await account.quota();
+    demo.intercept(quotaPath, () => new Response("", { status: 500 }), 2);
+    clock.pass(minute);
+    expect(await account.quota()).toMatchObject({ remaining: 217.34, stale: true });
+    expect(account.state.name).toBe("ready");
+    await account.copilotToken();
+
+    const { account: fresh } = openDemoAccount(demo);
+    const error = await failureOf(fresh.quota());
+    expect(error.message).toBe("octo-demo: GitHub did not state the Copilot quota of this account (status 500).");
+    expect(await fresh.quota()).toMatchObject({ remaining: 217.34 });
+  });
+
+  test("a revoked sign-in is found when the quota is asked for, and said in words", async () => {
+    const { account } = openDemoAccount(demo);
+    demo.accounts[0]!.githubToken = "ghu_another";
+    expect((await failureOf(account.quota())).message).toContain(
+      "Sign in again, on the page Accounts or with `dragoman auth`.",
+    );
+    expect(account.state).toMatchObject({ name: "failed", reason: expect.stringContaining("revoked") });
+  });
+});
+
+describe("what answers of models say beside", () => {
+  test("each premium request is taken off at once, without asking GitHub", async () => {
+    const { account } = openDemoAccount(demo);
+    await account.quota();
+    const response = await complete(await account.copilotToken(), "claude-sonnet-4.5");
+    expect(response.status).toBe(200);
+    account.learnQuota(response.headers);
+    expect(account.knownQuota).toMatchObject({ unit: "premium", plan: "individual", resetAt: reset });
+    expect(account.knownQuota!.remaining!).toBeCloseTo(216.3, 0);
+    expect(callsTo(demo, quotaPath)).toBe(1);
+  });
+
+  test("the request that uses up the quota makes the next one go elsewhere", async () => {
+    demo.accounts[0]!.quota.premium.remaining = 1;
+    const { account, lines } = openDemoAccount(demo);
+    await account.quota();
+    account.learnQuota((await complete(await account.copilotToken(), "claude-sonnet-4.5")).headers);
+    expect(account.state).toEqual({
+      name: "exhausted",
+      until: reset,
+      reason: "Its premium requests are used up.",
+      alsoFree: false,
+    });
+    expect(lines.at(-1)).toContain(
+      "octo-demo is exhausted until 2026-12-01T00:00:00.000Z: Its premium requests are used up.",
+    );
+  });
+
+  test.each<[string, Partial<Quota> | undefined]>([
+    [
+      "ent=300&ov=0.0&ovPerm=false&rem=72.4&rst=2026-12-01T00%3A00%3A00Z",
+      { entitlement: 300, remaining: 217.2, resetAt: reset },
+    ],
+    ["ent=-1&ov=0.0&ovPerm=false&rem=100.0", { entitlement: 0, remaining: 0, unlimited: true, exhausted: false }],
+    ["ent=300&ov=3.5&ovPerm=true&rem=0.0", { remaining: 0, overage: true, overageCount: 3.5, exhausted: false }],
+    ["ent=300&ov=0.0&ovPerm=false&rem=-0.3", { remaining: -0.9, exhausted: true }],
+    ["ent=0&ov=0.0&ovPerm=false&rem=100.0", { unit: "unknown", entitlement: 0, remaining: 0, exhausted: false }],
+    ["ent=300", { entitlement: 300, remaining: null, exhausted: false }],
+    ["nonsense", undefined],
+  ])("the quota is read from the header %s of an answer, or stays unknown", (value, expected) => {
+    const learnt = learnFromHeaders(undefined, new Headers({ "x-quota-snapshot-premium_models": value }), 0);
+    if (expected) expect(learnt).toMatchObject(expected);
+    else expect(learnt).toBeUndefined();
+  });
+
+  test("a header under token billing does not turn placeholders into an empty quota", async () => {
+    Object.assign(demo.accounts[0]!, { quota: quotas.tokenBilling(), plan: "business" });
+    const { account } = openDemoAccount(demo);
+    await account.quota();
+    account.learnQuota(new Headers({ "x-quota-snapshot-premium_interactions": "ent=0&ov=0.0&ovPerm=false&rem=0.0" }));
+    expect(account.knownQuota).toMatchObject({ unit: "credits", remaining: 0, exhausted: false });
+    expect(account.state.name).toBe("ready");
+  });
+});
+
+describe("an exhausted account", () => {
+  test("what a refusal said lasts until the quota's reset, and then it is ready by itself", async () => {
+    const { account, clock } = openDemoAccount(demo);
+    await account.quota();
+    account.setState({ name: "exhausted", reason: "You have no quota." });
+    expect(account.state).toMatchObject({ name: "exhausted", until: reset });
+    clock.pass(reset - clock.now());
+    expect(account.state).toEqual({ name: "ready" });
+  });
+
+  test("a header that still counts something does not overrule a refusal; the quota endpoint does", async () => {
+    const { account } = openDemoAccount(demo);
+    account.setState({ name: "exhausted", reason: "You have no quota." });
+    account.learnQuota(new Headers({ "x-quota-snapshot-premium_models": "ent=300&rem=50.0&ovPerm=false" }));
+    expect(account.state.name).toBe("exhausted");
+    await account.quota();
+    expect(account.state).toEqual({ name: "ready" });
+  });
+
+  test("more quota, bought in between, is noticed from the next answer", async () => {
+    demo.accounts[0]!.quota = quotas.exhausted();
+    const { account } = openDemoAccount(demo);
+    await account.quota();
+    expect(account.state.name).toBe("exhausted");
+    account.learnQuota(new Headers({ "x-quota-snapshot-premium_models": "ent=1500&rem=80.0&ovPerm=false" }));
+    expect(account.state).toEqual({ name: "ready" });
+  });
+
+  test("a rest in between does not make it forget that its quota is used up", async () => {
+    demo.accounts[0]!.quota = quotas.exhausted();
+    const { account, clock } = openDemoAccount(demo);
+    await account.quota();
+    account.setState({ name: "cooling", until: clock.now() + 30 * second, reason: "Too many requests." });
+    expect(account.state.name).toBe("cooling");
+    clock.pass(31 * second);
+    expect(account.state).toMatchObject({ name: "exhausted", until: reset });
+  });
+});

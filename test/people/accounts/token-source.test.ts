@@ -1,0 +1,660 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { type Demo, type Interceptor, startDemo } from "../../../src/demo/demo";
+import { Account } from "../../../src/people/accounts/account";
+import { hostsFor } from "../../../src/people/accounts/hosts";
+import { exchangeToken } from "../../../src/people/accounts/token-exchange";
+import { failureOf } from "../../support/refusal";
+import { refuseExchange } from "../../support/refused-exchange";
+import { until } from "../../support/until";
+import {
+  callsTo,
+  exchangePath,
+  exchangesOf,
+  handClock,
+  hostsOf,
+  hour,
+  keptLog,
+  listModels,
+  minute,
+  openDemoAccount,
+  savedFrom,
+  second,
+} from "./bench";
+
+let demo: Demo;
+beforeEach(() => {
+  demo = startDemo({ pace: 0 });
+});
+afterEach(() => demo.stop());
+
+const down: Interceptor = () => new Response("<html><h1>502 Bad Gateway</h1></html>", { status: 502 });
+const always = 1_000_000;
+
+/** A normal exchange, with some of its answer replaced; `undefined` removes a field. */
+function exchangeSays(changes: Record<string, unknown>, times = 1) {
+  demo.intercept(
+    exchangePath,
+    (seen) => {
+      const account = demo.accounts.find(({ githubToken }) => seen.headers.authorization === `token ${githubToken}`)!;
+      const token = `tid=${account.login};n=${demo.journal.length}`;
+      const usual = { token, expires_at: Math.floor(Date.now() / 1000) + 1800, refresh_in: 1500 };
+      return Response.json({ ...usual, endpoints: { api: demo.url }, ...changes });
+    },
+    times,
+  );
+}
+
+describe("a token is there when it is needed", () => {
+  test("nothing is asked of GitHub before the first need", async () => {
+    const { account } = openDemoAccount(demo);
+    await Bun.sleep(10);
+    expect(demo.journal).toEqual([]);
+    expect((await listModels(await account.copilotToken())).status).toBe(200);
+    expect(demo.journal.map(({ path }) => path)).toEqual([exchangePath, "/models"]);
+  });
+
+  test("GitHub is told who asks: dragoman, and nothing of another product", async () => {
+    const { account } = openDemoAccount(demo);
+    await account.copilotToken();
+    expect(demo.journal[0]!.headers).toMatchObject({
+      "user-agent": "dragoman/1.2.3",
+      "editor-version": "dragoman/1.2.3",
+      "editor-plugin-version": "dragoman/1.2.3",
+      authorization: `token ${demo.accounts[0]!.githubToken}`,
+    });
+    expect(JSON.stringify(demo.journal[0]!.headers)).not.toMatch(/vscode|machine|device|telemetry/i);
+  });
+
+  test("50 callers at the first need make one exchange", async () => {
+    const { account } = openDemoAccount(demo);
+    const tokens = await Promise.all(Array.from({ length: 50 }, () => account.copilotToken()));
+    expect(new Set(tokens).size).toBe(1);
+    expect(exchangesOf(demo)).toBe(1);
+  });
+
+  test("50 callers at expiry make one exchange", async () => {
+    const { account, clock } = openDemoAccount(demo);
+    const old = await account.copilotToken();
+    clock.pass(31 * minute);
+    const tokens = await Promise.all(Array.from({ length: 50 }, () => account.copilotToken()));
+    expect(new Set(tokens).size).toBe(1);
+    expect(tokens[0]).not.toBe(old);
+    expect(exchangesOf(demo)).toBe(2);
+  });
+
+  test("the token is renewed a minute before GitHub wants it, and nobody waits for that", async () => {
+    const { account, clock } = openDemoAccount(demo);
+    const old = await account.copilotToken();
+    clock.pass(1439 * second);
+    expect(await account.copilotToken()).toBe(old);
+    expect(exchangesOf(demo)).toBe(1);
+    let release = () => {};
+    const held = new Promise<undefined>((resolve) => {
+      release = () => resolve(undefined);
+    });
+    demo.intercept(exchangePath, () => held);
+    clock.pass(2 * second);
+    expect(await account.copilotToken()).toBe(old);
+    expect(await account.copilotToken()).toBe(old);
+    release();
+    await until(async () => (await account.copilotToken()) !== old, "the new token is used");
+    expect(exchangesOf(demo)).toBe(2);
+  });
+
+  test("past refresh_in the new token is waited for, though the old one's end is later", async () => {
+    const { account, clock } = openDemoAccount(demo);
+    const old = await account.copilotToken();
+    clock.pass(1501 * second);
+    expect(await account.copilotToken()).not.toBe(old);
+  });
+
+  test("the first call after eight hours of sleep brings a new token before it goes out", async () => {
+    const { account, clock } = openDemoAccount(demo);
+    const old = await account.copilotToken();
+    clock.pass(5 * minute);
+    clock.jump(8 * hour);
+    demo.expireTokens();
+    const fresh = await account.copilotToken();
+    expect(fresh).not.toBe(old);
+    expect((await listModels(fresh)).status).toBe(200);
+    expect(exchangesOf(demo)).toBe(2);
+  });
+
+  test("a wall clock set back two hours does not keep a dead token", async () => {
+    const { account, clock } = openDemoAccount(demo);
+    const old = await account.copilotToken();
+    clock.jump(-2 * hour);
+    expect(await account.copilotToken()).toBe(old);
+    clock.pass(31 * minute);
+    expect(await account.copilotToken()).not.toBe(old);
+  });
+
+  test("a wall clock that jumps at each request causes no storm", async () => {
+    const { account, clock } = openDemoAccount(demo);
+    for (let turn = 0; turn < 120; turn++) {
+      await account.copilotToken();
+      clock.jump(turn % 3 ? 24 * hour : -24 * hour);
+      clock.pass(second);
+    }
+    expect(exchangesOf(demo)).toBeLessThanOrEqual(5); // two minutes
+  });
+
+  test.each([24 * hour, -24 * hour])(
+    "with this machine's clock %d ms off, a token is used for its 25 minutes",
+    async (off) => {
+      const clock = handClock(Date.now() + off);
+      const { account } = openDemoAccount(demo, "octo-demo", clock);
+      const first = await account.copilotToken();
+      clock.pass(23 * minute);
+      expect(await account.copilotToken()).toBe(first);
+      clock.pass(3 * minute);
+      expect(await account.copilotToken()).not.toBe(first);
+      expect(exchangesOf(demo)).toBe(2);
+    },
+  );
+});
+
+describe("odd answers of the exchange", () => {
+  test.each([
+    ["0", { refresh_in: 0 }, 30 * second],
+    ["-1", { refresh_in: -1 }, 30 * second],
+    ["a word", { refresh_in: "soon" }, 1435 * second],
+    ["2^40", { refresh_in: 2 ** 40 }, 1735 * second],
+    ["2^40, with an end long past", { refresh_in: 2 ** 40, expires_at: 1 }, 24 * hour - minute],
+    ["missing", { refresh_in: undefined }, 1435 * second],
+    ["missing, like the end", { refresh_in: undefined, expires_at: undefined }, 1435 * second],
+  ])("refresh_in %s is put between half a minute and a day", async (_, changes, due) => {
+    exchangeSays(changes);
+    const { account, clock } = openDemoAccount(demo);
+    const first = await account.copilotToken();
+    clock.pass(due - 2 * second);
+    expect(await account.copilotToken()).toBe(first);
+    await Bun.sleep(5);
+    expect(exchangesOf(demo)).toBe(1);
+    clock.pass(10 * second);
+    await account.copilotToken();
+    await until(() => exchangesOf(demo) === 2, "GitHub is asked for the next token");
+  });
+
+  test("refresh_in 0 is read as half a minute, whatever else is said", async () => {
+    exchangeSays({ refresh_in: 0 });
+    const caller = { hosts: hostsOf(demo), version: "1" };
+    expect(await exchangeToken(caller, demo.accounts[0]!.githubToken)).toMatchObject({
+      copilot: { refreshIn: 30_000 },
+    });
+  });
+
+  test("refresh_in 0 in every answer means no more than two exchanges a minute", async () => {
+    exchangeSays({ refresh_in: 0, expires_at: 1 }, always);
+    const { account, clock } = openDemoAccount(demo);
+    for (let turn = 0; turn < 240; turn++) {
+      await account.copilotToken();
+      clock.pass(second);
+    }
+    expect(exchangesOf(demo)).toBeLessThanOrEqual(9); // four minutes
+  });
+
+  test.each(["http://evil.example", "https://evil.example", "https://githubcopilot.com.evil.example", "file:///etc"])(
+    "a token for the model host %s is not sent there",
+    async (api) => {
+      exchangeSays({ endpoints: { api } });
+      const { account, lines } = openDemoAccount(demo);
+      expect((await account.copilotToken()).baseUrl).toBe(demo.url);
+      expect(lines.join("")).toContain(
+        `warn  octo-demo: GitHub named ${api} as the model host; tokens are not sent there`,
+      );
+    },
+  );
+
+  test.each([
+    ["with a line break", "tid=1\r\nx-evil: 1"],
+    ["of a megabyte", "t".repeat(1024 * 1000)],
+    ["of 17 kB", "t".repeat(17_000)],
+  ])("a token %s fails the account in words", async (_, token) => {
+    exchangeSays({ token });
+    const { account } = openDemoAccount(demo);
+    const error = await failureOf(account.copilotToken());
+    expect(error.kind).toBe("no_account");
+    expect(account.state).toMatchObject({
+      name: "failed",
+      reason: expect.stringContaining("not a valid header value"),
+    });
+  });
+
+  test.each<[string, Interceptor]>([
+    [
+      "a login page with status 200",
+      () => new Response("<!doctype html><title>Hotel</title>", { headers: { "content-type": "text/html" } }),
+    ],
+    ["JSON that breaks off", () => new Response('{"token":"tid=1;ex')],
+    ["no token", () => Response.json({ expires_at: 5 })],
+    ["a list", () => Response.json([])],
+    ["two megabytes", () => new Response(`{"token":"${"t".repeat(2 * 1024 * 1024)}"}`)],
+    ["a redirect", () => Response.redirect("https://evil.example/token", 302)],
+  ])("%s is an outage in words, and the next good answer ends it", async (_, answer) => {
+    demo.intercept(exchangePath, answer);
+    const { account, clock } = openDemoAccount(demo);
+    const error = await failureOf(account.copilotToken());
+    expect(error.status).toBe(503);
+    expect(error.message).toStartWith("octo-demo cannot serve: GitHub");
+    expect(error.details.headers).toEqual({ "retry-after": "1" });
+    clock.pass(2 * second);
+    expect((await account.copilotToken()).bearer).toStartWith("tid=");
+    expect(account.state.name).toBe("ready");
+  });
+});
+
+describe("while GitHub is down", () => {
+  test("the old token goes on until its end, and GitHub is asked after 1, 2, 4 … 60 s", async () => {
+    const { account, clock, lines } = openDemoAccount(demo);
+    const old = await account.copilotToken();
+    clock.pass(1445 * second);
+    const askedAfter = [0, 1, 3, 7, 15, 31, 63, 123];
+    demo.intercept(exchangePath, down, askedAfter.length);
+    const unsupportedParams = () =>
+      lines.filter((line) => line.includes("Its present Copilot token stays in use for now.")).length;
+    for (let seconds = 0; seconds < 180; seconds++) {
+      expect(await account.copilotToken()).toBe(old);
+      const asked = askedAfter.indexOf(seconds) + 1;
+      if (asked > 0) await until(() => unsupportedParams() === asked, "the failure is in the log");
+      clock.pass(second);
+    }
+    expect(exchangesOf(demo)).toBe(1 + askedAfter.length);
+    expect(account.state.name).toBe("ready");
+    clock.pass(4 * second);
+    await account.copilotToken();
+    await until(async () => (await account.copilotToken()) !== old, "the new token is used");
+  });
+
+  test("the old token is not used past its end", async () => {
+    const { account, clock } = openDemoAccount(demo);
+    const old = await account.copilotToken();
+    demo.intercept(exchangePath, down, always);
+    clock.pass(1790 * second);
+    expect(await account.copilotToken()).toBe(old);
+    clock.pass(20 * second);
+    expect((await failureOf(account.copilotToken())).status).toBe(503);
+  });
+
+  test("an exchange that hangs does not hold up requests with a good token", async () => {
+    const { account, clock } = openDemoAccount(demo, "octo-demo", { timeoutMs: 600_000 });
+    const old = await account.copilotToken();
+    demo.intercept(exchangePath, () => new Promise(() => {}), always);
+    clock.pass(1445 * second);
+    expect(await account.copilotToken()).toBe(old);
+  });
+
+  test("a hanging exchange without an older token ends at its limit, in words", async () => {
+    demo.intercept(exchangePath, () => new Promise(() => {}));
+    const { account } = openDemoAccount(demo, "octo-demo", { timeoutMs: 100 });
+    const error = await failureOf(account.copilotToken());
+    expect(error.status).toBe(503);
+    expect(error.message).toContain("GitHub did not answer within 0.1 s.");
+    expect(account.state).toMatchObject({ name: "cooling", outage: true });
+  });
+
+  test("headers at once and then silence end at the same limit", async () => {
+    demo.intercept(
+      exchangePath,
+      () => new Response(new ReadableStream({ start: (sink) => sink.enqueue(new Uint8Array([123])) })),
+    );
+    const { account } = openDemoAccount(demo, "octo-demo", { timeoutMs: 100 });
+    expect((await failureOf(account.copilotToken())).message).toContain(
+      "GitHub's answer was not complete after 0.1 s;",
+    );
+  });
+
+  test("five minutes of outage: 503 with retry-after, few questions, and it recovers alone", async () => {
+    let isDown = true;
+    const { account, clock } = openDemoAccount(demo);
+    const old = await account.copilotToken();
+    clock.pass(hour);
+    demo.intercept(exchangePath, (seen, request) => (isDown ? down(seen, request) : undefined), always);
+    for (let turn = 0; turn < 300; turn++) {
+      const error = await failureOf(account.copilotToken());
+      expect(error.status).toBe(503);
+      expect(Number(error.details.headers?.["retry-after"])).toBeWithin(1, 61);
+      clock.pass(second);
+    }
+    expect(exchangesOf(demo) - 1).toBeWithin(8, 13);
+    isDown = false;
+    clock.pass(minute);
+    expect(await account.copilotToken()).not.toBe(old);
+    expect(account.state).toEqual({ name: "ready" });
+
+    isDown = true; // another outage starts with short waits again
+    clock.pass(hour);
+    expect((await failureOf(account.copilotToken())).details.headers).toEqual({ "retry-after": "1" });
+  });
+
+  test("the exchange is down at the start and comes back: the next request is served", async () => {
+    demo.intercept(exchangePath, down, 3);
+    const { account, clock, lines } = openDemoAccount(demo);
+    for (const pause of [1, 2, 4]) {
+      await failureOf(account.copilotToken());
+      await failureOf(account.copilotToken()); // within the pause nothing is asked
+      clock.pass(pause * second);
+    }
+    expect(exchangesOf(demo)).toBe(3);
+    await account.copilotToken();
+    expect(account.state).toEqual({ name: "ready" });
+    expect(lines.join("")).toContain("octo-demo is ready again.");
+  });
+
+  const date = "Mon, 20 Jul 2026 10:00:00 GMT";
+  test.each([
+    ["API rate limit exceeded for user ID 583231.", { "retry-after": "40" }],
+    ["You have exceeded a secondary rate limit.", { "retry-after": "Mon, 20 Jul 2026 10:00:40 GMT", date }],
+  ])(
+    "GitHub's own rate limit is waited out as long as GitHub says, by its own clock, and is no failure: %s",
+    async (message, headers) => {
+      demo.intercept(exchangePath, () => Response.json({ message }, { status: 403, headers }));
+      const { account, clock } = openDemoAccount(demo);
+      expect((await failureOf(account.copilotToken())).details.headers).toEqual({ "retry-after": "40" });
+      expect(account.state.name).toBe("cooling");
+      clock.pass(39 * second);
+      await failureOf(account.copilotToken());
+      expect(exchangesOf(demo)).toBe(1);
+      clock.pass(2 * second);
+      await account.copilotToken();
+    },
+  );
+});
+
+describe("a person must act", () => {
+  test.each([
+    ["revoked", "Sign in again, on the page Accounts or with `dragoman auth`."],
+    [
+      "no_copilot_access",
+      "Signup for GitHub Copilot. No access to GitHub Copilot found. You are currently logged in as octo-demo. See https://github.com/github-copilot/signup?editor=dragoman",
+    ],
+    ["snippy_not_configured", "Settings needed. Choose whether suggestions matching public code are allowed."],
+    ["billing_locked", "Billing problem. Your account is locked because of a billing problem."],
+  ] as const)("%s fails the account with GitHub's reason, and GitHub rests for five minutes", async (fault, reason) => {
+    const act = refuseExchange(demo, fault);
+    const { account, clock, lines } = openDemoAccount(demo);
+    const errors = await Promise.all([1, 2, 3].map(() => failureOf(account.copilotToken())));
+    for (const { status, message } of errors) expect([status, message]).toEqual([503, expect.stringContaining(reason)]);
+    expect(account.state).toMatchObject({ name: "failed", reason: expect.stringContaining(reason) });
+    expect(lines.filter((line) => line.includes("error octo-demo has failed")).length).toBe(1);
+
+    clock.pass(4.9 * minute);
+    await failureOf(account.copilotToken());
+    expect(exchangesOf(demo)).toBe(1);
+
+    act();
+    clock.pass(0.2 * minute);
+    await account.copilotToken();
+    expect(exchangesOf(demo)).toBe(2);
+    expect(account.state).toEqual({ name: "ready" });
+  });
+
+  test.each([
+    [{ error_details: { notification_id: "spammy_user", title: "Blocked", message: "Contact support." } }],
+    [{ message: "Your account has been suspended." }],
+  ])("words of abuse or suspension are an error of their own, so that nobody tries on", async (body) => {
+    demo.intercept(exchangePath, () => Response.json(body, { status: 403 }));
+    const { account, lines } = openDemoAccount(demo);
+    const error = await failureOf(account.copilotToken());
+    expect([error.kind, error.details.code]).toEqual(["permission", "account_suspended"]);
+    expect(account.state.name).toBe("failed");
+    expect(lines.join("")).toContain("error octo-demo has failed: GitHub has blocked this account:");
+  });
+
+  test("a failure the relay found is kept for five minutes, then GitHub is asked anew", async () => {
+    const { account, clock } = openDemoAccount(demo);
+    const rejected = await account.renewToken(await account.copilotToken());
+    account.setState({ name: "failed", reason: "GitHub Copilot refuses fresh tokens." });
+    expect((await failureOf(account.copilotToken())).message).toContain("refuses fresh tokens");
+    expect((await failureOf(account.renewToken(rejected))).message).toContain("refuses fresh tokens");
+    expect(exchangesOf(demo)).toBe(2);
+    clock.pass(5 * minute);
+    expect(await account.copilotToken()).not.toBe(rejected);
+    expect(account.state.name).toBe("ready");
+  });
+});
+
+test("a renewal that ends after the account has failed does not heal it", async () => {
+  const { account, clock } = openDemoAccount(demo);
+  let release = () => {};
+  const answered = new Promise<undefined>((resolve) => {
+    release = () => resolve(undefined);
+  });
+  demo.intercept(exchangePath, () => answered);
+  const renewing = account.copilotToken();
+  account.setState({ name: "failed", reason: "GitHub Copilot refuses fresh tokens." });
+  release();
+  const late = await renewing;
+  expect(account.state.name).toBe("failed");
+  await failureOf(account.copilotToken());
+  clock.pass(5 * minute);
+  expect(await account.copilotToken()).not.toBe(late);
+  expect(account.state.name).toBe("ready");
+});
+
+test("the same cooldown announced by many answers is one line in the log", () => {
+  const { account, clock, lines } = openDemoAccount(demo);
+  for (let turn = 0; turn < 20; turn++)
+    account.setState({ name: "cooling", until: clock.now() + 20 * second, reason: "Slow down." });
+  expect(lines.length).toBe(1);
+  expect(lines[0]).toContain("warn  octo-demo is cooling down until 2026-11-21T10:00:20.000Z: Slow down.");
+});
+
+describe("the model host refuses", () => {
+  test("a 401 in the middle of its time: one exchange, and the new token is taken", async () => {
+    const { account } = openDemoAccount(demo);
+    const old = await account.copilotToken();
+    demo.expireTokens();
+    expect((await listModels(old)).status).toBe(401);
+    const fresh = await account.renewToken(old);
+    expect((await listModels(fresh)).status).toBe(200);
+    expect(exchangesOf(demo)).toBe(2);
+  });
+
+  test("200 refused callers, late ones included, make one exchange", async () => {
+    const { account } = openDemoAccount(demo);
+    const old = await account.copilotToken();
+    demo.expireTokens();
+    const early = Array.from({ length: 150 }, () => account.renewToken(old));
+    const [fresh] = await Promise.all(early);
+    const late = await Promise.all(Array.from({ length: 50 }, () => account.renewToken(old)));
+    for (const token of [...(await Promise.all(early)), ...late]) expect(token).toBe(fresh!);
+    expect((await listModels(fresh!)).status).toBe(200);
+    expect(exchangesOf(demo)).toBe(2);
+  });
+
+  test("a client that is refused over and over does not make GitHub suffer", async () => {
+    const { account, clock } = openDemoAccount(demo);
+    let token = await account.copilotToken();
+    for (let turn = 0; turn < 20; turn++) {
+      token = await account.renewToken(token);
+      clock.pass(second);
+    }
+    expect(exchangesOf(demo)).toBe(4);
+    expect(await account.renewToken(token)).toBe(token);
+  });
+
+  test("a refused token is not used again while GitHub cannot give another", async () => {
+    const { account } = openDemoAccount(demo);
+    const old = await account.copilotToken();
+    demo.intercept(exchangePath, down);
+    const errors = await Promise.all([1, 2, 3].map(() => failureOf(account.renewToken(old))));
+    expect(errors.map(({ status }) => status)).toEqual([503, 503, 503]);
+    await failureOf(account.renewToken(old));
+    await failureOf(account.copilotToken());
+    expect(exchangesOf(demo)).toBe(2);
+  });
+
+  test("in direct mode there is no other token, and GitHub is not asked for one", async () => {
+    const { account } = openDemoAccount(demo, "plus-demo");
+    const token = await account.copilotToken();
+    expect(token).toEqual({ bearer: demo.accounts[2]!.githubToken, baseUrl: demo.url, mode: "direct" });
+    expect((await listModels(token)).status).toBe(200);
+    expect(await account.renewToken(token)).toBe(token);
+    expect(exchangesOf(demo)).toBe(0);
+  });
+
+  test("a token GitHub does not exchange (404) is used directly", async () => {
+    const saved = savedFrom(demo.accounts[2]!);
+    const { logger, lines } = keptLog();
+    const account = new Account(
+      { ...saved, app: "Iv1.mine", mode: "exchange" },
+      { hosts: hostsOf(demo), version: "1", logger },
+    );
+    const token = await account.copilotToken();
+    expect(token.mode).toBe("direct");
+    expect((await listModels(token)).status).toBe(200);
+    expect(account.state.name).toBe("ready");
+    expect(lines.join("")).toContain("GitHub does not exchange the token of this sign-in; it is used directly.");
+    await account.copilotToken();
+    expect(exchangesOf(demo)).toBe(1);
+  });
+
+  test("each account is served at the host its own token names", async () => {
+    const { account } = openDemoAccount(demo, "work-demo");
+    const token = await account.copilotToken();
+    expect(token.baseUrl).toBe(demo.businessUrl);
+    expect((await listModels(token)).status).toBe(200);
+  });
+
+  test("after a 421 the account learns its new host, by one exchange however many ask", async () => {
+    const { account } = openDemoAccount(demo);
+    const old = await account.copilotToken();
+    demo.accounts[0]!.host = "business"; // its seat was moved
+    expect((await listModels(old)).status).toBe(421);
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => account.relearnHost(old)));
+    expect(new Set(tokens).size).toBe(1);
+    expect((await listModels(tokens[0]!)).status).toBe(200);
+    expect(exchangesOf(demo)).toBe(2);
+  });
+
+  const userPath = "/copilot_internal/user";
+
+  test("in direct mode the quota endpoint names the host from the start, by one call for host and quota", async () => {
+    demo.accounts[2]!.host = "business";
+    const { account } = openDemoAccount(demo, "plus-demo");
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => account.copilotToken()));
+    expect(new Set(tokens).size).toBe(1);
+    expect(tokens[0]!.baseUrl).toBe(demo.businessUrl);
+    expect((await listModels(tokens[0]!)).status).toBe(200);
+    expect((await account.quota()).plan).toBe("individual_pro");
+    expect(callsTo(demo, userPath)).toBe(1);
+  });
+
+  test("in direct mode a seat that was moved learns its new host after a 421", async () => {
+    const { account } = openDemoAccount(demo, "plus-demo");
+    const old = await account.copilotToken();
+    demo.accounts[2]!.host = "business";
+    expect((await listModels(old)).status).toBe(421);
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => account.relearnHost(old)));
+    expect((await listModels(tokens[0]!)).status).toBe(200);
+    expect(callsTo(demo, userPath)).toBe(2);
+    expect(await account.copilotToken()).toBe(tokens[0]!);
+  });
+
+  test("in direct mode GitHub is asked for the host once after a 403, however often one comes", async () => {
+    const { account } = openDemoAccount(demo, "plus-demo");
+    const old = await account.copilotToken();
+    demo.accounts[2]!.host = "business";
+    const renewed = await Promise.all(Array.from({ length: 20 }, () => account.renewTokenOrHost(old)));
+    expect(new Set(renewed.map(({ baseUrl }) => baseUrl))).toEqual(new Set([demo.businessUrl]));
+    expect(await account.renewTokenOrHost(renewed[0]!)).toBe(renewed[0]!);
+    expect(callsTo(demo, userPath)).toBe(2);
+  });
+
+  test("in direct mode the general host serves while GitHub cannot name another, and GitHub is asked again", async () => {
+    demo.accounts[2]!.host = "business";
+    demo.intercept(userPath, down);
+    const { account, clock } = openDemoAccount(demo, "plus-demo");
+    expect((await account.copilotToken()).baseUrl).toBe(demo.url);
+    expect(account.state.name).toBe("ready");
+    await account.copilotToken();
+    expect(callsTo(demo, userPath)).toBe(1);
+    clock.pass(6 * minute);
+    expect((await account.copilotToken()).baseUrl).toBe(demo.businessUrl);
+  });
+
+  test("in direct mode a sign-in that GitHub has revoked fails before any request", async () => {
+    const { account } = openDemoAccount(demo, "plus-demo");
+    demo.intercept(userPath, () => Response.json({ message: "Bad credentials" }, { status: 401 }));
+    expect((await failureOf(account.copilotToken())).message).toContain("Sign in again");
+    expect(account.state.name).toBe("failed");
+  });
+
+  test.each(["octo-demo", "plus-demo"])("when GitHub names no other host, %s fails and says so", async (login) => {
+    const { account } = openDemoAccount(demo, login);
+    const old = await account.copilotToken();
+    expect((await failureOf(account.relearnHost(old))).message).toContain("does not serve this account");
+    expect(account.state.name).toBe("failed");
+  });
+
+  test("DRAGOMAN_COPILOT_API_URL wins over the host in the token", async () => {
+    const hosts = hostsFor("github.com", { githubApiUrl: demo.url, copilotApiUrl: "https://mirror.example/copilot" });
+    const { account } = openDemoAccount(demo, "octo-demo", { hosts });
+    expect((await account.copilotToken()).baseUrl).toBe("https://mirror.example/copilot");
+  });
+});
+
+describe("a temporary account", () => {
+  const temporary = (githubToken: string) => {
+    const { logger, lines } = keptLog();
+    const account: Account = new Account(
+      { temporary: true, githubToken },
+      { hosts: hostsOf(demo), version: "1", logger },
+    );
+    return { account, lines };
+  };
+
+  test("it learns its name with its first token, and asks for it once", async () => {
+    const { account } = temporary(demo.accounts[1]!.githubToken);
+    expect([account.id, account.temporary]).toEqual(["temporary", true]);
+    expect(demo.journal).toEqual([]);
+    await account.copilotToken();
+    await until(() => account.id === "work-demo", "the account has its name");
+    await account.copilotToken();
+    expect(callsTo(demo, "/user")).toBe(1);
+  });
+
+  test("a name that cannot be had does not hold up its requests", async () => {
+    demo.intercept("/user", () => new Promise(() => {}));
+    const { account } = temporary(demo.accounts[0]!.githubToken);
+    expect((await listModels(await account.copilotToken())).status).toBe(200);
+    expect(account.id).toBe("temporary");
+    await account.quota();
+    expect(account.id).toBe("octo-demo");
+  });
+
+  test("while its name cannot be had, it is asked for once a minute", async () => {
+    const clock = handClock();
+    demo.intercept("/user", down, always);
+    const waking = { hosts: hostsOf(demo), version: "1", logger: keptLog().logger, ...clock };
+    const account = new Account({ temporary: true, githubToken: demo.accounts[0]!.githubToken }, waking);
+    for (let turn = 0; turn < 61; turn++) {
+      await account.copilotToken();
+      clock.pass(second);
+    }
+    await until(() => callsTo(demo, "/user") === 2, "the name is asked for again");
+    await Bun.sleep(5);
+    expect(callsTo(demo, "/user")).toBe(2);
+  });
+
+  test("a token that is not exchanged is used directly", async () => {
+    const { account } = temporary(demo.accounts[2]!.githubToken);
+    expect((await account.copilotToken()).mode).toBe("direct");
+    expect((await account.quota()).plan).toBe("individual_pro");
+  });
+});
+
+test("no token is ever written to the log, whatever it looks like", async () => {
+  demo.accounts[0]!.githubToken = "ghu_of-no-known-kind";
+  exchangeSays({ token: "a-copilot-token-of-no-known-kind" });
+  const { account, lines } = openDemoAccount(demo);
+  const { bearer } = await account.copilotToken();
+  account.setState({ name: "failed", reason: `refused ${bearer} and ${demo.accounts[0]!.githubToken}` });
+  const error = await failureOf(account.copilotToken());
+  for (const secret of [bearer, demo.accounts[0]!.githubToken]) {
+    expect(lines.join("")).not.toContain(secret);
+    expect(error.message).not.toContain(secret);
+    expect(JSON.stringify(account.state)).not.toContain(secret);
+  }
+});

@@ -1,0 +1,305 @@
+/** An agent's session of 30 requests in each dialect, to each upstream: how much of its input the upstream's cache has. */
+import { describe, expect, test } from "bun:test";
+import { demoAccounts, quotas } from "../../../src/demo/accounts";
+import type { Dialect, JsonObject } from "../../../src/dialects/hub/conversation";
+import { isObject } from "../../../src/lib/json";
+import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
+import { offerOnly } from "../../support/catalogue";
+import { type RunningProxy, startProxy } from "../../support/proxy";
+
+const requests = 30;
+const sessionId = "5b3c1c1e-52c4-4f5e-8a3c-0123456789ab";
+const instructions = `You are an agent. ${"Read before you write, and say what you did. ".repeat(200)}`;
+const tools = Array.from({ length: 12 }, (_, index) => ({
+  name: `tool_${index}`,
+  description: `Tool ${index} ${"reads a part of a file and returns its lines. ".repeat(8)}`,
+  schema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
+}));
+const task = "Say what these files are for.";
+const fileText = (turn: number) => `File ${turn}: ${`line of file ${turn}, `.repeat(60)}`;
+const input = (turn: number) => ({ path: `/src/file-${turn}.ts` });
+
+type Session = (turns: number) => Record<string, unknown>;
+
+/** What a client sends after so many calls; each request holds the one before as its beginning. */
+const sessions: Record<Dialect, Session> = {
+  chat: (turns) => ({
+    messages: [
+      { role: "system", content: instructions },
+      { role: "user", content: task },
+      ...eachTurn(turns, (turn) => [
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [
+            {
+              id: `call_${turn}`,
+              type: "function",
+              function: { name: "tool_1", arguments: JSON.stringify(input(turn)) },
+            },
+          ],
+        },
+        { role: "tool", tool_call_id: `call_${turn}`, content: fileText(turn) },
+      ]),
+    ],
+    tools: tools.map(({ schema, ...tool }) => ({ type: "function", function: { ...tool, parameters: schema } })),
+  }),
+  responses: (turns) => ({
+    instructions,
+    input: [
+      { type: "message", role: "user", content: [{ type: "input_text", text: task }] },
+      ...eachTurn(turns, (turn) => [
+        { type: "function_call", call_id: `call_${turn}`, name: "tool_1", arguments: JSON.stringify(input(turn)) },
+        { type: "function_call_output", call_id: `call_${turn}`, output: fileText(turn) },
+      ]),
+    ],
+    tools: tools.map(({ schema, ...tool }) => ({ type: "function", ...tool, parameters: schema, strict: false })),
+  }),
+  messages: (turns) => ({
+    max_tokens: 1000,
+    metadata: { user_id: JSON.stringify({ device_id: "a-device", account_uuid: "", session_id: sessionId }) },
+    system: [{ type: "text", text: instructions }],
+    messages: [
+      { role: "user", content: task },
+      ...eachTurn(turns, (turn) => [
+        { role: "assistant", content: [{ type: "tool_use", id: `call_${turn}`, name: "tool_1", input: input(turn) }] },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: `call_${turn}`, content: fileText(turn) }] },
+      ]),
+    ],
+    tools: tools.map(({ schema, ...tool }) => ({ ...tool, input_schema: schema })),
+  }),
+};
+
+const eachTurn = (turns: number, write: (turn: number) => object[]): object[] =>
+  Array.from({ length: turns }, (_, turn) => write(turn)).flat();
+
+const paths = { chat: "/v1/chat/completions", responses: "/v1/responses", messages: "/v1/messages" };
+const endpoints = { chat: "/chat/completions", responses: "/responses", messages: "/v1/messages" } as const;
+const claude = "claude-sonnet-4.6";
+const gpt = exampleModels.small;
+/** Of the older list, which offers it at /chat/completions, too. */
+const older = "gpt-5.2";
+
+interface Spent {
+  /** Of the input. */
+  cached: number;
+  credits: number;
+}
+
+async function startAt(model: string, upstream: Dialect, promptCache: "auto" | "off"): Promise<RunningProxy> {
+  const [account] = demoAccounts();
+  const able = { ...account!, plan: "individual_pro", quota: quotas.credits() };
+  const generation = model === older ? "A" : "C";
+  const proxy = await startProxy({ demo: { accounts: [able], generation }, config: { promptCache } });
+  offerOnly(proxy.demo, { [model]: [endpoints[upstream]] });
+  return proxy;
+}
+
+async function play(proxy: RunningProxy, client: Dialect, model: string): Promise<Spent> {
+  for (let turn = 0; turn < requests; turn++) {
+    const response = await proxy.post(paths[client], { model, ...sessions[client](turn) });
+    expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+  }
+  const rows = proxy.rows();
+  const sum = (column: "input_tokens" | "cached_tokens" | "cost") =>
+    rows.reduce((total, row) => total + (row[column] ?? 0), 0);
+  return { cached: sum("cached_tokens") / sum("input_tokens"), credits: sum("cost") / 1e9 };
+}
+
+describe("cached share and credits of 30 requests:", () => {
+  test.each<[Dialect, Dialect, string, fixup: string]>([
+    ["messages", "responses", gpt, "cache-key"],
+    ["messages", "chat", older, "cache-key"],
+    ["chat", "messages", claude, "cache-marks-added"],
+    ["responses", "messages", claude, "cache-marks-added"],
+    ["responses", "chat", claude, "cache-marks-added"],
+    ["chat", "chat", claude, "cache-marks-added"],
+  ])("%s → %s, %s", async (client, upstream, model, fixup) => {
+    await using plain = await startAt(model, upstream, "off");
+    const before = await play(plain, client, model);
+    expect(plain.rows()[0]!.fixups).not.toContain(fixup);
+    await using cached = await startAt(model, upstream, "auto");
+    const after = await play(cached, client, model);
+    expect(cached.rows()[0]).toMatchObject({ upstream_dialect: upstream, upstream_model: model });
+    expect(cached.rows()[0]!.fixups).toContain(fixup);
+    expect(before.cached).toBeLessThan(0.5);
+    expect(after.cached).toBeGreaterThan(0.9);
+    // The older list counts requests.
+    if (model !== older) expect(after.credits).toBeLessThan(before.credits / 2);
+  });
+});
+
+/** The newest request that the upstream got. */
+const newest = (proxy: RunningProxy) => proxy.demo.journal.at(-1)!.body as JsonObject;
+
+describe("the key", () => {
+  const key = async (body: object, headers: Record<string, string> = {}, config = "auto" as "auto" | "off") => {
+    await using proxy = await startAt(gpt, "responses", config);
+    const response = await proxy.post("/v1/messages", { model: gpt, ...sessions.messages(0), ...body }, { headers });
+    expect(response.status).toBe(200);
+    return newest(proxy).prompt_cache_key;
+  };
+  const user = (user_id: unknown) => ({ metadata: { user_id } });
+  const long = "s".repeat(65);
+
+  test.each<[string, object, Record<string, string>, string | undefined]>([
+    ["is the session in metadata", {}, { "x-session-id": "other" }, sessionId],
+    ["is the client's own first", { prompt_cache_key: "mine" }, {}, "mine"],
+    ["is the session in the older form", user(`user_${"0".repeat(64)}_account__session_${sessionId}`), {}, sessionId],
+    ["is the session in a header", user("ada"), { "x-claude-code-session-id": "one" }, "one"],
+    ["is the session in the other header", { metadata: null }, { "x-session-id": "two" }, "two"],
+    ["is never the device", user(JSON.stringify({ device_id: "a-device" })), {}, undefined],
+    ["is missing for an unknown session", { metadata: undefined }, { "x-request-id": "three" }, undefined],
+    ["is a hash of a longer one", user(JSON.stringify({ session_id: long })), {}, Bun.SHA256.hash(long, "hex")],
+  ])("the cache key of a conversation %s", async (_, body, headers, expected) => {
+    expect(await key(body, headers)).toBe(expected);
+  });
+
+  test("the cache key is not added if the config turns it off", async () =>
+    expect(await key({}, {}, "off")).toBe(undefined));
+
+  test("the cache key of an OpenAI client stays as it is", async () => {
+    await using proxy = await startAt(gpt, "responses", "auto");
+    await proxy.post(paths.chat, { model: gpt, ...sessions.chat(0), prompt_cache_key: "mine" });
+    expect(newest(proxy).prompt_cache_key).toBe("mine");
+    await proxy.post(paths.chat, { model: gpt, ...sessions.chat(0) }, { headers: { "x-session-id": "one" } });
+    expect(newest(proxy)).not.toHaveProperty("prompt_cache_key");
+  });
+});
+
+/** The paths of all cache marks. */
+function marksIn(value: unknown, path = ""): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) =>
+    /cache_control$/.test(name) ? [path] : marksIn(inner, path === "" ? name : `${path}.${name}`),
+  );
+}
+
+describe("the marks", () => {
+  test("the cache marks of a long conversation stand at the tools, the instructions, the newest turn and the turn before", async () => {
+    await using proxy = await startAt(claude, "messages", "auto");
+    await proxy.post(paths.responses, { model: claude, ...sessions.responses(5) });
+    expect(marksIn(newest(proxy)).sort()).toEqual([
+      "messages.10.content.0",
+      "messages.8.content.0",
+      "system.0",
+      "tools.11",
+    ]);
+  });
+
+  test("the cache marks in chat stand at the instructions, the newest message and the turn before", async () => {
+    await using proxy = await startAt(claude, "chat", "auto");
+    await proxy.post(paths.chat, { model: claude, ...sessions.chat(5) });
+    expect(marksIn(newest(proxy))).toEqual(["messages.0", "messages.9", "messages.11"]);
+  });
+
+  test("are never more than four, and the client's own stay", async () => {
+    await using proxy = await startAt(claude, "messages", "auto");
+    const cache_control = { type: "ephemeral" };
+    const said = (role: string, text: string, own = false) => ({
+      role,
+      content: [{ type: "text", text, ...(own ? { cache_control } : {}) }],
+    });
+    const turns = ["a", "b", "c", "d"].flatMap((text) => [said("user", text, text < "d"), said("assistant", text)]);
+    const messages = [said("system", "s"), ...turns, said("user", "e")];
+    await proxy.post(paths.chat, { model: claude, messages, tools: sessions.chat(0).tools });
+    expect(marksIn(newest(proxy)).length).toBe(4);
+    expect(marksIn(newest(proxy))).toEqual(expect.arrayContaining([0, 2, 4].map((at) => `messages.${at}.content.0`)));
+  });
+
+  test("the cache marks in chat are the client's alone if it set any", async () => {
+    await using proxy = await startAt(claude, "chat", "auto");
+    const { messages } = sessions.chat(5) as { messages: object[] };
+    const marked = messages.with(1, { ...messages[1]!, copilot_cache_control: { type: "ephemeral" } });
+    const sent = JSON.stringify({ model: claude, messages: marked });
+    await proxy.post(paths.chat, sent);
+    expect(JSON.stringify(newest(proxy))).toBe(sent);
+    expect(proxy.rows()[0]!.fixups).not.toContain("cache");
+  });
+});
+
+/** Everything the upstream's model reads, in order, without marks. A string is one text. */
+function promptOf(body: JsonObject): string[] {
+  const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : value === undefined ? [] : [value]);
+  const turns = list(body.messages ?? body.input).flatMap((turn) => {
+    if (!isObject(turn)) return [turn];
+    const { content, ...others } = turn;
+    const parts = typeof content === "string" ? [{ type: "text", text: content }] : list(content);
+    return parts.length === 0 ? [turn] : parts.map((part) => [others, part]);
+  });
+  const parts = [...list(body.tools), ...list(body.instructions), ...list(body.system), ...turns];
+  return parts.map((part) => JSON.stringify(part, (name, value) => (/cache_control$/.test(name) ? undefined : value)));
+}
+
+describe("each prompt begins with the one before, though the client adds reminders:", () => {
+  const reminder = (turn: number) => `<total_tokens>${1000 - turn} tokens left</total_tokens>`;
+  const added: Record<Dialect, (turn: number) => object> = {
+    chat: (turn) => ({ role: "developer", content: reminder(turn) }),
+    responses: (turn) => ({ type: "message", role: "developer", content: reminder(turn) }),
+    messages: (turn) => ({ role: "system", content: reminder(turn) }),
+  };
+  test.each<[Dialect, Dialect, string]>([
+    ["messages", "responses", gpt],
+    ["messages", "chat", older],
+    ["chat", "messages", claude],
+    ["responses", "messages", claude],
+    ["responses", "chat", claude],
+    ["chat", "responses", gpt],
+  ])("%s → %s", async (client, upstream, model) => {
+    await using proxy = await startAt(model, upstream, "auto");
+    const field = client === "responses" ? "input" : "messages";
+    let before: string[] = [];
+    for (let turn = 0; turn < 4; turn++) {
+      const body = sessions[client](turn);
+      const turns = [...(body[field] as object[]), added[client](turn)];
+      const response = await proxy.post(paths[client], { model, ...body, [field]: turns });
+      expect(response.status).toBe(200);
+      const prompt = promptOf(newest(proxy));
+      const last = prompt.findLastIndex((part) => part.includes("total_tokens"));
+      // The reminder is the last thing the model reads; the next request does not have it.
+      expect(last).toBe(prompt.length - 1);
+      const lasting = prompt.slice(0, last);
+      expect(lasting.slice(0, before.length)).toEqual(before);
+      expect(lasting.length).toBeGreaterThan(before.length);
+      before = lasting;
+    }
+  });
+});
+
+describe("OpenAI's newer models bill what they write to the cache", () => {
+  const model = "gpt-6-sol";
+  /** Credits for a million tokens, as the demo lists them. */
+  const prices = { input: 200, output: 1000, cached: 20, written: 250 };
+
+  test.each<[Dialect, string]>([
+    ["chat", "/v1/chat/completions"],
+    ["responses", "/v1/responses"],
+    ["messages", "/v1/messages"],
+  ])("and a client of %s and the history have the same numbers of it", async (client, path) => {
+    await using proxy = await startProxy({ demo: { generation: "C" } });
+    for (const turns of [1, 2]) {
+      const answer = await proxy.post(path, { ...sessions[client](turns), model, prompt_cache_key: "k" });
+      const { usage } = (await answer.json()) as { usage: JsonObject };
+      const row = proxy.rows(1)[0]!;
+      const { input_tokens: read, cached_tokens: cached, cache_write_tokens: written, output_tokens: output } = row;
+      expect(written).toBeGreaterThan(turns === 1 ? 1000 : 0);
+      expect(cached === 0).toBe(turns === 1);
+      const told: Record<Dialect, object> = {
+        chat: { prompt_tokens: read, prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written } },
+        responses: { input_tokens: read, input_tokens_details: { cached_tokens: cached, cache_write_tokens: written } },
+        messages: {
+          input_tokens: read! - cached! - written!,
+          cache_read_input_tokens: cached,
+          cache_creation_input_tokens: written,
+        },
+      };
+      expect(usage).toMatchObject(told[client]);
+      const credits =
+        (read! - cached! - written!) * prices.input +
+        output! * prices.output +
+        cached! * prices.cached +
+        written! * prices.written;
+      expect(row.cost).toBe(credits * 1000);
+    }
+  });
+});

@@ -1,0 +1,306 @@
+/** Streams passed through: bytes, cuts, silence, hang-ups. The upstream's bytes are written by hand here. */
+import { describe, expect, test } from "bun:test";
+import { cutOnce, startCut } from "../../support/cut";
+import { eventStream } from "../../support/event-stream";
+import { type RunningProxy, startProxy } from "../../support/proxy";
+import { until, untilStill } from "../../support/until";
+
+const model = "gpt-5-mini";
+const chunk = (choices: object[], more = {}) =>
+  `data: ${JSON.stringify({ id: "chatcmpl-1", object: "chat.completion.chunk", created: 1785000000, model, choices, ...more })}\n\n`;
+const delta = (content: string, role?: string) => chunk([{ index: 0, delta: { role, content }, finish_reason: null }]);
+const usage = {
+  prompt_tokens: 15,
+  completion_tokens: 7,
+  total_tokens: 22,
+  prompt_tokens_details: { cached_tokens: 3 },
+};
+
+/** A stream that needs no mend: every field is there, the model is the one asked for, and usage was asked for. */
+const sound = [
+  chunk([{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }]),
+  delta("Grüße, 世界! 🎈"),
+  delta(" Bye."),
+  chunk([{ index: 0, delta: {}, finish_reason: "stop" }]),
+  chunk([], { usage }),
+  "data: [DONE]\n\n",
+].join("");
+
+const ask = {
+  model,
+  stream: true,
+  stream_options: { include_usage: true },
+  messages: [{ role: "user", content: "Hello" }],
+};
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+/** An answer whose bytes come in pieces of this size. */
+function inPieces(all: Uint8Array, size: number): Response {
+  let at = 0;
+  return eventStream(
+    new ReadableStream({
+      async pull(controller) {
+        if (at >= all.length) return controller.close();
+        controller.enqueue(all.subarray(at, at + size));
+        at += size;
+        if (at % 7 === 0) await Bun.sleep(0);
+      },
+    }),
+  );
+}
+
+async function reply(proxy: RunningProxy, answer: () => Response): Promise<string> {
+  proxy.demo.intercept("/chat/completions", answer);
+  return (await proxy.post("/v1/chat/completions", ask)).text();
+}
+
+describe("bytes", () => {
+  test("the bytes of a stream that needs no mend arrive as they were, in pieces of 1 … 59 bytes", async () => {
+    await using proxy = await startProxy();
+    for (let size = 1; size < 60; size++) expect(await reply(proxy, () => inPieces(bytes(sound), size))).toBe(sound);
+    expect(
+      proxy
+        .rows()
+        .every(
+          ({ fixups, input_tokens, cached_tokens, output_tokens, stop_reason }) =>
+            fixups === "[]" &&
+            input_tokens === 15 &&
+            cached_tokens === 3 &&
+            output_tokens === 7 &&
+            stop_reason === "stop",
+        ),
+    ).toBe(true);
+  });
+
+  test("the bytes of a stream with CRLF line ends arrive as they were too", async () => {
+    await using proxy = await startProxy();
+    const crlf = sound.replaceAll("\n", "\r\n");
+    for (let size = 1; size < 60; size += 7) expect(await reply(proxy, () => inPieces(bytes(crlf), size))).toBe(crlf);
+  });
+
+  test("the bytes of the request go up as the client wrote them, large numbers and unknown fields included", async () => {
+    await using proxy = await startProxy();
+    const text = `{ "model" : "${model}", "seed": 9007199254740993, "x_new": {"a": 1.0e2}, "stream":true,"stream_options":{"include_usage":true}, "messages":[{"role":"user","content":"\\ud83d\\ude00"}] }`;
+    await (await proxy.post("/v1/chat/completions", text)).text();
+    expect(Buffer.from(proxy.demo.journal.at(-1)!.bytes).toString()).toBe(text);
+  });
+
+  test("are forwarded before the next ones exist", async () => {
+    await using proxy = await startProxy();
+    let upstream!: ReadableStreamDefaultController<Uint8Array>;
+    const source = new ReadableStream<Uint8Array>({
+      start(controller) {
+        upstream = controller;
+        controller.enqueue(bytes(delta("first", "assistant")));
+      },
+    });
+    proxy.demo.intercept("/chat/completions", () => eventStream(source));
+    const response = await proxy.post("/v1/chat/completions", ask);
+    const reader = response.body!.getReader();
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe(delta("first", "assistant"));
+    upstream.enqueue(bytes(delta("second")));
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe(delta("second"));
+    upstream.enqueue(bytes(`${chunk([{ index: 0, delta: {}, finish_reason: "stop" }])}data: [DONE]\n\n`));
+    upstream.close();
+    while (!(await reader.read()).done);
+  });
+});
+
+describe("a stream that breaks", () => {
+  test("a stream that breaks at any byte ends in a truthful error, never as if it were complete", async () => {
+    await using proxy = await startProxy();
+    const all = bytes(sound);
+    const finish = sound.indexOf('"finish_reason":"stop"');
+    const finished = bytes(sound.slice(0, sound.indexOf("\n\n", finish))).length;
+    for (let length = 0; length < all.length; length += 1) {
+      proxy.demo.intercept("/chat/completions", () => inPieces(all.subarray(0, length), 64));
+      const response = await proxy.post("/v1/chat/completions", ask);
+      const text = await response.text();
+      const known = Buffer.from(all.subarray(0, length)).toString();
+      if (response.status !== 200) {
+        expect(response.status).toBe(502);
+        expect(known).not.toContain('世界! 🎈"},"finish_reason":null}]}\n\n');
+        continue;
+      }
+      // Once the finish reason was seen whole, the reply is complete without its last marker.
+      const complete = length >= finished;
+      expect(text.includes('"error"')).toBe(!complete);
+      if (!complete) expect(text).not.toContain("[DONE]");
+    }
+  });
+
+  test("a stream that breaks by a reset ends in the same error, and the row says so", async () => {
+    await using proxy = await startProxy();
+    const cut = startCut(proxy.demo, "/chat/completions", 4);
+    const text = await cutOnce(await proxy.post("/v1/chat/completions", ask), /"content":"\w/, cut);
+    expect(text).toContain('"code":"upstream_disconnected"');
+    expect(text).not.toContain("[DONE]");
+    await until(() => proxy.rows().length === 1, "the row is written");
+    expect(proxy.rows()[0]).toMatchObject({ http_status: 200, error_type: expect.any(String), stop_reason: null });
+  });
+
+  test("a stream that breaks by an event that is no JSON forwards nothing of it", async () => {
+    await using proxy = await startProxy();
+    const text = await reply(proxy, () =>
+      inPieces(bytes(`${delta("good")}data: {"choices":[{"de\n\n${delta("bad")}`), 1000),
+    );
+    expect(text).toContain("good");
+    expect(text).toContain('"error"');
+    expect(text).not.toContain('[{"de\n');
+    expect(text).not.toContain('bad"');
+  });
+
+  test("a stream that breaks by an event of over 16 MiB is cut off with an error", async () => {
+    await using proxy = await startProxy();
+    const endless = () => {
+      let sent = 0;
+      return eventStream(
+        new ReadableStream({
+          pull(controller) {
+            if (++sent > 400) return controller.close();
+            controller.enqueue(new Uint8Array(64 * 1024).fill(97));
+          },
+        }),
+      );
+    };
+    proxy.demo.intercept("/chat/completions", endless);
+    const response = await proxy.post("/v1/chat/completions", ask);
+    expect(await response.text()).toContain("16 MiB");
+    expect(response.status).toBe(502);
+  });
+
+  test("what comes after the end of a stream is not passed on", async () => {
+    await using proxy = await startProxy();
+    expect(await reply(proxy, () => inPieces(bytes(`${sound}data: {"late":true}\n\n`), 50))).toBe(sound);
+  });
+});
+
+test.each([
+  ["the same dialect", "/v1/messages", { max_tokens: 30_000, messages: ask.messages }],
+  ["another dialect", "/v1/responses", { max_output_tokens: 30_000, input: "Hello" }],
+] as const)(
+  "a full reply gathered from a stream of %s is there with its last event, though the connection stays open",
+  async (_, path, given) => {
+    await using proxy = await startProxy();
+    startCut(proxy.demo, "/v1/messages", Number.POSITIVE_INFINITY);
+    const response = await proxy.post(path, { model: "claude-sonnet-4.6", ...given });
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("output_tokens")]);
+    await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
+    expect(proxy.rows()[0]).toMatchObject({ http_status: 200, error_type: null, stop_reason: expect.any(String) });
+  },
+);
+
+describe("the client's hang-up closes the upstream", () => {
+  const hangUp = async (
+    proxy: RunningProxy,
+    directive: string,
+    after: (response: Promise<Response>) => Promise<unknown>,
+  ) => {
+    const controller = new AbortController();
+    const body = { ...ask, messages: [{ role: "user", content: `${directive} Hello` }] };
+    const response = proxy.post("/v1/chat/completions", body, { signal: controller.signal });
+    response.catch(() => {});
+    await until(() => proxy.demo.open === 1, "the upstream is asked");
+    await after(response);
+    controller.abort();
+    await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
+    await until(() => proxy.rows().length === 1, "the row is written");
+    expect(proxy.rows()[0]).toMatchObject({ http_status: 499, error_type: "client_closed" });
+  };
+
+  test("the client's hang-up before the headers closes the upstream", async () => {
+    await using proxy = await startProxy();
+    await hangUp(proxy, "[demo: slow-headers 20]", async () => {});
+  });
+
+  test("the client's hang-up in the middle of the stream closes the upstream", async () => {
+    await using proxy = await startProxy({ demo: { pace: 10 } });
+    await hangUp(
+      proxy,
+      "[demo: long 5000]",
+      async (response) => void (await (await response).body!.getReader().read()),
+    );
+  });
+
+  test("the client's hang-up in silence closes the upstream", async () => {
+    await using proxy = await startProxy();
+    await hangUp(proxy, "[demo: silence 20]", async (response) => {
+      await (await response).body!.getReader().read();
+    });
+  });
+
+  test("the client's hang-up in a full answer closes the upstream", async () => {
+    await using proxy = await startProxy();
+    const controller = new AbortController();
+    const response = proxy.post(
+      "/v1/chat/completions",
+      {
+        ...ask,
+        stream: false,
+        stream_options: undefined,
+        messages: [{ role: "user", content: "[demo: slow-headers 20] Hi" }],
+      },
+      { signal: controller.signal },
+    );
+    response.catch(() => {});
+    await until(() => proxy.demo.open === 1, "the upstream is asked");
+    controller.abort();
+    await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
+  });
+});
+
+describe("silence", () => {
+  test.concurrent("beyond the limit ends in a timeout, before and after the first byte", async () => {
+    await using proxy = await startProxy({ env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "300" } });
+    const say = (directive: string) =>
+      proxy.post("/v1/chat/completions", { ...ask, messages: [{ role: "user", content: `${directive} Hello` }] });
+    expect((await say("[demo: slow-headers 20]")).status).toBe(504);
+    expect(await (await say("[demo: silence 20]")).text()).toMatch(/"error":.*sent nothing for 0.3 s/);
+    await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
+  });
+});
+
+test("a client that reads slowly slows the upstream down instead of filling our memory", async () => {
+  await using proxy = await startProxy();
+  let sent = 0;
+  const flood = () =>
+    eventStream(
+      new ReadableStream({
+        pull(controller) {
+          sent += 64 * 1024;
+          controller.enqueue(bytes(delta("x".repeat(64 * 1024))));
+        },
+      }),
+    );
+  proxy.demo.intercept("/chat/completions", flood);
+  const response = await proxy.post("/v1/chat/completions", ask);
+  const reader = response.body!.getReader();
+  await reader.read();
+  await untilStill(() => sent);
+  expect(sent).toBeLessThan(100 * 1024 * 1024);
+  await reader.cancel();
+});
+
+test("a reply that cannot be followed is passed on as it came, and its row says so", async () => {
+  await using proxy = await startProxy();
+  const nameless = chunk([
+    { index: 0, delta: { tool_calls: [{ index: 0, id: "c1", type: "function", function: { arguments: "{}" } }] } },
+  ]);
+  const end = chunk([{ index: 0, delta: {}, finish_reason: "tool_calls" }]);
+  const text = await reply(proxy, () => inPieces(bytes(`${delta("Hi")}${nameless}${end}data: [DONE]\n\n`), 5000));
+  expect(text).not.toContain('"error"');
+  expect(text).toContain('"id":"c1"');
+  await until(() => proxy.rows().length === 1, "the row is written");
+  expect(proxy.rows()[0]).toMatchObject({ error_type: null, fixups: expect.stringContaining("reply-unfollowed") });
+});
+
+test("an answer that is missing its end, one of several at once, makes the stream a broken one", async () => {
+  await using proxy = await startProxy();
+  const ended = (index: number) => chunk([{ index, delta: { content: "Hi" }, finish_reason: "stop" }]);
+  const two = async (frames: string) => {
+    proxy.demo.intercept("/chat/completions", () => inPieces(bytes(frames), 500));
+    return (await proxy.post("/v1/chat/completions", { ...ask, n: 2 })).text();
+  };
+  expect(await two(ended(0))).toContain('"error"');
+  expect(await two(ended(0) + ended(1))).toEndWith("data: [DONE]\n\n");
+});

@@ -1,0 +1,379 @@
+/** Messages, as Claude Code and Anthropic's package speak them, on models of every upstream dialect. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import Anthropic from "@anthropic-ai/sdk";
+import { readSse } from "../../src/lib/net/stream/sse";
+import { run } from "../../src/lib/net/stream/stream";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { pixel } from "../support/scenarios";
+
+const proxy = await startProxy();
+afterAll(() => proxy[Symbol.asyncDispose]());
+
+/** A model of each upstream dialect: messages, responses, chat. */
+const models = ["claude-sonnet-4.6", "gpt-5.3-codex", "gemini-3.1-pro-preview"];
+const path = "/v1/messages";
+
+const ask = (model: string, content: unknown = "Say hello.", more: object = {}) => ({
+  model,
+  max_tokens: 1000,
+  messages: [{ role: "user", content }],
+  ...more,
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: what upstreams were sent, in three dialects
+type Json = any;
+
+async function post(body: object, headers: Record<string, string> = {}, query = "", at = proxy) {
+  const response = await at.post(path + query, body, { headers });
+  const json: Json = await response.json();
+  return { status: response.status, json, text: json.content?.map((block: Json) => block.text ?? "").join("") };
+}
+
+const sent = (at = proxy): Json => at.demo.journal.at(-1)!.body;
+const sentHeaders = (at = proxy) => at.demo.journal.at(-1)!.headers;
+const row = () => proxy.rows()[0]!;
+
+describe("who may ask, and how", () => {
+  test("a key in either header is enough, also beside a wrong one, whatever the version says", async () => {
+    await using guarded = await startProxy({ config: { auth: { apiKeys: ["k-alpha-0123456789"] } } });
+    const right = "k-alpha-0123456789";
+    for (const headers of [
+      { "x-api-key": right, "anthropic-version": "2023-06-01" },
+      { authorization: `Bearer ${right}`, "anthropic-version": "2026-10-21" },
+      { authorization: `Bearer ${right}`, "x-api-key": "wrong", "anthropic-version": "2099-01-01" },
+      { authorization: "Bearer wrong", "x-api-key": right },
+    ] as Record<string, string>[])
+      expect((await post(ask("claude-sonnet-4.6"), headers, "?beta=true", guarded)).status).toBe(200);
+    const { status, json } = await post(ask("claude-sonnet-4.6"), { "x-api-key": "wrong" }, "", guarded);
+    expect(status).toBe(401);
+    expect(json).toMatchObject({ type: "error", error: { type: "authentication_error" } });
+  });
+
+  test("a model that offers its own messages endpoint is asked there, byte for byte", async () => {
+    const text = `{"max_tokens":1000,  "model":"claude-sonnet-4.6","messages":[{"role":"user","content":"\\u0048i"}]}`;
+    await proxy.post(path, text);
+    expect(proxy.demo.journal.at(-1)!.path).toBe("/v1/messages");
+    expect(Buffer.from(proxy.demo.journal.at(-1)!.bytes).toString()).toBe(text);
+  });
+
+  test("a bracketed suffix is refused with the id to use, and nothing goes up", async () => {
+    const before = proxy.demo.journal.length;
+    const { status, json } = await post(ask("claude-opus-4.6[1m]"));
+    expect(status).toBe(400);
+    expect(json.error).toMatchObject({ type: "invalid_request_error" });
+    expect(json.error.message).toContain("`claude-opus-4.6-1m`");
+    expect(proxy.demo.journal.length).toBe(before);
+  });
+
+  test("an unknown model is 404 with the nearest names", async () => {
+    const { status, json } = await post(ask("claude-sonet-4.6"));
+    expect(status).toBe(404);
+    expect(json.error.type).toBe("not_found_error");
+    expect(json.error.message).toContain("`claude-sonnet-4.6`");
+  });
+});
+
+describe("the beta header", () => {
+  const betaOf = async (headers: Record<string, string>, model = "claude-sonnet-4.6", more: object = {}) => {
+    const { status } = await post(ask(model, "Hi", { max_tokens: 8000, ...more }), headers, "?beta=true");
+    expect(status).toBe(200);
+    return sentHeaders()["anthropic-beta"];
+  };
+
+  test("only the three known betas of those that Claude Code sends go up", async () => {
+    const all =
+      "claude-code-20250219,interleaved-thinking-2025-05-14,context-management-2025-06-27,thinking-token-count-2026-05-13,advanced-tool-use-2025-11-20,effort-2025-11-24,context-1m-2025-08-07";
+    const known = "interleaved-thinking-2025-05-14,context-management-2025-06-27,advanced-tool-use-2025-11-20";
+    expect(await betaOf({ "anthropic-beta": all })).toBe(known);
+    expect(await betaOf({ "vendorx-beta": all })).toBe(known);
+    expect(await betaOf({ "anthropic-beta": "context-1m-2025-08-07" })).toBeUndefined();
+  });
+
+  test("interleaved thinking is added to a budget, where no header came and the model is not adaptive", async () => {
+    const thinking = { thinking: { type: "enabled", budget_tokens: 2000 } };
+    expect(await betaOf({}, "claude-sonnet-4.5", thinking)).toBe("interleaved-thinking-2025-05-14");
+    expect(JSON.parse(row().fixups)).toContain("beta:interleaved-thinking-2025-05-14");
+    expect(await betaOf({}, "claude-sonnet-4.6", thinking)).toBeUndefined();
+    expect(await betaOf({}, "claude-sonnet-4.5")).toBeUndefined();
+    expect(await betaOf({ "anthropic-beta": "other-2025-01-01" }, "claude-sonnet-4.5", thinking)).toBeUndefined();
+  });
+});
+
+describe.each(models)("on %s", (model) => {
+  test("a system turn inside the messages, with settings of its own, is understood and is nobody's turn", async () => {
+    const turns = [
+      { role: "user", content: "Say hello." },
+      { role: "system", content: [{ type: "text", text: "Be brief." }], output_config: { effort: "high" } },
+    ];
+    const { status, text } = await post({ model, max_tokens: 1000, messages: turns });
+    expect([status, text.includes("Hello!")]).toEqual([200, true]);
+    expect(JSON.stringify(sent())).toContain("Be brief.");
+    expect([row().initiator, sentHeaders()["x-initiator"]]).toEqual(["user", "user"]);
+
+    const call = { type: "tool_use", id: "toolu_1", name: "f", input: {} };
+    const result = { type: "tool_result", tool_use_id: "toolu_1", content: "done" };
+    const loop = [
+      turns[0],
+      { role: "assistant", content: [call] },
+      { role: "user", content: [result, { type: "text", text: "<system-reminder>Careful.</system-reminder>" }] },
+      turns[1],
+    ];
+    expect((await post({ model, max_tokens: 1000, messages: loop })).status).toBe(200);
+    expect([row().initiator, sentHeaders()["x-initiator"]]).toEqual(["agent", "agent"]);
+  });
+
+  test("more tokens than the model gives are lowered to what it gives, thinking below them", async () => {
+    for (const [max_tokens, thinking] of [
+      [128_000, undefined],
+      [64_000, { type: "enabled", budget_tokens: 63_999 }],
+      [32_000, { type: "enabled", budget_tokens: 31_999, display: "omitted" }],
+      [32_000, { type: "adaptive", display: "omitted" }],
+    ] as const) {
+      const response = await proxy.post(path, ask(model, "Hi", { max_tokens, thinking, stream: true }));
+      expect([max_tokens, response.status]).toEqual([max_tokens, 200]);
+      expect(await response.text()).toContain("message_stop");
+    }
+  });
+
+  test("a long answer that is not streamed comes whole, though the upstream gives such only as a stream", async () => {
+    const { status, text, json } = await post(ask(model, "[demo: long 50]", { max_tokens: 64_000 }));
+    expect(status).toBe(200);
+    expect(text).toContain("Line 50 of 50");
+    expect(json).toMatchObject({ type: "message", role: "assistant", stop_reason: "end_turn", model });
+    expect(json.usage.output_tokens).toBeGreaterThan(100);
+    expect(row()).toMatchObject({ stream: 0, http_status: 200 });
+  });
+
+  test("nothing that clients newly send is a reason to refuse", async () => {
+    const tool = {
+      name: "get_weather",
+      description: "The weather",
+      eager_input_streaming: true,
+      defer_loading: false,
+      input_examples: [{ city: "Rome" }],
+      strict: true,
+      cache_control: { type: "ephemeral", ttl: "1h", scope: "global" },
+      input_schema: {
+        $schema: "https://json-schema.org/draft/2020-12/schema",
+        type: "object",
+        properties: { city: { type: "string" } },
+        required: ["city"],
+      },
+    };
+    const body = ask(model, "What is the weather in Paris?", {
+      max_tokens: 32_000,
+      stream: true,
+      system: [
+        { type: "text", text: "x-anthropic-billing-header: cc_version=2.1.329.abc; cc_entrypoint=sdk-cli;" },
+        { type: "text", text: "Be brief.", cache_control: { type: "ephemeral", scope: "global" } },
+      ],
+      tools: [tool],
+      tool_choice: { type: "auto", disable_parallel_tool_use: false },
+      thinking: { type: "enabled", budget_tokens: 2000, display: "summarized" },
+      output_config: { effort: "xhigh" },
+      context_management: { edits: [{ type: "clear_thinking_20251015", keep: "all" }] },
+      metadata: { user_id: '{"device_id":"d","session_id":"s"}', other: 1 },
+      service_tier: "auto",
+      container: null,
+      mcp_servers: [],
+      inference_geo: "eu",
+      top_k: 5,
+      temperature: 1,
+      x_brand_new: { a: 1 },
+    });
+    const response = await proxy.post(path, body, {
+      headers: { "anthropic-beta": "claude-code-20250219,brand-new-2099-01-01" },
+    });
+    const text = await response.text();
+    expect([response.status, text.includes('"get_weather"')]).toEqual([200, true]);
+  });
+
+  test("facts 4, 5, 22, 23: a stream has named events of eight types, counts at both ends, and input in pieces", async () => {
+    const body = ask(model, "What is the weather in Paris?", {
+      stream: true,
+      tools: [{ name: "get_weather", input_schema: { type: "object", properties: { city: {} }, required: ["city"] } }],
+    });
+    const bytes = await (await proxy.post(path, body)).bytes();
+    const frames = run(readSse, [bytes]).filter(({ data }) => data !== undefined);
+    const known =
+      /^(message_start|content_block_start|content_block_delta|content_block_stop|message_delta|message_stop|ping|error)$/;
+    for (const { event, data } of frames) {
+      expect(event).toMatch(known);
+      expect(JSON.parse(data!).type).toBe(event);
+    }
+    const events: Json[] = frames.map(({ data }) => JSON.parse(data!));
+    const first = (type: string) => events.find((event) => event.type === type);
+    expect(first("message_start").message.usage).toMatchObject({
+      input_tokens: expect.any(Number),
+      output_tokens: expect.any(Number),
+    });
+    expect(first("message_delta").usage.output_tokens).toBeGreaterThan(0);
+    expect(events.find((event) => event.content_block?.type === "tool_use").content_block.input).toEqual({});
+    const pieces = events.flatMap((event) => event.delta?.partial_json ?? []);
+    expect(JSON.parse(pieces.join(""))).toEqual({ city: "Paris" });
+  });
+
+  test("pictures and documents reach the model, or the request is refused in a sentence", async () => {
+    const picture = { type: "image", source: { type: "base64", media_type: "image/png", data: pixel } };
+    expect((await post(ask(model, [picture, { type: "text", text: "What is this?" }]))).status).toBe(200);
+    expect(JSON.stringify(sent())).toContain(pixel);
+    const note = { type: "document", source: { type: "text", media_type: "text/plain", data: "the secret word" } };
+    expect((await post(ask(model, [note, { type: "text", text: "What is this?" }]))).status).toBe(200);
+    expect(JSON.stringify(sent())).toContain("the secret word");
+    const pdf = { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" } };
+    const { status, json } = await post(ask(model, [pdf, { type: "text", text: "What is this?" }]));
+    if (status === 200) expect(JSON.stringify(sent())).toContain("JVBERi0=");
+    else expect([status, json.error.type]).toEqual([400, "invalid_request_error"]);
+  });
+
+  test("no model sees Claude Code's billing line, whatever its dialect", async () => {
+    const system = [
+      { type: "text", text: "x-anthropic-billing-header: cc_version=2.1.329.abc; cc_entrypoint=sdk-cli;" },
+      { type: "text", text: "Be brief." },
+    ];
+    expect((await post(ask(model, "Hi", { system }))).status).toBe(200);
+    expect(JSON.stringify(sent())).not.toContain("x-anthropic-billing-header");
+    expect(JSON.stringify(sent())).toContain("Be brief.");
+  });
+
+  test("the model hears that a tool failed", async () => {
+    const messages = [
+      { role: "user", content: "Go." },
+      { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "f", input: {} }] },
+      {
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "No such file", is_error: true }],
+      },
+    ];
+    expect((await post({ model, max_tokens: 1000, messages })).status).toBe(200);
+    expect(JSON.stringify(sent())).toContain("No such file");
+  });
+});
+
+describe("what cannot be served is said", () => {
+  let off: RunningProxy;
+  beforeAll(async () => {
+    off = await startProxy({ config: { webSearchModel: "off" } });
+  });
+  afterAll(() => off[Symbol.asyncDispose]());
+
+  test("a search, when nothing else was asked for and searches are off", async () => {
+    for (const model of models) {
+      const { status, json } = await post(
+        ask(model, "Search the web.", {
+          tools: [{ type: "web_search_20250305", name: "web_search", max_uses: 8 }],
+          tool_choice: { type: "tool", name: "web_search" },
+        }),
+        {},
+        "",
+        off,
+      );
+      expect([model, status]).toEqual([model, 400]);
+      expect(json.error.type).toBe("invalid_request_error");
+    }
+  });
+
+  test("beside tools of the client's own the search is left out, but for a model that searches itself", async () => {
+    for (const model of models) {
+      const tools = [
+        { type: "web_search_20250305", name: "web_search" },
+        { name: "f", input_schema: { type: "object" } },
+      ];
+      expect((await post(ask(model, "Say hello.", { tools }), {}, "", off)).status).toBe(200);
+      expect([model, sent(off).tools.length]).toEqual([model, model === "gpt-5.3-codex" ? 2 : 1]);
+    }
+  });
+
+  test("the upstream's own 400 comes word for word, for clients mend themselves by it", async () => {
+    for (const message of [
+      "messages.3.content.1: something this client knows how to drop",
+      "adaptive thinking is not supported on this model",
+      "role 'system' is not supported in this position",
+    ]) {
+      proxy.demo.intercept("/v1/messages", () =>
+        Response.json({ type: "error", error: { type: "invalid_request_error", message } }, { status: 400 }),
+      );
+      const { status, json } = await post(ask("claude-sonnet-4.6"));
+      expect([status, json.error]).toEqual([400, { type: "invalid_request_error", message }]);
+    }
+  });
+
+  test.each([
+    [
+      "prompt token count of 130000 exceeds the limit of 128000",
+      "model_max_prompt_tokens_exceeded",
+      "prompt is too long: 130000 tokens > 128000 maximum",
+    ],
+    [
+      "This model's maximum context length is 128000 tokens. However, your messages resulted in 130012 tokens. Please reduce the length of the messages.",
+      "context_length_exceeded",
+      "prompt is too long: 130012 tokens > 128000 maximum",
+    ],
+    [
+      "Your input exceeds the context window of this model. Please adjust your input and try again.",
+      "context_length_exceeded",
+      "prompt is too long: Your input exceeds the context window of this model. Please adjust your input and try again.",
+    ],
+  ])("too long a prompt, said as “%s”, is said as Claude Code heals from", async (message, code, expected) => {
+    const refusal = { error: { message, code } };
+    proxy.demo.intercept("/responses", () => Response.json(refusal, { status: 400 }));
+    const { status, json } = await post(ask("gpt-5.3-codex"));
+    expect([status, json.error]).toEqual([400, { type: "invalid_request_error", message: expected }]);
+  });
+
+  test("too long a prompt is said as Claude Code heals from, also where the upstream says it only in its answer", async () => {
+    const error = { code: "context_length_exceeded", message: "Your input exceeds the context window of this model." };
+    const failed = { id: "resp_1", object: "response", status: "failed", error, output: [], usage: null };
+    proxy.demo.intercept("/responses", () => Response.json(failed));
+    const { status, json } = await post(ask("gpt-5.3-codex"));
+    expect([status, json.error.type]).toEqual([400, "invalid_request_error"]);
+    expect(json.error.message).toStartWith("prompt is too long");
+  });
+});
+
+describe("a proof of thinking the upstream does not take", () => {
+  const messages = [
+    { role: "user", content: "Think." },
+    {
+      role: "assistant",
+      content: [
+        { type: "thinking", thinking: "Hm.", signature: "c29tZW9uZSBlbHNlJ3M=" },
+        { type: "text", text: "Done." },
+      ],
+    },
+    { role: "user", content: "Say hello." },
+  ];
+
+  test("is left out, and the request sent once more", async () => {
+    const { status, text } = await post({ model: "claude-sonnet-4.6", max_tokens: 1000, messages });
+    expect([status, text.includes("Hello!")]).toEqual([200, true]);
+    expect(sent().messages[1]).toEqual({ role: "assistant", content: [{ type: "text", text: "Done." }] });
+    expect(JSON.parse(row().attempts)).toHaveLength(2);
+    expect(JSON.parse(row().fixups)).toContain("foreign-items");
+  });
+});
+
+test("the package's own errors come of ours", async () => {
+  const client = new Anthropic({ baseURL: proxy.url, apiKey: "unused", maxRetries: 0 });
+  const failureOf = (directive: string, stream: boolean) =>
+    client.messages
+      .create({
+        model: "claude-sonnet-4.6",
+        max_tokens: 100,
+        stream,
+        messages: [{ role: "user", content: `${directive} Hi` }],
+      })
+      .then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+  for (const [directive, type] of [
+    ["[demo: 400-off-topic]", Anthropic.BadRequestError],
+    ["[demo: 404]", Anthropic.NotFoundError],
+    ["[demo: 500]", Anthropic.InternalServerError],
+    ["[demo: 529]", Anthropic.InternalServerError],
+  ] as const) {
+    expect(await failureOf(directive, true)).toBeInstanceOf(type);
+    expect(await failureOf(directive, false)).toBeInstanceOf(type);
+  }
+});
