@@ -60,7 +60,7 @@ interface Telling {
 export async function* tellings(installed: Installed, isWanted: (tool: Tool) => boolean): AsyncGenerator<Telling> {
   for (const { name, options, words } of situations)
     for (const [tool, model] of clients.filter(([each]) => isWanted(each))) {
-      await using proxy = await startProxy(options);
+      await using proxy = await startProxy({ ...options, demo: { generation: "C", ...options.demo } });
       const { shown, said } = await meet({ tool, model, url: proxy.url, words, timeoutMs: within }, installed);
       yield { tool, model, name, seconds: shown, said };
     }

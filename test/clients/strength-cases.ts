@@ -12,7 +12,7 @@ import { clientModelSource, clientModels } from "../../src/proxy/upstream/models
 import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { abilitiesOf } from "./ability-cases";
-import { type Tool, task, tools } from "./clients";
+import { models, type Tool, task, tools } from "./clients";
 import { type Installed, install } from "./install";
 import { meet, type Seen } from "./meet";
 import { rewrites } from "./rewrite-cases";
@@ -89,7 +89,7 @@ async function knowsModel(model: string, installed: Installed): Promise<Strength
 async function compacts(installed: Installed): Promise<Strength> {
   const tool = tools.codex;
   const args = codexOptions("model_auto_compact_token_limit=1000");
-  const { sent, said } = await visit({ tool, model: "gpt-5.4", args, timeoutMs: 12_000 }, installed);
+  const { sent, said } = await visit({ tool, model: models.gpt.id, args, timeoutMs: 12_000 }, installed);
   const asked = sent.findIndex(({ body }) => body.includes('"compaction_trigger"'));
   const faults: string[] = [];
   if (asked < 0) faults.push("it did not ask for a summary");
@@ -117,7 +117,7 @@ async function reviews(outcome: "allow" | "deny", installed: Installed): Promise
     demo.intercept("/responses", answer, 50);
   };
   const commands = () => [["codex", "exec", "--skip-git-repo-check", "--approve-for-me", ...codexOptions(), "do it"]];
-  const { said, sent } = await visit({ tool, model: "gpt-5.4", commands, prepare }, installed);
+  const { said, sent } = await visit({ tool, model: models.gpt.id, commands, prepare }, installed);
   const faults: string[] = [];
   const asked = sent.filter(({ body }) => body.includes('"model":"codex-auto-review"'));
   if (asked.length !== 1) faults.push(`${asked.length} reviews were asked for`);
@@ -229,10 +229,10 @@ async function listsModels(installed: Installed): Promise<Strength> {
   let kept: string[] = [];
   const atHome = async (home: string) => {
     const file = Bun.file(join(home, ".claude", "cache", "gateway-models.json"));
-    const { models = [] } = (await file.json().catch(() => ({}))) as {
+    const { models: listed = [] } = (await file.json().catch(() => ({}))) as {
       models?: { id: string; description?: string }[];
     };
-    kept = models.filter(({ description }) => description).map(({ id }) => id);
+    kept = listed.filter(({ description }) => description).map(({ id }) => id);
   };
   const { said, sent } = await visit({ tool, model: "claude-sonnet-4.6", atHome }, installed);
   const faults = ["claude-opus-5-5", "gpt-6-sol:claude", "gemini-3.8-flash:claude"]

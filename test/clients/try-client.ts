@@ -68,7 +68,7 @@ export function endAll(): void {
 export async function tryOut(attempt: Attempt, installed: Installed): Promise<Outcome> {
   const { tool, model, key, settled, changed, socket, searches } = attempt;
   const more = searches ? tool.searching : undefined;
-  // The newest generation, which refuses what the upstream refuses today; `start --demo` has the oldest.
+  // The newest generation, which refuses what the upstream refuses today.
   await using demo = stoppable(startDemo({ generation: "C" }));
   await using proxy = run(["start", "--json", "--port", "0"], {
     env: {
