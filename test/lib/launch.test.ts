@@ -13,7 +13,7 @@ async function startedWith(env: Record<string, string>, version = Bun.version) {
   const file = join(folder, "program.ts");
   writeFileSync(
     file,
-    `import { startAgainWithSettings } from ${JSON.stringify(join(import.meta.dir, "../../src/launch"))};
+    `import { startAgainWithSettings } from ${JSON.stringify(join(import.meta.dir, "../../src/lib/launch"))};
      startAgainWithSettings(${JSON.stringify(version)});
      const child = Bun.spawnSync(["env"], { env: process.env }).stdout.toString();
      console.log(JSON.stringify({ pid: process.pid, words: process.argv.slice(2), child,

@@ -262,6 +262,9 @@ describe("each mark that dragoman makes", () => {
   test("each mark is read where the list says", async () => {
     for (const { reader } of marksSentBack)
       for (const file of reader.split(", "))
-        expect([file, await Bun.file(`${import.meta.dir}/../../src/dialects/${file}`).exists()]).toEqual([file, true]);
+        expect([file, await Bun.file(`${import.meta.dir}/../../../src/dialects/${file}`).exists()]).toEqual([
+          file,
+          true,
+        ]);
   });
 });
