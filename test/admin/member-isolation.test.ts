@@ -150,6 +150,7 @@ const steady = (text: string) =>
     .replace(/\b\d{13}\b/g, "TIME")
     // GitHub says when it answered, and it is asked now and then.
     .replace(/(timestamp_utc\W+)[\d:.TZ-]+/g, "$1TIME")
+    .replace(/(updated <time )[^>]*>[^<]*</g, "$1TIME<")
     .replace(/\b\d+(?:\.\d+)?\s?(?:ms|s|min|minutes?|hours?|days?)\b(?: ago)?/g, "SPAN")
     .replace(/just now|less than a minute ago|SPAN ago/g, "SPAN")
     // "1 min" becomes "1 min 1 s".
