@@ -366,6 +366,8 @@ export const misleading: Readonly<Record<string, string>> = {
   "a Host that begins with a dash": "Host: -x\r\n",
   "a Host with a colon and no port": "Host: localhost:\r\n",
   "a Host with half a bracket": "Host: [::1\r\n",
+  "a Host with a port that there is not": "Host: localhost:99999\r\n",
+  "a Host with an address that there is not": "Host: [::1::]\r\n",
   "a Host with a port of six digits": "Host: localhost:123456\r\n",
   "a Host with an empty part": "Host: a..b\r\n",
   "a Host with a part that begins with a dash": "Host: a.-b\r\n",

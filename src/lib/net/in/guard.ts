@@ -109,6 +109,8 @@ function judgeHost(header: string | null, lists: GuardLists): JudgedHost | undef
   if (lastJudged?.header === header && lastJudged.lists === lists) return lastJudged;
   const name = hostPattern.exec(header)?.[1]?.toLowerCase();
   if (name === undefined || name.length > maxHostName) return undefined;
+  // A port or an address that there is not: nothing later could read the request's address.
+  if (!URL.canParse(`http://${header}`)) return undefined;
   lastJudged = { header, lists, name, kind: hostKind(name, lists) };
   return lastJudged;
 }
