@@ -12,7 +12,7 @@ import { ofProject } from "./proxy/relay/hints";
 import { clients, otherSpellings } from "./routes/clients";
 import { shuttingDown } from "./web/access";
 import { isAdmin, isAdminApi } from "./web/admin-path";
-import { type Visit, visits } from "./web/context";
+import { appOptions, type Visit, visits } from "./web/context";
 import { errorResponse, errors } from "./web/errors";
 import { allowOrigin, guard, guardLists } from "./web/guard";
 import { Served } from "./web/served";
@@ -158,7 +158,7 @@ export function webOf(app: Server, served: Served, lists: () => GuardLists) {
   const pages = lazy(async () => (await import("./admin/pages/plugin")).adminPages(app, fail));
   const admin = async (request: Request) =>
     isAdminApi(pathOfUrl(request.url)) ? (await adminApi())(request) : (await pages()).fetch(request);
-  return new Elysia({ name: "dragoman", strictPath: true, normalize: false, handler: { standardHostname: false } })
+  return new Elysia({ name: "dragoman", ...appOptions })
     .use(errors(app, served))
     .use(guard(app, served, lists, admin))
     .use(clients)

@@ -4,27 +4,6 @@ import { ProxyError } from "./errors";
 import { lazy } from "./lazy";
 import { explain, formatPath } from "./schema-errors";
 
-/**
- * The query of an address. An empty parameter counts as absent: a form sends its empty fields too.
- * @throws ProxyError `invalid_request` that names the parameter, also when it is given twice.
- */
-export function readQuery<Schema extends z.ZodObject>(url: string, schema: Schema): z.output<Schema> {
-  const sent: Record<string, string> = {};
-  for (const [name, value] of new URL(url).searchParams) {
-    if (value === "" || !Object.hasOwn(schema.shape, name)) continue;
-    if (Object.hasOwn(sent, name)) throw invalid(name, `${name}: is given twice.`);
-    sent[name] = value;
-  }
-  return parseInput(sent, schema);
-}
-
-/** Reads a client's query: the first of equal parameters counts, and an empty one is an empty text. */
-export function readClientQuery<Schema extends z.ZodObject>(url: string, schema: Schema): z.output<Schema> {
-  const sent = new URL(url).searchParams;
-  const names = Object.keys(schema.shape).filter((name) => sent.has(name));
-  return parseInput(Object.fromEntries(names.map((name) => [name, sent.get(name)])), schema);
-}
-
 /** @throws ProxyError `invalid_request` that names the parameter. */
 export function parseInput<Schema extends z.ZodType>(sent: object, schema: Schema): z.output<Schema> {
   const result = schema.safeParse(sent);

@@ -5,13 +5,13 @@
 import { Elysia } from "elysia";
 import { z } from "zod";
 import { ProxyError } from "../lib/errors";
-import { readClientQuery } from "../lib/input";
+import { parseInput } from "../lib/input";
 import type { Scope } from "../parts/app";
 import type { KeyedCaller } from "../people/keys/client-keys";
 import { relay } from "../proxy/relay/relay";
 import { access } from "../web/access";
 import { type Description, described, describedForms } from "../web/described";
-import { methodNotAllowed } from "../web/served";
+import { methodNotAllowed } from "../web/paths";
 import { countTokens } from "./count-tokens";
 import { upstreamErrors } from "./descriptions";
 import { getGoogleModel, listGoogleModels } from "./models";
@@ -26,7 +26,14 @@ import {
 } from "./schemas";
 
 interface Method extends Description {
-  answer(scope: Scope, request: Request, caller: KeyedCaller, model: string): Promise<Response>;
+  answer(asked: Asked, model: string): Promise<Response>;
+}
+
+interface Asked {
+  scope: Scope;
+  request: Request;
+  caller: KeyedCaller;
+  query: Record<string, string>;
 }
 
 const relayed = {
@@ -42,15 +49,15 @@ const methods: Readonly<Record<string, Method>> = {
     ...relayed,
     about: "An answer in Google's format.",
     answers: () => z.looseObject({}),
-    answer: (scope, request, caller, model) => relay(scope, request, caller, "gemini", { model, stream: false }),
+    answer: ({ scope, request, caller }, model) => relay(scope, request, caller, "gemini", { model, stream: false }),
   },
   streamGenerateContent: {
     ...relayed,
     about: "The same, streamed: as server-sent events with `?alt=sse`, otherwise as one JSON array.",
     query: googleStreamQuery,
     answers: googleStream,
-    async answer(scope, request, caller, model) {
-      const { alt } = readClientQuery(request.url, googleStreamQuery());
+    async answer({ scope, request, caller, query }, model) {
+      const { alt } = parseInput(query, googleStreamQuery());
       return relay(scope, request, caller, "gemini", { model, stream: true, alt });
     },
   },
@@ -60,7 +67,7 @@ const methods: Readonly<Record<string, Method>> = {
       "Input tokens of contents, or of a whole request: with the factor learned for the model, or estimated; `x-token-count` says which.",
     reads: googleBody,
     answers: googleCountSchema,
-    answer: (scope, request, caller, model) => countTokens(scope, request, caller, "gemini", { model }),
+    answer: ({ scope, request, caller }, model) => countTokens(scope, request, caller, "gemini", { model }),
   },
 };
 
@@ -100,9 +107,9 @@ function decoded(text: string): string {
 /** Google's packages from version 3 on expect them below `/v1` too. */
 export const geminiMethods = new Elysia({ name: "gemini-methods" }).use(access).post(
   "/models/*",
-  ({ scope, request, caller, params }) => {
+  ({ scope, request, caller, params, query }) => {
     const { model, method, end } = readName(params["*"]);
-    if (method) return method.answer(scope, request, caller, model);
+    if (method) return method.answer({ scope, request, caller, query }, model);
     if (end !== undefined) throw unknownMethod(end);
     throw methodNotAllowed("POST", ["GET", "HEAD"]);
   },
@@ -117,21 +124,16 @@ export const geminiMethods = new Elysia({ name: "gemini-methods" }).use(access).
 export const gemini = new Elysia({ name: "gemini" })
   .use(access)
   .use(geminiMethods)
-  .get(
-    "/models",
-    ({ scope, request, caller }) =>
-      listGoogleModels(scope, caller.key, readClientQuery(request.url, googleModelsQuery())),
-    {
-      access: "google",
-      detail: described({
-        dialect: "gemini",
-        about: "The models your accounts can use now, in Google's format.",
-        query: googleModelsQuery,
-        answers: googleModelListSchema,
-        errors: upstreamErrors,
-      }),
-    },
-  )
+  .get("/models", ({ scope, caller, query }) => listGoogleModels(scope, caller.key, query), {
+    access: "google",
+    query: googleModelsQuery(),
+    detail: described({
+      dialect: "gemini",
+      about: "The models your accounts can use now, in Google's format.",
+      answers: googleModelListSchema,
+      errors: upstreamErrors,
+    }),
+  })
   .get(
     "/models/*",
     ({ scope, caller, params }) => {

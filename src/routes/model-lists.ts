@@ -1,6 +1,5 @@
 /** The list of models, of which OpenAI's, Anthropic's and Google's clients all ask at the same path. */
 import { Elysia } from "elysia";
-import { readClientQuery } from "../lib/input";
 import { listedModelSchema } from "../proxy/upstream/models/model-view";
 import { access } from "../web/access";
 import { described } from "../web/described";
@@ -14,16 +13,16 @@ export const modelLists = new Elysia({ name: "model-lists" })
   .use(access)
   .get(
     "/models",
-    ({ scope, request, caller }) =>
+    ({ scope, request, caller, query }) =>
       isGoogleClient(request)
-        ? listGoogleModels(scope, caller.key, readClientQuery(request.url, googleModelsQuery()))
-        : listModels(scope, request, caller.key, readClientQuery(request.url, modelsQuery())),
+        ? listGoogleModels(scope, caller.key, query)
+        : listModels(scope, request, caller.key, query),
     {
       access: "models",
+      query: modelsQuery().extend(googleModelsQuery().shape),
       detail: described({
         about:
           "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` if the upstream does not answer and this is its last list. Google's clients get Google's format; Claude Code gets names that it takes, and Codex its own form.",
-        query: modelsQuery,
         answers: modelListSchema,
         errors: upstreamErrors,
       }),

@@ -14,6 +14,11 @@ type Asked = {
   scope: Scope;
 };
 
+/**
+ * Each app's: a path is served as it is written, without a slash at its end, and Host is not made a part of it.
+ */
+export const appOptions = { strictPath: true, handler: { standardHostname: false } } as const;
+
 export const context = new Elysia({ name: "context" }).decorate({} as Asked);
 
 /** A request before it is routed. */

@@ -2,25 +2,29 @@
 import { Elysia, type ValidationError } from "elysia";
 import type { z } from "zod";
 import { codecs } from "../dialects/codecs";
+import type { ClientDialect } from "../dialects/hub/conversation";
 import { asProxyError, ProxyError } from "../lib/errors";
-import { invalid, invalidInput } from "../lib/input";
+import { invalidInput } from "../lib/input";
 import { pathOfUrl } from "../lib/net/in/params";
 import type { Server } from "../parts/app";
 import { errorForClient } from "../proxy/relay/client-error";
 import { encodeAdminError, isAdminApi } from "./admin-path";
 import { visits } from "./context";
-import type { Served } from "./served";
+import { type FormQuery, invalidQuery } from "./query";
 
-/** @param refusal The error for a request that no route answers. */
-export const errors = (
-  server: Server,
-  served: Served,
-  refusal: (method: string, path: string) => ProxyError = (method, path) => served.refusal(method, path),
-) =>
+/** What an app knows of its paths. */
+export interface Refusing {
+  /** The error for a request that no route answers. */
+  refusal(method: string, path: string): ProxyError;
+  /** The dialect of a path's errors; chat for one without. The admin API has a shape of its own. */
+  closest?(path: string): { dialect: ClientDialect } | undefined;
+}
+
+export const errors = (server: Server, paths: Refusing) =>
   new Elysia({ name: "errors" }).onError({ as: "global" }, ({ code, error, request }) => {
     // Elysia's own errors in our words: its messages repeat what was sent.
-    const ours = code === "NOT_FOUND" ? refusal(request.method, pathOfUrl(request.url)) : ourError(code, error);
-    return errorResponse(server, served, ours, request);
+    const ours = code === "NOT_FOUND" ? paths.refusal(request.method, pathOfUrl(request.url)) : ourError(code, error);
+    return errorResponse(server, paths, ours, request);
   });
 
 function ourError(code: unknown, error: unknown): ProxyError {
@@ -35,17 +39,13 @@ function invalidBy({ type, validator, value }: ValidationError): ProxyError {
   const { schema = validator } = validator as unknown as { schema?: unknown };
   const { error } = (schema as z.ZodType).safeParse(value);
   if (!error) return asProxyError(new Error(`An input was refused (${type}), and its schema takes it.`));
-  const name = error.issues[0]?.path[0];
-  // The only list in a query is that of equal parameters.
-  if (type === "query" && typeof name === "string" && Array.isArray((value as Record<string, unknown>)[name]))
-    return invalid(name, `${name}: is given twice.`);
-  const refused = invalidInput(error);
+  const refused = type === "query" ? invalidQuery(error, value as FormQuery) : invalidInput(error);
   // An answer that is not as its schema says is a fault of ours.
   return type === "response" ? asProxyError(new Error(`An answer is not as described: ${refused.message}`)) : refused;
 }
 
 /** The response for an error: status, headers, and a body in the shape of the path. */
-export function errorResponse(server: Server, served: Served, thrown: unknown, request: Request): Response {
+export function errorResponse(server: Server, paths: Refusing, thrown: unknown, request: Request): Response {
   const error = asProxyError(thrown);
   if (error.kind === "internal") server.logger.error(`${request.method} failed unexpectedly.`, error.details.cause);
   // What quotes an upstream or the client is told as it is. A sentence of our own should have no secret in it.
@@ -56,8 +56,7 @@ export function errorResponse(server: Server, served: Served, thrown: unknown, r
   const path = pathOfUrl(request.url);
   if (isAdminApi(path))
     return Response.json(encodeAdminError(spoken), { status: error.status, headers: error.details.headers });
-  // Paths without a dialect have the errors of chat.
-  const dialect = served.closest(path)?.dialect ?? "chat";
+  const dialect = paths.closest?.(path)?.dialect ?? "chat";
   const shown = errorForClient(spoken, dialect, request.headers.get("user-agent"));
   const { status } = shown;
   const { headers, body } = shown.details;

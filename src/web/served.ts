@@ -1,4 +1,4 @@
-/** The endpoints at a path in each of its spellings, for `Allow`, for errors, and for what a path without an endpoint may stand for. */
+/** The paths for clients in each of their spellings: who may use them, and what a path without an endpoint may stand for. */
 import type { AnyElysia } from "elysia";
 import { geminiPath, modelsPath } from "../lib/api-paths";
 import { nearestName } from "../lib/edit-distance";
@@ -6,42 +6,18 @@ import { ProxyError } from "../lib/errors";
 import { lazy } from "../lib/lazy";
 import { type Access, type AccessName, accessRules } from "./access";
 import { type Described, endpointsOf } from "./described";
+import { Paths } from "./paths";
 
 /** Only requests that are refused need most of it. */
-export class Served {
-  readonly #app: () => Pick<AnyElysia, "routes">;
-
+export class Served extends Paths<Described<AccessName>> {
   /** @param app Whose routes these are; asked when the first request is there. */
   constructor(app: () => Pick<AnyElysia, "routes">) {
-    this.#app = app;
-  }
-
-  readonly #forms = lazy(() =>
-    [...Map.groupBy(endpointsOf<AccessName>(this.#app()), ({ path }) => path)].map(([path, endpoints]) => ({
-      path,
-      endpoints,
-      pattern: new RegExp(`^${path.replace("/:model", "/.+").replace(/\/:\w+/g, "/[^/]+")}$`),
-      segments: path.split("/").slice(1),
-    })),
-  );
-
-  /** The endpoints of a path as a client sends it; undefined if there is no such path. */
-  #at(path: string): readonly Described<AccessName>[] | undefined {
-    const found = this.#forms().filter((form) => form.path === path || form.pattern.test(path));
-    const exact = found.find((form) => form.path === path);
-    // A path that ends in a method of Google's comes before one that takes it for a part of the model's name.
-    return (exact ?? found.find((form) => form.path.includes("/:model:")) ?? found[0])?.endpoints;
-  }
-
-  /** The methods of a path as a client sends it; undefined if there is no such path. */
-  methodsAt(path: string): string[] | undefined {
-    const endpoints = this.#at(path);
-    return endpoints && methodsOf(endpoints);
+    super(() => endpointsOf<AccessName>(app()));
   }
 
   /** Whether a path is served at the address of a project: tools ask for it, and it is nothing of the server's own. */
   isForProjects(path: string): boolean {
-    return this.#at(path)?.some(({ access }) => ruleOf(access).forProjects) === true;
+    return this.at(path)?.some(({ access }) => ruleOf(access).forProjects) === true;
   }
 
   /** Whether pages of the config's `allowedOrigins` may use a path. */
@@ -55,13 +31,13 @@ export class Served {
    * Undefined where no path begins like it.
    */
   closest(path: string): Described<AccessName> | undefined {
-    if (googleForm.test(path))
-      return this.#forms().find((form) => form.path.startsWith(`${geminiPath}/`))!.endpoints[0];
-    const endpoints = this.#at(path);
+    if (googleForm.test(path)) return [...this.byPath].find(([served]) => served.startsWith(`${geminiPath}/`))?.[1][0];
+    const endpoints = this.at(path);
     if (endpoints) return endpoints[0];
     const asked = path.split("/").slice(1);
     let closest: { endpoint: Described<AccessName>; score: number } | undefined;
-    for (const { segments, endpoints } of this.#forms()) {
+    for (const [served, endpoints] of this.byPath) {
+      const segments = served.split("/").slice(1);
       const differs = segments.findIndex((segment, at) => !segment.startsWith(":") && segment !== asked[at]);
       const same = segments.slice(0, differs < 0 ? segments.length : differs).slice(0, asked.length);
       const literals = same.filter((segment) => !segment.startsWith(":")).length;
@@ -83,30 +59,17 @@ export class Served {
   }
 
   /** Those of models that have no parameter. */
-  readonly #literalPaths = lazy(() =>
-    this.#forms()
-      .map(({ path }) => path)
-      .filter((path) => /^\/v1\/(?!v1\/)[^:]+$/.test(path)),
-  );
+  readonly #literalPaths = lazy(() => [...this.byPath.keys()].filter((path) => /^\/v1\/(?!v1\/)[^:]+$/.test(path)));
 
   /** The error for a request that no route answers: 405 with the methods that are served, or 404 with the path that may be meant. */
   refusal(method: string, path: string): ProxyError {
-    const methods = this.methodsAt(path);
-    if (methods) return methodNotAllowed(method, methods);
+    const wrong = this.wrongMethod(method, path);
+    if (wrong) return wrong;
     const meant = this.nearest(path);
     const hint = meant === undefined ? "" : ` Did you mean ${meant.slice(0, 200)}?`;
     return new ProxyError("not_found", `No such path: ${path.slice(0, 200)}.${hint} GET / lists the paths.`);
   }
 }
-
-/** GET implies HEAD. */
-export const methodsOf = (endpoints: readonly { method: string }[]): string[] =>
-  endpoints.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
-
-export const methodNotAllowed = (method: string, methods: readonly string[]): ProxyError =>
-  new ProxyError("method_not_allowed", `${method} is not served at this path; use ${methods.join(" or ")}.`, {
-    headers: { allow: methods.join(", ") },
-  });
 
 /** Only Google's clients end the name of a model like this. */
 const googleForm = new RegExp(`^${modelsPath}/.+(?::|%3a)[a-z]+$`, "i");

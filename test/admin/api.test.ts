@@ -4,7 +4,7 @@ import { adminEndpoints } from "../../src/admin/api/plugin";
 import { queries, writeFilters } from "../../src/admin/api/query";
 import { nameColumns } from "../../src/books/history/entry";
 import type { Entry, Filters } from "../../src/books/history/history";
-import { readQuery } from "../../src/lib/input";
+import { readQuery } from "../../src/web/query";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
 

@@ -4,7 +4,7 @@ import { queries, writeFilters } from "../../src/admin/api/query";
 import { formOf, patchFrom, shownConfig } from "../../src/admin/pages/config/form";
 import { parseConfig } from "../../src/config/schema";
 import { ProxyError } from "../../src/lib/errors";
-import { readQuery } from "../../src/lib/input";
+import { readQuery } from "../../src/web/query";
 import { startProxy } from "../support/proxy";
 import fc, { triesOf } from "../support/random";
 

@@ -3,7 +3,6 @@ import { afterAll, expect, test } from "bun:test";
 import { adminEndpoints } from "../../src/admin/api/plugin";
 import { pageEndpoints } from "../../src/admin/pages/plugin";
 import { clientEndpoints } from "../../src/routes/clients";
-import { methodsOf } from "../../src/web/served";
 import { startProxy } from "../support/proxy";
 
 const proxy = await startProxy({
@@ -17,7 +16,12 @@ const filled = (path: string) => path.replace(/(?<=\/):(\w+)/g, (_, name) => val
 
 /** The methods of each path. */
 const methodsByPathOf = (endpoints: readonly { method: string; path: string }[]) =>
-  new Map([...Map.groupBy(endpoints, ({ path }) => path)].map(([path, same]) => [path, methodsOf(same)]));
+  new Map(
+    [...Map.groupBy(endpoints, ({ path }) => path)].map(([path, same]) => [
+      path,
+      same.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])),
+    ]),
+  );
 
 /** Also as some clients spell them. */
 const paths = new Map([

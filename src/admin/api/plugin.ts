@@ -3,11 +3,11 @@ import { Elysia } from "elysia";
 import { ProxyError } from "../../lib/errors";
 import type { Server } from "../../parts/app";
 import { keyGone } from "../../people/keys/client-keys";
-import { visits } from "../../web/context";
+import { appOptions, visits } from "../../web/context";
 import { type Described, endpointsOf } from "../../web/described";
 import { errors } from "../../web/errors";
 import type { EndpointGroup } from "../../web/openapi";
-import { methodNotAllowed, Served } from "../../web/served";
+import { Paths } from "../../web/paths";
 import { adminGuard, type Role } from "../access/authorize";
 import { accounts } from "./features/accounts";
 import { budgets } from "./features/budgets";
@@ -44,13 +44,8 @@ export type AdminApi = typeof features;
  */
 export function adminApi(server: Server, describeApi: () => Promise<object>): (request: Request) => Promise<Response> {
   const admit = adminGuard(server);
-  const app = new Elysia({
-    name: "admin-api",
-    strictPath: true,
-    normalize: false,
-    handler: { standardHostname: false },
-  })
-    .use(errors(server, served, refusal))
+  const app = new Elysia({ name: "admin-api", ...appOptions })
+    .use(errors(server, { refusal }))
     .use(roles)
     // Whoever asks is admitted before routing: a 404 or 405 would tell a stranger what exists.
     .onRequest((context) => {
@@ -78,14 +73,10 @@ export function adminApi(server: Server, describeApi: () => Promise<object>): (r
   };
 }
 
-const served = new Served(() => features);
+const paths = new Paths(() => adminEndpoints());
 
-function refusal(method: string, path: string): ProxyError {
-  const methods = served.methodsAt(path);
-  return methods
-    ? methodNotAllowed(method, methods)
-    : new ProxyError("not_found", "There is nothing here in the admin API.");
-}
+const refusal = (method: string, path: string): ProxyError =>
+  paths.wrongMethod(method, path) ?? new ProxyError("not_found", "There is nothing here in the admin API.");
 
 interface AdminEndpoint extends Described<"member" | "lasting" | "owner"> {
   role: Role;

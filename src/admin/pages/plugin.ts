@@ -4,8 +4,8 @@ import { ProxyError } from "../../lib/errors";
 import { lazy } from "../../lib/lazy";
 import { pathOfUrl } from "../../lib/net/in/params";
 import type { Server } from "../../parts/app";
-import { visits } from "../../web/context";
-import { methodNotAllowed, methodsOf } from "../../web/served";
+import { appOptions, visits } from "../../web/context";
+import { Paths } from "../../web/paths";
 import type { Role } from "../access/authorize";
 import type { Frame } from "../ui/layout";
 import type { PageContext } from "../ui/page-context";
@@ -54,7 +54,7 @@ export const pageEndpoints = lazy((): PageEndpoint[] => pagesOf(features));
 /** @param fail The answer for an error at a path that everybody may ask. */
 export function adminPages(server: Server, fail: (thrown: unknown, request: Request) => Response) {
   const visitors = new Visitors(server, menuFor);
-  return new Elysia({ name: "pages", strictPath: true, normalize: false, handler: { standardHostname: false } })
+  return new Elysia({ name: "pages", ...appOptions })
     .use(access)
     .onRequest((context) => {
       context.dragoman = server;
@@ -78,20 +78,11 @@ const menuFor = (member: string | null, isTeam: boolean): Frame["menu"] =>
     title !== undefined && (member === null || role === "member") && (isTeam || !teamOnly) ? [{ path, title }] : [],
   );
 
-/** The pages at each path. */
-const forms = lazy(() =>
-  [...Map.groupBy(pageEndpoints(), ({ path }) => path)].map(([path, pages]) => ({
-    path,
-    pages,
-    pattern: new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}$`),
-  })),
-);
+const paths = new Paths(pageEndpoints);
 
 /** The error for a request that no route answers, and who may learn it. */
 function refusalOf({ method, url }: Request): [error: ProxyError, role: Role] {
   const path = pathOfUrl(url);
-  const found = forms().filter(({ pattern }) => pattern.test(path));
-  const form = found.find((each) => each.path === path) ?? found[0];
-  if (!form) return [new ProxyError("not_found", "This page does not exist."), "owner"];
-  return [methodNotAllowed(method, methodsOf(form.pages)), form.pages[0]!.role];
+  const error = paths.wrongMethod(method, path) ?? new ProxyError("not_found", "This page does not exist.");
+  return [error, paths.at(path)?.[0]?.role ?? "owner"];
 }

@@ -1,6 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The client keys: who may call, with a form that creates a key and a button that revokes one. */
-
 import { plural } from "../../../lib/format";
 import { parseInput } from "../../../lib/input";
 import { type KeyItem, type KeyList, meaningOfLastKey } from "../../../people/keys/key-list";

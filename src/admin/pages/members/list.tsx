@@ -2,9 +2,10 @@
 /** The members of the team, as the owner sees them, with a form that invites another. */
 import type { z } from "zod";
 import { utcDay } from "../../../lib/format";
-import { parseInput, readQuery } from "../../../lib/input";
+import { parseInput } from "../../../lib/input";
 import { newMemberSchema } from "../../../people/keys/member-fields";
 import { type MemberItem, type MemberList, memberTrouble } from "../../../people/keys/member-list";
+import { readQuery } from "../../../web/query";
 import { inviteMember, listMembers, membersQuery, teamOf } from "../../api/members";
 import { FilterChoice, TextField } from "../../ui/form-fields";
 import { Ago, CostOf, Count, Value } from "../../ui/format";

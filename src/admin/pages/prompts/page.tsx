@@ -1,9 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The prompts: what each came to, and why. */
-
 import type { Filters } from "../../../books/history/history";
 import { formatCount, plural } from "../../../lib/format";
-import { readQuery } from "../../../lib/input";
+import { readQuery } from "../../../web/query";
 import { listPrompts, type Prompt } from "../../api/prompts";
 import { queries } from "../../api/query";
 import { CostOf, Duration, Moment, Value } from "../../ui/format";

@@ -3,8 +3,8 @@
 
 import type { Filters } from "../../../books/history/history";
 import { ProxyError } from "../../../lib/errors";
-import { readQuery } from "../../../lib/input";
 import type { Scope } from "../../../parts/app";
+import { readQuery } from "../../../web/query";
 import { FailedPart } from "../../access/sign-in-page";
 import { answerExport, answerLive } from "../../api/handlers";
 import { queries } from "../../api/query";
