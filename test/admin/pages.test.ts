@@ -627,6 +627,18 @@ describe("the list of requests", () => {
     expect((await response.text()).trim().split("\r\n")).toHaveLength(14);
   });
 
+  test("the list of requests knows where to ask how many rows are new, with its filters", async () => {
+    const [, path] = /data-count="([^"]+)"/.exec(await textOf(full, "/admin/requests?has_error=1&limit=5"))!;
+    const address = path!.replaceAll("&amp;", "&");
+    expect(address).toMatch(/^\/admin\/requests\/new\?has_error=1&limit=5&after_id=\d+$/);
+    expect(await textOf(full, address)).toBe("");
+    const newest = Number(/after_id=(\d+)/.exec(address)![1]);
+    const before = (count: number) => textOf(full, address.replace(/\d+$/, String(newest - count)));
+    expect(await before(1)).toBe("1 new request");
+    expect(await before(newest)).toBe("At least 5 new requests");
+    expect(await textOf(full, "/admin/requests/new?has_error=1")).toBe("13 new requests");
+  });
+
   test("the list of requests says when it follows, and without script loads itself anew", async () => {
     const html = await textOf(full, "/admin/requests?follow=1");
     expect(html).toContain('data-follow="/admin/requests/live"');

@@ -3,6 +3,7 @@
 
 import type { Filters } from "../../../books/history/history";
 import { ProxyError } from "../../../lib/errors";
+import { plural } from "../../../lib/format";
 import type { Scope } from "../../../parts/app";
 import { readQuery } from "../../../web/query";
 import { FailedPart } from "../../access/sign-in-page";
@@ -26,13 +27,32 @@ export const exportFromPage = ({ app, url }: PageContext) =>
 
 export const streamRequests = ({ app, request, pageSignIn }: PageContext) => answerLive(app, request, pageSignIn);
 
+/** The words for the rows with which the list would begin now, before the one with the id `after_id`; no words without one. */
+export async function newRequests(context: PageContext): Promise<Response> {
+  const { limit, filters, after_id = 0 } = readAsked(context);
+  const { items } = await listRequests(context.app, filters, limit);
+  const count = items.filter(({ id = 0 }) => id > after_id).length;
+  const words = plural(count, "new request");
+  return new Response(count === 0 ? "" : count === limit ? `At least ${words}` : words);
+}
+
+const listQuery = queries.requests.extend({ after_id: queries.requests.shape.cursor_id });
+
+/** What the address of a list asks for. */
+function readAsked({ app, member, url }: PageContext) {
+  const { limit, cursor_id, after_id, ...filters } = readQuery(
+    withFirstRows(withTimes(url, app.now())).href,
+    listQuery,
+  );
+  // Every row that a member sees is the member's own.
+  if (member !== null) delete filters.member;
+  return { limit, cursor_id, after_id, filters };
+}
+
 export async function requestsPage(context: PageContext): Promise<StreamedPage> {
   const { app, frame, url } = context;
   const now = app.now();
-  const query = withTimes(url, now);
-  const { limit, cursor_id, ...filters } = readQuery(withFirstRows(query).toString(), queries.requests);
-  // Every row that a member sees is the member's own.
-  if (context.member !== null) delete filters.member;
+  const { limit, cursor_id, filters } = readAsked(context);
   const paged = cursor_id !== undefined;
   const list = await readHistory(app, () => listRequests(app, filters, limit, cursor_id));
   // Read last, so that nothing is listed as running and as ended.
@@ -40,6 +60,7 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
   const elsewhere = paged ? undefined : app.running.elsewhere;
   const nothingYet = !list.fault && list.items.length === 0 && (await app.history.count()) === 0;
   const follows = url.searchParams.get("follow") === "1" && cursor_id === undefined;
+  const asked = Object.fromEntries(url.searchParams);
   const names = memberNamesFor(app);
   const view: RequestsView = { filters, limit, follows, paged, now, url, names };
   return {
@@ -53,8 +74,14 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
         {follows && <ReloadedAlways />}
         <FilterBar view={view} list={list} accounts={app.accounts.map(({ id }) => id)} keys={keyNames(app, list)} />
         {!follows && !paged && (
-          <p class="fresh" data-count="/admin/requests/live" role="status" hidden>
-            <a class="button" href={withQuery(url.pathname, Object.fromEntries(url.searchParams))}>
+          <p
+            class="fresh"
+            data-count={withQuery("/admin/requests/new", { ...asked, after_id: String(list.items[0]?.id ?? 0) })}
+            data-live="/admin/requests/live"
+            role="status"
+            hidden
+          >
+            <a class="button" href={withQuery(url.pathname, asked)}>
               New requests
             </a>
           </p>

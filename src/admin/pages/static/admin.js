@@ -129,7 +129,7 @@ const stale = {
 const live = document.getElementById("live");
 const fresh = document.querySelector("[data-count]");
 if (live?.dataset.follow) follow(live);
-else if (live && fresh) countNew(fresh);
+if (fresh) offerNew(fresh);
 if (live?.dataset.poll) poll(live);
 
 /** Refreshes the live part when requests begin and end, at most once in so many ms. */
@@ -148,18 +148,16 @@ function follow(live) {
   });
 }
 
-/** Counts the rows that the page would have if it were loaded now, and offers to load it. */
-function countNew(fresh) {
+/** Offers to load the page when it would have new rows, and says how many. */
+function offerNew(fresh) {
   const link = fresh.querySelector("a");
-  const rowsOf = (page) => [...page.querySelectorAll("#live .requests th > a")].map((row) => row.getAttribute("href"));
-  const shown = new Set(rowsOf(document));
   const soon = throttled(1000, async () => {
-    const page = await load();
-    const count = page ? rowsOf(page).filter((row) => !shown.has(row)).length : 0;
-    link.textContent = count === 1 ? "1 new request" : `${count} new requests`;
-    fresh.hidden = count === 0;
+    const response = document.hidden ? undefined : await fetch(fresh.dataset.count);
+    if (!response?.ok) return;
+    link.textContent = await response.text();
+    fresh.hidden = link.textContent === "";
   });
-  listen(fresh.dataset.count, { finished: soon });
+  listen(fresh.dataset.live, { finished: soon });
 }
 
 /** Listens while the page is visible: a browser opens few connections to one server, and hidden pages need none. */
@@ -200,17 +198,11 @@ async function poll(live) {
   for (const part of document.querySelectorAll("[data-while-waiting]")) part.hidden = true;
 }
 
-/** The page as it is now; undefined while nobody sees it, or if it cannot be loaded. */
-async function load() {
-  if (document.hidden) return undefined;
-  const response = await fetch(location.href, { headers: { accept: "text/html" } });
-  return response.ok ? new DOMParser().parseFromString(await response.text(), "text/html") : undefined;
-}
-
-/** Loads the page again and replaces only the live part. Keeps the focus, and what was opened. */
+/** Loads the page again while somebody sees it, and replaces only the live part. Keeps the focus, and what was opened. */
 async function refresh(live) {
-  const page = await load();
-  if (!page) return;
+  const response = document.hidden ? undefined : await fetch(location.href, { headers: { accept: "text/html" } });
+  if (!response?.ok) return;
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const now = page.getElementById("live");
   // A request that was running has finished and has a different page now.
   if (!now) return location.reload();
