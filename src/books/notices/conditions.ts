@@ -21,8 +21,8 @@ export interface Notice {
   message: string;
   /** The ids of the notices that it stands for, if it stands for several. */
   of?: readonly string[];
-  /** The name of the member whom it is about; missing where it is about the owner or the server. */
-  member?: string;
+  /** Missing where it is about the owner, the server or a whole budget: what many may have at once is gathered into one notice. */
+  about?: "members" | "holders of budgets";
   /** The log has said so already. */
   isLogged?: true;
 }
@@ -34,8 +34,8 @@ export const budgetNotices = (states: readonly BudgetState[], now: number): Noti
     if (holder === null) return noticesOf(state, now);
     // A member who was removed uses nothing more.
     if (holder.name === null) return [];
-    const isMembers = holder.kind === "account" || holder.member !== "";
-    return noticesOf(state, now).map((each) => (isMembers ? { ...each, member: holder.name! } : each));
+    const about = holder.member === "" ? "holders of budgets" : "members";
+    return noticesOf(state, now).map((each) => ({ ...each, about }));
   });
 
 function noticesOf(state: BudgetState, now: number): Notice[] {
@@ -97,7 +97,7 @@ export function accountNotices({ accounts, thresholds, nameOf }: NoticedAccounts
     if (name === undefined) return [];
     const called = `${id} of ${name}`;
     const all = [...stateNotices(account, called, name), ...quotaNotices(account, called, [], now)];
-    return all.map((each) => ({ ...each, member: name }));
+    return all.map((each) => ({ ...each, about: "members" }));
   });
 }
 
@@ -176,33 +176,33 @@ export function returnNotices(limits: Limits, { accounts, nameOf }: NoticedAccou
     const whose = name === undefined ? "" : ` for ${name}`;
     const words = `No account could serve since ${zonedTime(since, now)}. Requests are served again${whose}.`;
     const [told] = notice(`ready ${member ?? "owner"} ${since}`, "account", "info", `Ready again${whose}`, words);
-    return [name === undefined ? told! : { ...told!, member: name }];
+    return [name === undefined ? told! : { ...told!, about: "members" }];
   });
 }
 
-/** Notices about members that are sent one by one; more of them at once become one. */
-const maxOfMembers = 5;
-/** Members' notices that are named in one. */
+/** Notices about as many members, or holders of budgets, are sent one by one; more of them at once become one. */
+const maxOfMany = 5;
+/** Notices that are named in one. */
 const maxListed = 20;
 
-/** Many members may have the same trouble at once, for example at the end of a month. */
-export function gathered(notices: readonly Notice[]): Notice[] {
-  const ofMembers = notices.filter(({ member }) => member !== undefined);
-  if (ofMembers.length <= maxOfMembers) return [...notices];
-  const [{ id, type }] = ofMembers as [Notice];
-  const listed = ofMembers.slice(0, maxListed).map(({ title }) => title);
-  const more = ofMembers.length - listed.length;
-  return [
-    ...notices.filter(({ member }) => member === undefined),
-    {
-      id: `members ${id}`,
-      of: ofMembers.map((each) => each.id),
-      type,
-      severity: ofMembers.some(({ severity }) => severity === "error") ? "error" : "warning",
-      title: `${ofMembers.length} notices about members`,
-      message: `${listed.join("; ")}${more > 0 ? `; and ${more} more` : ""}. Each has a line of its own in the log.`,
-    },
-  ];
+/** Many may have the same trouble at once, for example at the end of a month. */
+export const gathered = (notices: readonly Notice[]): Notice[] =>
+  [...Map.groupBy(notices, ({ about }) => about)].flatMap(([about, own]) =>
+    about === undefined || own.length <= maxOfMany ? own : [asOne(own, about)],
+  );
+
+function asOne(notices: readonly Notice[], about: string): Notice {
+  const [{ id, type }] = notices as readonly [Notice, ...Notice[]];
+  const listed = notices.slice(0, maxListed).map(({ title }) => title);
+  const more = notices.length - listed.length;
+  return {
+    id: `${about} ${id}`,
+    of: notices.map((each) => each.id),
+    type,
+    severity: notices.some(({ severity }) => severity === "error") ? "error" : "warning",
+    title: `${notices.length} notices about ${about}`,
+    message: `${listed.join("; ")}${more > 0 ? `; and ${more} more` : ""}. Each has a line of its own in the log.`,
+  };
 }
 
 /** The requests of the last {@link watchedMs}. */

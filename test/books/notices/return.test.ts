@@ -14,11 +14,11 @@ const noticed = (...accounts: [member: string | null, state: string][]) => ({
 test("a limit of all accounts of a person that lasted for minutes, and has ended, is told once in its ten minutes", () => {
   const limits: Limits = new Map();
   const look = (minutes: number, ...accounts: Parameters<typeof noticed>) =>
-    returnNotices(limits, noticed(...accounts), at(minutes)).map(({ title, member }) => [title, member]);
+    returnNotices(limits, noticed(...accounts), at(minutes)).map(({ title, about }) => [title, about]);
   expect(look(0, [null, "exhausted"], [null, "cooling"], ["anna", "exhausted"], ["gone", "cooling"])).toEqual([]);
   expect(look(20, [null, "exhausted"], [null, "ready"], ["anna", "ready"], ["gone", "ready"])).toEqual([
     ["Ready again", undefined],
-    ["Ready again for anna", "anna"],
+    ["Ready again for anna", "members"],
   ]);
   expect(look(25, [null, "ready"], ["anna", "ready"])).toHaveLength(2);
   expect(look(31, [null, "ready"], ["anna", "ready"])).toEqual([]);

@@ -149,8 +149,8 @@ describeWithPostgres("a budget for each member", () => {
   });
 });
 
-test("one notice is sent of many about members, and those about the owner stay", () => {
-  const notices = Array.from({ length: 30 }, (_, at): Notice => {
+test("one notice is sent of many about members or holders of budgets, and those about the owner stay", () => {
+  const notices = Array.from({ length: 60 }, (_, at): Notice => {
     const title = `Quota of a${at} is used up`;
     return {
       id: `${at}`,
@@ -158,16 +158,18 @@ test("one notice is sent of many about members, and those about the owner stay",
       severity: "warning",
       title,
       message: "",
-      ...(at > 1 && { member: `m${at}` }),
+      ...(at > 1 && { about: at % 2 ? "members" : "holders of budgets" }),
     };
   });
   const sent = gathered(notices);
   expect(sent.map(({ title }) => title)).toEqual([
     "Quota of a0 is used up",
     "Quota of a1 is used up",
-    "28 notices about members",
+    "29 notices about holders of budgets",
+    "29 notices about members",
   ]);
-  expect(sent[2]!.message).toStartWith("Quota of a2 is used up; Quota of a3 is used up; ");
-  expect(sent[2]!.message).toContain("; and 8 more.");
-  expect(gathered(notices.slice(0, 7))).toEqual(notices.slice(0, 7));
+  expect(sent[2]!.message).toStartWith("Quota of a2 is used up; Quota of a4 is used up; ");
+  expect(sent[2]!.message).toContain("; and 9 more.");
+  expect(sent.slice(2).flatMap(({ of }) => of)).toHaveLength(58);
+  expect(gathered(notices.slice(0, 12))).toHaveLength(12);
 });
