@@ -122,11 +122,13 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
       if (hours.length > 0) await read("addUp", now());
     },
   });
+  /** Entries that were refused, each by itself. */
+  let refused = 0;
   const queue = new WriteBehind<Entry>({
     warn,
     now,
     write(entries) {
-      connection.use((database) => insertEntries(database, entries, warn));
+      refused += connection.use((database) => insertEntries(database, entries, warn));
       pruning.count(entries.length);
     },
   });
@@ -157,6 +159,7 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
         queue.add(cut(entry));
       } catch (error) {
         warnOfEntry(error, warn);
+        refused += 1;
       }
     },
     flush: () => queue.flush(),
@@ -180,7 +183,7 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
       return queue.length;
     },
     get lost() {
-      return queue.lost;
+      return queue.lost + refused;
     },
     close() {
       queue.close();

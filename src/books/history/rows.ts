@@ -4,8 +4,10 @@ import { reasonOf, sqliteCode } from "../../lib/sqlite";
 import { type Entry, insertEntry, type Row, valuesOf } from "./entry";
 
 /** Inserts all entries or none, but skips an entry that the table rejects, since it would block all others. */
-export function insertEntries(database: Database, entries: Entry[], warn: (sentence: string) => void): void {
+/** @returns How many entries SQLite refused; the others are written all or none. */
+export function insertEntries(database: Database, entries: Entry[], warn: (sentence: string) => void): number {
   const statement = database.query(insertEntry);
+  let refused = 0;
   database
     .transaction(() => {
       for (const entry of entries) {
@@ -14,10 +16,12 @@ export function insertEntries(database: Database, entries: Entry[], warn: (sente
         } catch (error) {
           if (!isEntryError(error)) throw error;
           warnOfEntry(error, warn);
+          refused += 1;
         }
       }
     })
     .immediate();
+  return refused;
 }
 
 export function warnOfEntry(error: unknown, warn: (sentence: string) => void): void {

@@ -409,6 +409,18 @@ describe("trouble on disk", () => {
     expect(history.count()).toBe(10_001);
   });
 
+  test("an entry that SQLite refuses holds up no other, and is counted as lost", () => {
+    const history = open();
+    history.flush();
+    other().run(
+      "CREATE TRIGGER refusing BEFORE INSERT ON requests WHEN new.path = '/refused' BEGIN SELECT RAISE(ABORT, 'no'); END",
+    );
+    for (const path of ["/v1/messages", "/refused", "/v1/responses"]) history.add(entry({ path }));
+    expect(history.flush()).toBe(true);
+    expect([history.count(), history.lost, history.degraded]).toEqual([2, 1, false]);
+    expect(warnings).toEqual(["A request could not be added to the history (no)."]);
+  });
+
   const damages: [string, (bytes: Buffer) => Buffer][] = [
     ["no database at all", () => Buffer.from("not a database. ".repeat(1_000))],
     ["a header overwritten", (bytes) => bytes.fill(0x5a, 0, 100)],
