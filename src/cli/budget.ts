@@ -8,7 +8,7 @@ import { amountOf, usedInWords } from "../people/budgets/sentences";
 import { addStoredBudget, removeStoredBudget } from "../people/budgets/stored-budgets";
 import { resetCell } from "./format-usage";
 import { table } from "./layout";
-import { ask, besideDemo, demoNotice, readAs, requireServer, serverOf } from "./running-server";
+import { ask, besideDemo, demoNotice, readAs, requireServer, send, serverOf } from "./running-server";
 import { mayRemove, print, printJson, say } from "./terminal";
 import { readOptions, UsageError } from "./usage-error";
 import { withConfig } from "./with-stores";
@@ -23,9 +23,8 @@ interface BudgetOptions {
 export async function budget({ environment, name, json }: BudgetOptions): Promise<number> {
   const server = requireServer(environment);
   if (server.demo) say(demoNotice, "These are its budgets; `budget add` and `budget rm` change your real config.");
-  const query = name === undefined ? "limit=1" : new URLSearchParams({ budget: name, limit: "200" });
-  const path = `/api/admin/budgets?${query}`;
-  const answer = await ask(server, { path });
+  const query = name === undefined ? { limit: "1" } : { budget: name, limit: "200" };
+  const answer = await ask(server, "/api/admin/budgets", { query });
   const { items } = readAs(budgetListSchema(), answer, server);
   if (json) printJson(answer);
   else if (items.length === 0)
@@ -54,7 +53,7 @@ export async function budgetAdd(options: AddOptions): Promise<number> {
   const wanted = readBudget(options);
   const server = serverOf(environment);
   say(...besideDemo(environment, "this changes your real config"));
-  if (server) await ask(server, { path: "/api/admin/budgets", method: "POST", body: wanted });
+  if (server) await send(server, "/api/admin/budgets", wanted);
   else await withConfig(environment, (config) => addStoredBudget(config, wanted, Date.now()));
   const whose = wanted.each === undefined ? "" : ` for each ${wanted.each}`;
   say(`The budget ${name} was added: ${amountOf(wanted.limit, wanted)} per ${wanted.per}${whose}.`);
@@ -71,8 +70,7 @@ export async function budgetRm({ environment, name, yes }: RemoveOptions): Promi
   const server = serverOf(environment);
   say(...besideDemo(environment, "this changes your real config"));
   if (!(await mayRemove(`Remove the budget ${name}? Nothing limits its requests then.`, yes))) return 1;
-  const path = "/api/admin/budgets/remove";
-  if (server) await ask(server, { path, method: "POST", body: { name } });
+  if (server) await send(server, "/api/admin/budgets/remove", { name });
   else await withConfig(environment, (config) => removeStoredBudget(config, name));
   say(`The budget ${name} was removed. A new one of the same name, unit and period continues with what was used.`);
   return 0;

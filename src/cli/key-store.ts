@@ -3,7 +3,7 @@ import type { Environment } from "../config/environment";
 import { clientKeysOf, findClientKey, isFromEnvironment } from "../people/keys/client-keys";
 import { createdKeySchema, type KeyList, keyList, keyListSchema, servedWithoutKeys } from "../people/keys/key-list";
 import { createKey, type NewKey, revokeKey } from "../people/keys/stored-keys";
-import { ask, isAccepted, type RunningServer, readAs } from "./running-server";
+import { ask, isAccepted, type RunningServer, readAs, send } from "./running-server";
 import { withConfig } from "./with-stores";
 
 export interface KeyStore {
@@ -18,17 +18,14 @@ export interface KeyStore {
 export const keyStoreOf = (environment: Environment, server: RunningServer | undefined): KeyStore =>
   server ? keysOfServer(server) : storedKeys(environment);
 
-function keysOfServer(server: RunningServer): KeyStore {
-  const post = (path: string, body: object) => ask(server, { path, method: "POST", body });
-  return {
-    list: async () => readAs(keyListSchema, await ask(server, { path: "/api/admin/keys" }), server),
-    create: async (wanted) => readAs(createdKeySchema, await post("/api/admin/keys", wanted), server).key,
-    async revoke(name) {
-      await post(`/api/admin/keys/${encodeURIComponent(name)}/revoke`, {});
-    },
-    accepts: (key) => isAccepted(server.url, key),
-  };
-}
+const keysOfServer = (server: RunningServer): KeyStore => ({
+  list: async () => readAs(keyListSchema, await ask(server, "/api/admin/keys"), server),
+  create: async (wanted) => readAs(createdKeySchema, await send(server, "/api/admin/keys", wanted), server).key,
+  async revoke(name) {
+    await send(server, "/api/admin/keys/:name/revoke", {}, { params: { name } });
+  },
+  accepts: (key) => isAccepted(server.url, key),
+});
 
 function storedKeys(environment: Environment): KeyStore {
   const { clientKey } = environment;

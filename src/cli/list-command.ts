@@ -1,7 +1,8 @@
-/** Commands that print what the running server answers: a path of the admin API, the answer's shape, and the lines of it. */
+/** Commands that print what the running server answers: a question, the answer's shape, and the lines of it. */
 import type { z } from "zod";
 import type { Environment } from "../config/environment";
-import { ask, demoNotice, readAs, requireServer } from "./running-server";
+import { demoNotice, type RunningServer, readAs, requireServer } from "./running-server";
+import type { Said } from "./server-routes";
 import { print, printJson, say } from "./terminal";
 
 export interface ListOptions {
@@ -10,8 +11,7 @@ export interface ListOptions {
 }
 
 interface List<Answer> {
-  /** Of the admin API. */
-  path: string;
+  asks(server: RunningServer): Promise<Said<Answer>>;
   /** Of the answer; with `json` all of it is printed. */
   shape: z.ZodType<Answer>;
   /** Printed on stdout. */
@@ -23,7 +23,7 @@ interface List<Answer> {
 /** @returns The exit code. */
 export async function listCommand<Answer>({ environment, json }: ListOptions, list: List<Answer>): Promise<number> {
   const server = requireServer(environment);
-  const answer = await ask(server, { path: list.path });
+  const answer = await list.asks(server);
   const read = readAs(list.shape, answer, server);
   if (json) {
     printJson(answer);

@@ -5,7 +5,7 @@ import { formatCount, priceInWords, priceUnit, utcDay } from "../lib/format";
 import { isAutoName } from "../proxy/upstream/copilot/auto-model";
 import { columns, table } from "./layout";
 import { type ListOptions, listCommand } from "./list-command";
-import { itemsOf } from "./running-server";
+import { ask, itemsOf } from "./running-server";
 
 /** The members of the answer that are shown. */
 const item = modelSchema.pick({
@@ -16,7 +16,7 @@ type Item = z.infer<typeof item>;
 
 export const models = (options: ListOptions): Promise<number> =>
   listCommand(options, {
-    path: "/api/admin/models",
+    asks: (server) => ask(server, "/api/admin/models"),
     shape: itemsOf(item),
     lines: ({ items }) => modelLines(items),
     notes: ({ items }) => (isBrief() && items.some(({ price }) => price.tokens) ? ["", `cost: in ${priceUnit}`] : []),

@@ -9,7 +9,7 @@ import {
 import type { Environment } from "../config/environment";
 import { formatAmount, plural } from "../lib/format";
 import { table } from "./layout";
-import { ask, demoNotice, readAs, requireServer } from "./running-server";
+import { demoNotice, readAs, requireServer, send } from "./running-server";
 import { readStdin } from "./start/stdin";
 import { print, printJson, say, withProgress } from "./terminal";
 import { readOptions, UsageError } from "./usage-error";
@@ -36,9 +36,7 @@ export async function reconcileUsage({ environment, json, month, token }: Reconc
   const server = requireServer(environment);
   const given = token === undefined ? (server.demo ? undefined : environment.billingToken) : await tokenFromStdin();
   const body = { ...(month !== undefined && { month }), ...(given !== undefined && { token: given }) };
-  const answer = await withProgress("Asking GitHub", () =>
-    ask(server, { path: "/api/admin/reconcile", method: "POST", body, timeoutMs }),
-  );
+  const answer = await withProgress("Asking GitHub", () => send(server, "/api/admin/reconcile", body, { timeoutMs }));
   const found = readAs(reconciliationSchema, answer, server);
   if (json) {
     printJson(found);

@@ -8,6 +8,7 @@ import { isObject, parseJson } from "../lib/json";
 import { type CallResponse, readText } from "../lib/net/out/body";
 import { singleLimit } from "../lib/net/out/clock";
 import { callOut } from "../lib/net/out/fetch";
+import type { BodyAt, More, PathOf, Said, SaidAt, Settings } from "./server-routes";
 import { findInstance, type Instance } from "./start/instance-file";
 
 export interface RunningServer {
@@ -85,25 +86,45 @@ export function requireServer(environment: Environment): RunningServer {
   );
 }
 
-interface ServerRequest {
+interface ServerRequest extends Settings {
+  /** With its query. */
   path: string;
   method?: "GET" | "POST";
   body?: object;
-  headers?: Record<string, string>;
-  /** Time limit for the answer in milliseconds; 30 seconds by default. */
-  timeoutMs?: number;
 }
 
-/** The server's answer, parsed. @throws ProxyError if there is no answer, or if it is an error */
-export async function ask(server: RunningServer, question: ServerRequest): Promise<unknown> {
-  return answerIn(await askWithKeys(server, question), server, question.path);
+/** What a route answers to GET, parsed. @throws ProxyError if there is no answer, or if it is an error */
+export const ask = <Path extends PathOf<"get">>(
+  server: RunningServer,
+  path: Path,
+  ...[more]: More<"get", Path>
+): Promise<SaidAt<"get", Path>> => exchange(server, path, more as Details);
+
+/** The same for a POST of JSON. */
+export const send = <Path extends PathOf<"post">>(
+  server: RunningServer,
+  path: Path,
+  body: BodyAt<Path> & object,
+  ...[more]: More<"post", Path>
+): Promise<SaidAt<"post", Path>> => exchange(server, path, { ...(more as Details), method: "POST", body });
+
+interface Details extends Omit<ServerRequest, "path"> {
+  params?: Record<string, string>;
+  query?: Record<string, string>;
+}
+
+async function exchange(server: RunningServer, path: string, details: Details = {}): Promise<Said<never>> {
+  const { params = {}, query, ...rest } = details;
+  const filled = path.replace(/(?<=\/)(?::\w+|\*)/g, (name) => encodeURIComponent(params[name.replace(":", "")]!));
+  const asked = query ? `?${new URLSearchParams(query)}` : "";
+  return answerIn(await askWithKeys(server, { ...rest, path: filled + asked }), server, path);
 }
 
 /** @throws ProxyError if it is an error */
-async function answerIn(response: CallResponse, server: RunningServer, path: string): Promise<unknown> {
+async function answerIn(response: CallResponse, server: RunningServer, path: string): Promise<Said<never>> {
   const text = await readText(response, 16 * 1024 * 1024);
   const answer = parseJson(text);
-  if (response.ok && answer !== undefined) return answer;
+  if (response.ok && answer !== undefined) return answer as Said<never>;
   throw new ProxyError("upstream", `${whoIs(server)} ${faultIn(server, path, response.status, answer)}`);
 }
 
@@ -129,7 +150,10 @@ export const noAcceptedKey = (server: RunningServer): ProxyError =>
  * Asks the admin API, which takes no client key on the owner's machine.
  * @returns Undefined if it wants an admin token that is not set here: some of its answers a client gets too.
  */
-export async function askAsOwner(server: RunningServer, path: string): Promise<unknown> {
+export async function askAsOwner<Path extends PathOf<"get">>(
+  server: RunningServer,
+  path: Path,
+): Promise<SaidAt<"get", Path> | undefined> {
   const response = await callServer(server, { path });
   if ((server.adminToken !== undefined && !server.isElsewhere) || (response.status !== 401 && response.status !== 403))
     return answerIn(response, server, path);
@@ -196,7 +220,7 @@ export async function callServer(
  * What a server says without a key or token within two seconds.
  * @returns The answer as far as it has this shape; undefined if nobody answers, or another program does.
  */
-export async function lookAt<Answer>(url: string, path: string, shape: z.ZodType<Answer>) {
+export async function lookAt<Answer>(url: string, path: PathOf<"get">, shape: z.ZodType<Answer>) {
   try {
     const response = await callServer({ url }, { path, timeoutMs: 2000 });
     return {
@@ -213,7 +237,7 @@ export async function lookAt<Answer>(url: string, path: string, shape: z.ZodType
 export const itemsOf = <Item>(item: z.ZodType<Item>) => z.object({ items: z.array(item) });
 
 /** The server's answer, validated. @throws ProxyError if its shape differs: the server may be another version */
-export function readAs<Answer>(shape: z.ZodType<Answer>, answer: unknown, { url }: RunningServer): Answer {
+export function readAs<Answer>(shape: z.ZodType<Answer>, answer: Said<Answer>, { url }: RunningServer): Answer {
   const read = shape.safeParse(answer);
   if (read.success) return read.data;
   throw new ProxyError(

@@ -47,8 +47,8 @@ export async function status({ environment, json }: ListOptions): Promise<number
 async function statusOf(server: RunningServer): Promise<Status> {
   const midnight = new Date().setHours(0, 0, 0, 0);
   const [meta, today, { accounts }] = await Promise.all([
-    ask(server, { path: "/api/admin/meta" }),
-    ask(server, { path: `/api/admin/totals?from_ms=${midnight}` }),
+    ask(server, "/api/admin/meta"),
+    ask(server, "/api/admin/totals", { query: { from_ms: String(midnight) } }),
     usageOfServer(server),
   ]);
   return {

@@ -6,10 +6,11 @@ import { moment, plural } from "../lib/format";
 import { costInWords } from "../lib/money";
 import { tableRows, wrapped } from "./layout";
 import { type ListOptions, listCommand } from "./list-command";
+import { ask } from "./running-server";
 
 export const usageByPrompt = (options: ListOptions): Promise<number> =>
   listCommand(options, {
-    path: "/api/admin/prompts?limit=20",
+    asks: (server) => ask(server, "/api/admin/prompts", { query: { limit: "20" } }),
     shape: promptPageSchema,
     lines: linesOf,
     notes: notesOf,

@@ -7,7 +7,7 @@ import { asProxyError } from "../lib/errors";
 import { quietLogger } from "../lib/logger";
 import { Account } from "../people/accounts/account";
 import { hostsFor } from "../people/accounts/hosts";
-import { usageSchema } from "../routes/schemas";
+import { usageListSchema, usageSchema } from "../routes/schemas";
 import { accountUsageItem, iso, type UsageItem } from "../routes/usage";
 import { lineFields, usageLine } from "../routes/usage-line";
 import { usageLines } from "./format-usage";
@@ -101,7 +101,7 @@ async function askServer(server: RunningServer | undefined): Promise<Report | un
 /** What the server knows of its accounts. */
 export async function usageOfServer(server: RunningServer): Promise<Report> {
   const answer = await askAsOwner(server, "/api/admin/accounts");
-  if (answer === undefined) return (await ask(server, { path: "/usage" })) as Report;
+  if (answer === undefined) return readAs(usageListSchema(), await ask(server, "/usage"), server);
   const { items } = readAs(itemsOf(accountSchema), answer, server);
   return { accounts: items.map(usageOf) };
 }

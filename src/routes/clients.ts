@@ -36,6 +36,9 @@ export const clients = new Elysia({ name: "clients" })
   .use(front)
   .use(probes);
 
+/** For callers that know the paths and types. */
+export type Clients = typeof clients;
+
 /**
  * The same where a base URL is not as it should be: without the `/v1`, or for messages with two, for whose 404 Claude Code would
  * blame the model. Google's packages from version 3 on expect its methods below `/v1`.

@@ -3,6 +3,7 @@ import type { Environment } from "../../config/environment";
 import type { Config } from "../../config/schema";
 import { clientKeysOf } from "../../people/keys/client-keys";
 import { callServer, recordedIn } from "../running-server";
+import type { PathOf } from "../server-routes";
 import { about, type CheckContext, type Finding } from "./check";
 
 const access = about("access");
@@ -22,7 +23,7 @@ export async function checkAccess({ environment, config }: CheckContext): Promis
 }
 
 /** Whether the server asks who sends nothing for a key or token; undefined if it does not answer. */
-async function refusesStrangers(url: string, path: string): Promise<boolean | undefined> {
+async function refusesStrangers(url: string, path: PathOf<"get">): Promise<boolean | undefined> {
   const asked = callServer({ url }, { path, timeoutMs: 2_000 });
   const response = await asked.catch(() => undefined); // it may have been killed, and only its file is left
   response?.body.cancel();

@@ -28,7 +28,7 @@ async function listedBy(server: RunningServer): Promise<ClientModelSource[]> {
   const answer = await askAsOwner(server, "/api/admin/models");
   if (answer === undefined) {
     const list = z.object({ data: z.array(clientModelSource()) });
-    return readAs(list, await ask(server, { path: "/v1/models" }), server).data;
+    return readAs(list, await ask(server, "/v1/models"), server).data;
   }
   const { items } = readAs(itemsOf(modelSchema), answer, server);
   return items

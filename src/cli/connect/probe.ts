@@ -4,16 +4,15 @@ import type { ClientModel, ToolDialect } from "../../clients/models";
 import { clientPaths, geminiPath, upstreamPaths } from "../../lib/api-paths";
 import { significant } from "../../lib/format";
 import { isObject } from "../../lib/json";
-import { ask, type KnownKey, type RunningServer } from "../running-server";
+import { type KnownKey, type RunningServer, send } from "../running-server";
+import type { Said, Settings } from "../server-routes";
 
 const question = "Answer with one word: ready";
 /** Of the test call. Models that think need some room before the word. */
 const tokensAtMost = { input: 100, output: 1_024 };
 
 interface Call {
-  path(model: string): string;
-  body(model: string): object;
-  headers?: Record<string, string>;
+  send(server: RunningServer, model: string, settings: Settings): Promise<Said<unknown>>;
   /** The text of the answer. */
   read(answer: Record<string, unknown>): unknown[];
 }
@@ -22,27 +21,41 @@ const messages = [{ role: "user", content: question }];
 
 const calls: Record<ToolDialect, Call> = {
   chat: {
-    path: () => clientPaths.chat,
-    body: (model) => ({ model, max_tokens: tokensAtMost.output, messages }),
+    send: (server, model, settings) =>
+      send(server, clientPaths.chat, { model, max_tokens: tokensAtMost.output, messages }, settings),
     read: ({ choices }) => list(choices).map(({ message }) => (isObject(message) ? message.content : undefined)),
   },
   responses: {
-    path: () => clientPaths.responses,
-    body: (model) => ({ model, max_output_tokens: tokensAtMost.output, input: question, store: false }),
+    send: (server, model, settings) =>
+      send(
+        server,
+        clientPaths.responses,
+        { model, max_output_tokens: tokensAtMost.output, input: question, store: false },
+        settings,
+      ),
     read: ({ output }) => list(output).flatMap(({ content }) => list(content).map(({ text }) => text)),
   },
   messages: {
-    path: () => clientPaths.messages,
-    body: (model) => ({ model, max_tokens: tokensAtMost.output, messages }),
-    headers: { "anthropic-version": "2023-06-01" },
+    send: (server, model, settings) =>
+      send(
+        server,
+        clientPaths.messages,
+        { model, max_tokens: tokensAtMost.output, messages },
+        { ...settings, headers: { "anthropic-version": "2023-06-01" } },
+      ),
     read: ({ content }) => list(content).map(({ text }) => text),
   },
   gemini: {
-    path: (model) => `${geminiPath}/${model}:generateContent`,
-    body: () => ({
-      contents: [{ parts: [{ text: question }] }],
-      generationConfig: { maxOutputTokens: tokensAtMost.output },
-    }),
+    send: (server, model, settings) =>
+      send(
+        server,
+        `${geminiPath}/*`,
+        {
+          contents: [{ parts: [{ text: question }] }],
+          generationConfig: { maxOutputTokens: tokensAtMost.output },
+        },
+        { ...settings, params: { "*": `${model}:generateContent` } },
+      ),
     read: ({ candidates }) =>
       list(candidates).flatMap(({ content }) => list(isObject(content) ? content.parts : []).map(({ text }) => text)),
   },
@@ -89,19 +102,10 @@ function expense({ units, tokens }: ClientModel): number {
  * @throws ProxyError if there is no answer
  */
 export async function probe(server: RunningServer, key: string | undefined, dialect: ToolDialect, model: ClientModel) {
-  const { path, body, headers, read } = calls[dialect];
+  const { send, read } = calls[dialect];
   const since = performance.now();
   const keys: KnownKey[] = key === undefined ? [] : [{ value: key, from: "the settings" }];
-  const answer = await ask(
-    { ...server, keys },
-    {
-      path: path(model.id),
-      method: "POST",
-      headers,
-      body: body(model.id),
-      timeoutMs: 120_000,
-    },
-  );
+  const answer = await send({ ...server, keys }, model.id, { timeoutMs: 120_000 });
   const text = (isObject(answer) ? read(answer) : []).filter((text) => typeof text === "string").join("");
   const line = text.replace(/[\p{C}\s]+/gu, " ").trim();
   return { took: performance.now() - since, text: line.length > 60 ? `${line.slice(0, 60)}…` : line };
