@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -141,6 +142,23 @@ describe("what is shown", () => {
     const said = Bun.spawnSync(["bash", "-c", line], { timeout: 10_000 }).stdout.toString();
     expect(said).toContain('"object":"chat.completion.chunk"');
     expect(said).toEndWith("data: [DONE]\n\n");
+  });
+
+  test("that git would commit the file into which the key was put, also where a link leads into its work tree", async () => {
+    using own = person();
+    const dotfiles = join(own.home, "dotfiles");
+    const git = (...args: string[]) =>
+      Bun.spawnSync(["git", "-C", dotfiles, ...args], { env: { ...process.env, ...own.env } });
+    mkdirSync(dotfiles);
+    expect(git("init", "--quiet").exitCode).toBe(0);
+    const path = own.settle("codex", "a = 1\n");
+    renameSync(path, join(dotfiles, "config.toml"));
+    symlinkSync(join(dotfiles, "config.toml"), path);
+    const word = /git would commit .*config\.toml, and it contains the client key now/;
+    expect((await own.connect("codex", "--write")).stderr).toMatch(word);
+    writeFileSync(join(dotfiles, ".gitignore"), "*.toml\n");
+    expect((await own.connect("codex", "--write", "--model", exampleModels.gpt)).stderr).not.toMatch(word);
+    expect((await own.connect("codex", "--undo")).stderr).not.toMatch(word);
   });
 
   test("whoever can read the file into which the key was put", async () => {

@@ -32,7 +32,7 @@ import { modelsOf, type Offer, pick } from "./models";
 import { isFree, probe, probeCost, probeModel } from "./probe";
 import { connectProject } from "./project";
 import { maskSecrets } from "./redact";
-import { orRevoke, person, placeOf, sayIfOpen, takesKeysOf } from "./tools";
+import { orRevoke, person, placeOf, sayWhoMayRead, takesKeysOf } from "./tools";
 import { undoFiles } from "./undo";
 
 /** The options of the command line. */
@@ -254,7 +254,7 @@ async function write({ client: id, environment }: ConnectOptions, { setup, serve
     if (choice.key !== undefined && JSON.stringify(edits).includes(JSON.stringify(choice.key))) {
       if (choice.created !== undefined)
         say(`Created the client key \`${choice.created}\`, named after the client, and wrote it to ${path}.`);
-      sayIfOpen(written);
+      sayWhoMayRead(written);
     }
     if (kept) undone.push(before === "" ? `removes ${path} again` : `restores ${path} as it was before`);
   }

@@ -1,4 +1,6 @@
 /** The tools that are connected to a server, and the client key of each. */
+import { realpathSync } from "node:fs";
+import { dirname } from "node:path";
 import type { Path } from "../../clients/edit";
 import { type ClientFile, type ClientId, clientIds, clientOf, filesOf } from "../../clients/index";
 import { HalfDone } from "../../clients/settings-file/exchange";
@@ -70,7 +72,7 @@ export async function giveKey(tool: ConnectedTool, store: KeyStore, environment:
     const written = await writeSettings(
       files.map(({ edits: only, ...file }) => [placeOf(tool.id, file, environment), { only }] as const),
     );
-    for (const each of written) sayIfOpen(each);
+    for (const each of written) sayWhoMayRead(each);
   });
   return name;
 }
@@ -81,10 +83,22 @@ export const placeOf = (
   { home }: Pick<Environment, "home">,
 ): SettingsFile => ({ ...file, undoneBy: `dragoman connect ${client} --undo`, home, warn: say });
 
-/** Warns of a file that contains a key and that others can read. */
-export function sayIfOpen({ file, open }: Written): void {
+/** Warns of a file that contains a key where others can read it, or where git would commit it. */
+export function sayWhoMayRead({ file, open }: Written): void {
+  const name = shortened(file);
   if (open)
     say(
-      `Others on this machine can read ${shortened(file)}, and it contains the client key now. Run: chmod 600 ${JSON.stringify(file)}`,
+      `Others on this machine can read ${name}, and it contains the client key now. Run: chmod 600 ${JSON.stringify(file)}`,
     );
+  if (isTakenByGit(file))
+    say(`git would commit ${name}, and it contains the client key now. Keep the key out of what you push.`);
+}
+
+/** Whether a file lies in a work tree of git that does not ignore it. */
+function isTakenByGit(file: string): boolean {
+  if (!Bun.which("git", { PATH: process.env.PATH ?? "" })) return false;
+  const real = realpathSync(file);
+  const command = ["git", "-C", dirname(real), "check-ignore", "--quiet", "--", real];
+  // 1 where no rule ignores it, 128 outside of a work tree.
+  return Bun.spawnSync(command, { env: process.env, timeout: 2000 }).exitCode === 1;
 }
