@@ -1,4 +1,5 @@
 /** An upstream that means harm, or has lost its mind: the client's stream ends truthfully, and we stay as we were. */
+
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readSse } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
@@ -6,6 +7,7 @@ import { offerOnly } from "../support/catalogue";
 import { cutOnce, startCut } from "../support/cut";
 import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { drawn } from "../support/random";
 import { startRaw } from "../support/raw-socket";
 import { until } from "../support/until";
 
@@ -110,7 +112,7 @@ function endless(piece: Uint8Array) {
   return { response, sent: () => sent, cancelled: () => cancelled };
 }
 
-describe.each(clients)("$path from $endpoint", (client) => {
+describe.each(drawn("attacked clients", clients, 2))("$path from $endpoint", (client) => {
   test.each([
     ["a line without an end", "data: ", "x"],
     ["data lines without a blank one", "", "data: x\n"],

@@ -5,6 +5,7 @@ import { type Dialect, dialects } from "../../../src/dialects/hub/conversation";
 import { offerOnly } from "../../support/catalogue";
 import { eventStream } from "../../support/event-stream";
 import { type RunningProxy, startProxy } from "../../support/proxy";
+import { drawn } from "../../support/random";
 
 const upstreams = {
   chat: ["gemini-3.1-pro-preview", "/chat/completions"],
@@ -46,7 +47,7 @@ const told = (upstream: Dialect, code: string, stream: boolean): Response => {
   return eventStream(`${name}data: ${body}\n\n`);
 };
 
-describe.each(pairs)("a client of %s and an upstream of %s", (client, upstream) => {
+describe.each(drawn("broken replies", pairs))("a client of %s and an upstream of %s", (client, upstream) => {
   test.each([
     ["overloaded_error", 529, "overloaded_error", undefined],
     ["rate_limit_error", 429, "rate_limit_error", "rate_limit_error"],

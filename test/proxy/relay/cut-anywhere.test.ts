@@ -11,7 +11,7 @@ import { copilotStreams, type FormName } from "../../support/copilot-streams";
 import { Comparison, chunkSizes } from "../../support/differential";
 import { exchangeOf } from "../../support/exchange";
 import { passOn } from "../../support/passed-on";
-import fc, { triesOf } from "../../support/random";
+import fc, { drawn, triesOf } from "../../support/random";
 import { bytesAt, chunksOf, fixtures } from "../../support/streams";
 
 beforeAll(() => void setSystemTime(new Date("2026-08-01T12:00:00Z")));
@@ -58,17 +58,20 @@ test("The streams of the fixtures are the same in chunks of any size and with ei
 const forms = copilotStreams(model);
 const names = Object.keys(forms) as FormName[];
 
-test.each(names)("A stream of the form %s is the same when it is cut in two at any byte.", (name) => {
-  const { dialect, begin, words, end } = forms[name];
-  const bytes = encode(
-    begin + ["One", " two, größe 世界", '\n"three"\\', ""].map((text, at) => words(text, at)).join("") + end,
-  );
-  const whole = outcome(dialect, [bytes]);
-  for (let at = 0; at <= bytes.length; at++)
-    expect(outcome(dialect, [bytes.slice(0, at), bytes.slice(at)]), `cut at ${at}`).toEqual(whole);
-});
+test.each(drawn("cut in two", names))(
+  "A stream of the form %s is the same when it is cut in two at any byte.",
+  (name) => {
+    const { dialect, begin, words, end } = forms[name];
+    const bytes = encode(
+      begin + ["One", " two, größe 世界", '\n"three"\\', ""].map((text, at) => words(text, at)).join("") + end,
+    );
+    const whole = outcome(dialect, [bytes]);
+    for (let at = 0; at <= bytes.length; at++)
+      expect(outcome(dialect, [bytes.slice(0, at), bytes.slice(at)]), `cut at ${at}`).toEqual(whole);
+  },
+);
 
-test.each(names)(
+test.each(drawn("broken off", names))(
   "A stream of the form %s that breaks off at any byte ends once, and with an error before its finish.",
   (name) => {
     const { dialect, begin, words, end } = forms[name];
@@ -129,35 +132,38 @@ const event = fc.record({
 /** An unusual event several times, because the one before it matters too. */
 const events = fc.array(fc.tuple(event, fc.integer({ min: 1, max: 4 })), { minLength: 1, maxLength: 8 });
 
-test.each(names)("A stream of the form %s is the same in any chunks, whatever unusual events it has.", (name) => {
-  const { dialect, begin, words, end } = forms[name];
-  const seen = new Set<string>();
-  fc.assert(
-    fc.property(
-      events,
-      fc.integer({ min: 1, max: 2500 }),
-      fc.boolean(),
-      fc.constantFrom({}, { stream_options: undefined }, { n: 2 }),
-      fc.constantFrom(end, "data: [DONE]\n\n", ""),
-      (all, size, isSpoilt, more, last) => {
-        let at = 0;
-        const texts = all.flatMap(([{ text, odd }, times]) =>
-          Array.from({ length: times }, () => {
-            const frame = words(text + at, at++);
-            return odd.reduce((spoilt, [, spoil]) => spoil(spoilt), frame);
-          }),
-        );
-        for (const [{ odd }] of all) for (const [what] of odd) seen.add(what);
-        const bytes = encode(begin + texts.join("") + last);
-        // A byte that is not UTF-8.
-        if (isSpoilt) bytes[Math.floor(bytes.length / 2)] = 0xff;
-        expect(outcome(dialect, chunksOf(bytes, size), more)).toEqual(outcome(dialect, [bytes], more));
-      },
-    ),
-    { numRuns: triesOf(200) },
-  );
-  expect(seen.size).toBe(oddities.length);
-});
+test.each(drawn("odd", names, 2))(
+  "A stream of the form %s is the same in any chunks, whatever unusual events it has.",
+  (name) => {
+    const { dialect, begin, words, end } = forms[name];
+    const seen = new Set<string>();
+    fc.assert(
+      fc.property(
+        events,
+        fc.integer({ min: 1, max: 2500 }),
+        fc.boolean(),
+        fc.constantFrom({}, { stream_options: undefined }, { n: 2 }),
+        fc.constantFrom(end, "data: [DONE]\n\n", ""),
+        (all, size, isSpoilt, more, last) => {
+          let at = 0;
+          const texts = all.flatMap(([{ text, odd }, times]) =>
+            Array.from({ length: times }, () => {
+              const frame = words(text + at, at++);
+              return odd.reduce((spoilt, [, spoil]) => spoil(spoilt), frame);
+            }),
+          );
+          for (const [{ odd }] of all) for (const [what] of odd) seen.add(what);
+          const bytes = encode(begin + texts.join("") + last);
+          // A byte that is not UTF-8.
+          if (isSpoilt) bytes[Math.floor(bytes.length / 2)] = 0xff;
+          expect(outcome(dialect, chunksOf(bytes, size), more)).toEqual(outcome(dialect, [bytes], more));
+        },
+      ),
+      { numRuns: triesOf(200) },
+    );
+    expect(seen.size).toBe(oddities.length);
+  },
+);
 
 test("A model name that is not ASCII is written as the client asked for it.", () => {
   const { dialect, begin, words, end } = forms["chat, GPT"];
