@@ -2,15 +2,17 @@
 
 import type { Environment } from "../config/environment";
 import { ensurePrivateFolder } from "../config/files";
-import { ProxyError } from "../lib/errors";
-import type { AccountStore } from "../people/accounts/account-store";
+import { codeOf, ProxyError } from "../lib/errors";
+import type { AccountStore, SavedAccount } from "../people/accounts/account-store";
 import { revocationPage, type SignInApp } from "../people/accounts/hosts";
+import { githubApp } from "../people/accounts/temporary-account";
 import { usageLines } from "./format-usage";
 import { table } from "./layout";
 import { serverOf } from "./running-server";
-import { signInPerson } from "./sign-in";
+import { signInAppOf, signInPerson } from "./sign-in";
 import { atTerminal, interrupted, mayRemove, print, say, withProgress } from "./terminal";
 import { askGithub } from "./usage";
+import { asUsage, UsageError } from "./usage-error";
 import { withStores } from "./with-stores";
 
 interface AuthOptions {
@@ -47,13 +49,42 @@ async function signInWith(
     say("Nothing was saved.");
     return 130;
   }
-  const server = serverOf(options.environment);
+  return next(options);
+}
+
+function next({ environment }: AuthOptions): number {
+  const server = serverOf(environment);
   say(
     server
       ? `The server at ${server.url} picks it up within two seconds.`
       : "Next: `dragoman start`, then `dragoman connect claude-code --write` for Claude Code, or `dragoman connect` for others.",
   );
   return 0;
+}
+
+interface AppChoice extends AuthOptions {
+  /** The App ID or client id. */
+  id: string;
+  installation: string | undefined;
+  repository: string | undefined;
+  /** A path, or `-` for stdin. */
+  privateKey: string | undefined;
+  enterpriseHost?: string;
+}
+
+/** `auth add --app`. @throws ProxyError with what is missing at GitHub */
+export async function authApp(options: AppChoice): Promise<number> {
+  const { id, installation, repository, privateKey } = options;
+  if (installation === undefined || privateKey === undefined)
+    throw new UsageError("--app needs --installation, and --private-key with the .pem file.");
+  const text = await (privateKey === "-" ? Bun.stdin : Bun.file(privateKey)).text().catch((cause) => {
+    throw new UsageError(`The file ${privateKey} cannot be read${codeOf(cause) ? ` (${codeOf(cause)})` : ""}.`);
+  });
+  const given = asUsage(() => githubApp({ app: id, installation, repository, privateKey: text }));
+  return withSaved(options, async (store) => {
+    await signInAppOf(given, { ...options, store });
+    return next(options);
+  });
 }
 
 /** `auth ls`, numbered from 1. With `quota`, the quota is requested from GitHub. */
@@ -65,10 +96,12 @@ export async function authList({ quota, ...options }: AuthOptions & { quota: boo
   }
   const lines = quota
     ? usageLines((await withProgress("Asking GitHub", () => askGithub(options, true))).accounts, 1)
-    : table(accounts.map(({ login, host, app }, at) => [String(at + 1), login, host, app]));
+    : table(accounts.map((account, at) => [String(at + 1), account.login, account.host, appOf(account)]));
   print(...lines);
   return 0;
 }
+
+const appOf = (account: SavedAccount) => ("installation" in account ? `GitHub App ${account.app}` : account.app);
 
 /** `auth rm`: asks for confirmation at a terminal. @throws ProxyError if there is no such account, or several */
 export const authRemove = (options: RemoveOptions): Promise<number> =>
@@ -96,7 +129,7 @@ async function removeFrom(store: AccountStore, options: RemoveOptions): Promise<
   await store.remove(options.which);
   say(
     `Removed ${name}; a running server stops using it within two seconds.`,
-    `Its token is deleted from this machine. It stays valid at GitHub until you revoke the app at ${revocationPage(found)}.`,
+    `Its ${"installation" in found ? "key" : "token"} is deleted from this machine. It stays valid at GitHub until you revoke the app at ${revocationPage(found)}.`,
   );
   return 0;
 }

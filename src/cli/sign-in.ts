@@ -6,8 +6,9 @@ import { unitNames } from "../lib/format";
 import { quietLogger } from "../lib/logger";
 import { Account } from "../people/accounts/account";
 import type { AccountStore, SavedAccount } from "../people/accounts/account-store";
-import { completeSignIn } from "../people/accounts/complete-sign-in";
+import { completeApp, completeSignIn } from "../people/accounts/complete-sign-in";
 import { consentNotice, type Hosts, hostsFor, ownAccountsOnly, type SignInApp } from "../people/accounts/hosts";
+import type { GithubApp } from "../people/accounts/installation";
 import type { ShownCode } from "../people/accounts/sign-in";
 import { accountUsageItem } from "../routes/usage";
 import { copyToClipboard, openBrowser } from "./desktop";
@@ -54,6 +55,20 @@ export async function signInPerson(options: SignInOptions, signal: AbortSignal):
   }
 }
 
+/** Signs in a GitHub App and saves it. @throws ProxyError with what is missing at GitHub */
+export async function signInAppOf(
+  given: GithubApp,
+  options: Pick<SignInOptions, "version" | "environment" | "store" | "enterpriseHost">,
+): Promise<void> {
+  const { version, environment, store, enterpriseHost } = options;
+  const hosts = hostsFor(enterpriseHost, environment);
+  const { saved, outcome } = await withProgress("Asking GitHub", () => completeApp({ hosts, version }, given, store));
+  say(
+    `The App ${given.app} is signed in: its requests are billed to ${bold(saved.login)}.${outcome === "replaced" ? " It takes the place of the one that was signed in there before." : ""}`,
+    (await withProgress("Asking for its first token", () => describeAccount(saved, hosts, options))).sentence,
+  );
+}
+
 /** @returns Removes the countdown line. */
 function showCode({ userCode, address, mayOpen, warning, expiresIn }: ShownCode): () => void {
   if (warning) say(bold(warning));
@@ -68,7 +83,7 @@ function showCode({ userCode, address, mayOpen, warning, expiresIn }: ShownCode)
 }
 
 /** Whether the account can use Copilot, and its remaining quota, in one sentence. */
-async function describeAccount(saved: SavedAccount, hosts: Hosts, { version }: SignInOptions) {
+async function describeAccount(saved: SavedAccount, hosts: Hosts, { version }: Pick<SignInOptions, "version">) {
   // The sentence reports errors, so the log must not repeat them.
   const logger = quietLogger();
   const account = new Account(saved, { hosts, version, logger });
@@ -78,6 +93,8 @@ async function describeAccount(saved: SavedAccount, hosts: Hosts, { version }: S
     const sentence = `The account is saved, but cannot be used yet. ${asProxyError(thrown).message}`;
     return { usable: false, sentence };
   }
+  if (account.isInstallation)
+    return { usable: true, sentence: "The account is saved and ready. GitHub does not say what is left." };
   const [usage] = (await accountUsageItem([account])).accounts;
   if (!usage || usage.unit === "unknown")
     return { usable: true, sentence: "The account is saved and ready. GitHub does not report its remaining quota." };

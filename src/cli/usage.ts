@@ -7,6 +7,7 @@ import { asProxyError } from "../lib/errors";
 import { quietLogger } from "../lib/logger";
 import { Account } from "../people/accounts/account";
 import { hostsFor } from "../people/accounts/hosts";
+import { temporaryAccount } from "../people/accounts/temporary-account";
 import { usageListSchema, usageSchema } from "../routes/schemas";
 import { accountUsageItem, iso, type UsageItem } from "../routes/usage";
 import { lineFields, usageLine } from "../routes/usage-line";
@@ -78,10 +79,8 @@ export async function askGithub(
   const waking = (host?: string) => ({ hosts: hostsFor(host, environment), version, logger });
   const saved = await withStores(environment, async ({ accounts }) => accounts.load());
   const accounts: Account[] = saved.map((each) => new Account(each, waking(each.host)));
-  if (environment.githubToken && !savedOnly)
-    accounts.unshift(
-      new Account({ temporary: true, githubToken: environment.githubToken }, waking(environment.enterpriseHost)),
-    );
+  const temporary = savedOnly ? undefined : temporaryAccount(environment);
+  if (temporary) accounts.unshift(new Account(temporary, waking(environment.enterpriseHost)));
   // An account may have a quota and still get no token: its state then says so. Repeated reports do not ask each time.
   if (options.watch === undefined) await Promise.all(accounts.map((account) => account.copilotToken().catch(() => {})));
   return accountUsageItem(accounts);

@@ -51,7 +51,28 @@ export const variables = {
   githubToken: {
     names: ["DRAGOMAN_GITHUB_TOKEN"],
     kind: "token",
-    description: "A GitHub token that serves as a temporary account; it is never saved.",
+    description:
+      "A GitHub token that serves as a temporary account, such as that of a job of GitHub Actions; it is never saved.",
+  },
+  appId: {
+    names: ["DRAGOMAN_APP_ID"],
+    kind: "app",
+    description: "The App ID or client id of a GitHub App that serves as a temporary account; it is never saved.",
+  },
+  appInstallation: {
+    names: ["DRAGOMAN_APP_INSTALLATION"],
+    kind: "id",
+    description: "The number of that App's installation in the organization that pays.",
+  },
+  appRepository: {
+    names: ["DRAGOMAN_APP_REPOSITORY"],
+    kind: "id",
+    description: "The number of any repository there; only for an App with the older repository permission.",
+  },
+  appKey: {
+    names: ["DRAGOMAN_APP_KEY"],
+    kind: "privateKey",
+    description: "The App's private key, in PEM; its line ends may be written as \\n.",
   },
   billingToken: {
     names: ["DRAGOMAN_BILLING_TOKEN"],
@@ -146,12 +167,12 @@ export function readEnvironment(
 
 /** What must not be logged. */
 export function secretsOfEnvironment(environment: Environment): string[] {
-  const { clientKey, adminToken, metricsToken, anthropicApiKey, billingToken, databaseUrl, databaseDirectUrl } =
-    environment;
+  const { clientKey, adminToken, metricsToken, anthropicApiKey, billingToken, appKey } = environment;
+  const { databaseUrl, databaseDirectUrl } = environment;
   const passwords = [databaseUrl, databaseDirectUrl].map((url) => URL.parse(url ?? "")?.password);
   // In an address it may be percent-encoded.
   const decoded = passwords.map((password) => password?.replace(/(?:%[\da-f]{2})+/gi, (bytes) => unescaped(bytes)));
-  const all = [clientKey, adminToken, metricsToken, anthropicApiKey, billingToken, ...passwords, ...decoded];
+  const all = [clientKey, adminToken, metricsToken, anthropicApiKey, billingToken, appKey, ...passwords, ...decoded];
   return [...new Set(all.filter((secret) => secret !== undefined))].filter((secret) => secret !== "");
 }
 
@@ -198,6 +219,12 @@ const readers = {
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(value)
       ? value
       : refuse(`${name} must be vscode, opencode or a client id of letters, digits, dots and dashes.`),
+  id: (name: string, value: string) =>
+    /^\d{1,20}$/.test(value) ? value : refuse(`${name} must be a number, as GitHub's page shows it.`),
+  privateKey: (name: string, value: string) =>
+    /^-----BEGIN [\s\S]+-----END [^-]+-----$/.test(value)
+      ? value
+      : refuse(`${name} must be the text of the .pem file, from -----BEGIN to -----END.`),
   host: checkEnterpriseHost,
   url: checkUpstreamUrl,
   database: (name: string, value: string) =>

@@ -53,7 +53,7 @@ export interface AutoOffer {
 
 export interface DemoAccount {
   login: string;
-  /** `ghu_…` is exchanged for a Copilot token; `gho_…` is itself the bearer token on the model host. */
+  /** `ghu_…` is exchanged for a Copilot token; `gho_…` is itself the bearer token on the model host; `ghs_…` is either. */
   githubToken: string;
   /** A fine-grained token of the person that may read the plan. A sign-in may not. */
   planToken?: string;

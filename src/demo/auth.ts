@@ -5,10 +5,10 @@ import { githubError, plain } from "./wire";
 
 export type Door = (arrival: Pick<Arrival, "demo" | "seen">) => DemoAccount;
 
-/** The model host: for a Copilot token, or the GitHub token of an OAuth app itself. */
+/** The model host: for a Copilot token, or the GitHub token itself of an OAuth app or an installation. */
 export const admit: Door = ({ demo, seen: { host, headers } }) => {
   const bearer = /^bearer (.+)$/i.exec(headers.authorization ?? "")?.[1] ?? "";
-  const direct = bearer.startsWith("gho_");
+  const direct = /^gh[os]_/.test(bearer);
   const account = direct ? demo.accounts.find(({ githubToken }) => githubToken === bearer) : issuedTo(demo, bearer);
   if (!account) throw plain(401, bearer ? "unauthorized: invalid token" : "unauthorized");
   if (account.host !== host) throw plain(421, "Misdirected Request");

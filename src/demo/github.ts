@@ -79,7 +79,7 @@ export function whoAmI({ demo }: Arrival, account: DemoAccount): Response {
 
 /** GET /copilot_internal/v2/token: the exchange. */
 export function exchangeToken({ demo }: Arrival, account: DemoAccount): Response {
-  if (!account.githubToken.startsWith("ghu_")) throw githubError(404, "Not Found");
+  if (!/^gh[su]_/.test(account.githubToken)) throw githubError(404, "Not Found");
   const { tokenLifetime = 1800, refreshIn = 1500, host } = account;
   const expires = Math.floor(demo.now() / 1000) + tokenLifetime;
   const token = mint(account, expires);

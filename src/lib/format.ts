@@ -45,6 +45,7 @@ export const planNames: Record<string, string> = {
   individual_max: "Copilot Max", // VS Code's client, 2026-09
   business: "Copilot Business",
   enterprise: "Copilot Enterprise",
+  organization: "billed to the organization",
 };
 
 /** What a model costs, as it is listed. */

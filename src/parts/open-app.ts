@@ -23,8 +23,8 @@ import { openClientSockets } from "../lib/net/in/client-sockets";
 import { countWrongSecrets } from "../lib/net/in/failed-tries";
 import { openHeldBodies } from "../lib/net/in/held-bytes";
 import type { TrustedProxies } from "../lib/net/in/trusted-proxies";
-import { Account, type AccountOptions, type TemporaryAccount } from "../people/accounts/account";
-import type { AccountStore, SavedAccount } from "../people/accounts/account-store";
+import { Account, type AccountOptions } from "../people/accounts/account";
+import type { AccountStore, SavedAccount, TemporaryAccount } from "../people/accounts/account-store";
 import {
   type ActiveAccounts,
   accountsByMember,
@@ -60,8 +60,8 @@ export interface AppOptions extends Omit<StoresOptions, "follow"> {
   version: string;
   /** What a person types for it on this machine; `dragoman` by default. */
   command?: string;
-  /** A GitHub token that serves as the first account and is never saved. */
-  temporaryToken?: string;
+  /** It is the first account, and is never saved. */
+  temporary?: TemporaryAccount;
   /** An enterprise's own GitHub, for the temporary account. */
   enterpriseHost?: string;
   /** The embedded upstream that stands in for GitHub and Copilot, and its accounts. */
@@ -341,7 +341,7 @@ interface AccountParts extends Pick<AccountOptions, "logger"> {
 
 /** The temporary account, if there is one, and the saved ones; in the demo, its own. */
 function openAccounts(
-  { environment, version, temporaryToken, enterpriseHost, demo, clock }: AppOptions,
+  { environment, version, temporary, enterpriseHost, demo, clock }: AppOptions,
   { stores, config, logger, losses, suspensionError }: AccountParts,
 ): { store: AccountStore; active: ActiveAccounts; hosts(name?: string): Hosts } {
   const hosts = (name?: string): Hosts =>
@@ -365,7 +365,7 @@ function openAccounts(
   };
   const active = openActiveAccounts({
     store,
-    temporary: temporaryToken ? open({ temporary: true, githubToken: temporaryToken }, enterpriseHost) : undefined,
+    temporary: temporary && open(temporary, enterpriseHost),
     open: (saved) => open(saved, saved.host),
     logger,
     sync,

@@ -11,6 +11,8 @@ import {
   findAmong,
   inRegistrationOrder,
   type SavedAccount,
+  secretOf,
+  withSecret,
 } from "../people/accounts/account-store";
 import { signInOf } from "../people/accounts/account-sync";
 import { announceChange } from "./changes";
@@ -36,11 +38,13 @@ interface AccountRow extends ChosenColumns {
   member: string | null;
   app: string;
   mode: SavedAccount["mode"];
+  kind: "person" | "app";
   sealed_token: Uint8Array | null;
   added_at_ms: number;
 }
 
-const columns = "key, host, login, member, app, mode, sealed_token, paused, place, added_at_ms::float8 AS added_at_ms";
+const columns =
+  "key, host, login, member, app, mode, kind, sealed_token, paused, place, added_at_ms::float8 AS added_at_ms";
 
 export class TeamAccounts implements AccountStore {
   readonly choices: AccountChoices = {
@@ -132,9 +136,9 @@ export class TeamAccounts implements AccountStore {
 
   #heldOf({ paused, place, ...row }: AccountRow): HeldAccount | undefined {
     try {
-      const { host, login, member, app, mode, added_at_ms: addedAt } = row;
-      const githubToken = this.#parts.seals.open(row.sealed_token!, aboutToken(row.key));
-      const account = { host, login, app, mode, githubToken, addedAt, ...(member !== null && { member }) };
+      const { host, login, member, app, mode, kind, added_at_ms: addedAt } = row;
+      const secret = withSecret(this.#parts.seals.open(row.sealed_token!, aboutToken(row.key)), kind);
+      const account = { host, login, app, mode, ...secret, addedAt, ...(member !== null && { member }) };
       return { account, paused, place };
     } catch (thrown) {
       this.#parts.logger.error(`The account ${row.key} cannot be used.`, thrown);
@@ -173,17 +177,19 @@ async function save(sql: TransactionSQL, seals: Seals, account: SavedAccount): P
   if (before && !before.removed && before.member !== member) throw belongsToAnother(account);
   if (member !== null) await requireMember(sql, member);
   await holdSealKey(sql, seals);
-  const sealed = seals.seal(account.githubToken, aboutToken(key));
+  const secret = secretOf(account);
+  const sealed = seals.seal(secret, aboutToken(key));
   const renewed = before !== undefined && !before.removed;
   const { host, login, app, mode, addedAt } = account;
-  const signIn = signInOf(account.githubToken);
+  const signIn = signInOf(secret);
+  const kind = "installation" in account ? "app" : "person";
   await sql`INSERT INTO dragoman.accounts
-      (key, host, login, member, app, mode, sign_in, sealed_token, added_at_ms, revision)
-    VALUES (${key}, ${host}, ${login}, ${member}, ${app}, ${mode}, ${signIn}, ${sealed},
+      (key, host, login, member, app, mode, kind, sign_in, sealed_token, added_at_ms, revision)
+    VALUES (${key}, ${host}, ${login}, ${member}, ${app}, ${mode}, ${kind}, ${signIn}, ${sealed},
       -- The clock may have been set back since the other accounts were added.
       greatest(${addedAt}::bigint, (SELECT max(added_at_ms) + 1 FROM dragoman.accounts)), ${revision})
     ON CONFLICT (key) DO UPDATE SET login = excluded.login, member = excluded.member, app = excluded.app,
-      mode = excluded.mode, sign_in = excluded.sign_in, sealed_token = excluded.sealed_token,
+      mode = excluded.mode, kind = excluded.kind, sign_in = excluded.sign_in, sealed_token = excluded.sealed_token,
       removed_at_ms = NULL,
       added_at_ms = CASE WHEN ${renewed} THEN accounts.added_at_ms ELSE excluded.added_at_ms END,
       paused = ${renewed} AND accounts.paused, place = CASE WHEN ${renewed} THEN accounts.place END,

@@ -52,8 +52,10 @@ test("these pages and endpoints are the owner's alone, and no others", () => {
   const owners = routes.filter(({ role }) => role === "owner");
   const wholly = ["config", "drift", "health", "members", "meta", "notices", "reconcile"];
   expect(owners.filter(({ path }) => !wholly.includes(below(path))).map(({ name }) => name)).toEqual([
+    "POST /admin/accounts/app",
     "POST /admin/budgets",
     "POST /admin/budgets/remove",
+    "POST /api/admin/accounts/apps",
     "POST /api/admin/budgets",
     "POST /api/admin/budgets/remove",
   ]);

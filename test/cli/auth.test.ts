@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { join } from "node:path";
 import { quotas } from "../../src/demo/accounts";
 import { run } from "../support/command";
+import { acme, appKey, installApp } from "../support/github-app";
 import { inProcess } from "../support/in-process";
 import { refuseExchange } from "../support/refused-exchange";
 import { atTerminal } from "../support/terminal";
@@ -212,6 +213,83 @@ describe.concurrent("the clipboard and the browser", () => {
     terminal.type("\x03");
     await terminal.exited;
     expect(existsSync(join(github.home, "opened"))).toBe(false);
+  });
+});
+
+describe("auth add --app", () => {
+  const key = (folder: string, text = appKey) => {
+    const file = join(folder, "app.pem");
+    writeFileSync(file, text);
+    return file;
+  };
+  const flags = (file: string) => [
+    `--app=${acme.app}`,
+    `--installation=${acme.installation.id}`,
+    `--private-key=${file}`,
+  ];
+
+  test("signs the App in for its organization, and shows the key nowhere", async () => {
+    await using github = scriptedGithub();
+    installApp(github.demo);
+    const added = await inProcess(["auth", "add", ...flags(key(github.home))], github.env);
+    expect(added).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(
+        /The App 4711 is signed in: its requests are billed to Acme-Corp\.\s+The account is saved and ready/,
+      ),
+    });
+    const { stdout } = await inProcess(["auth", "ls"], github.env);
+    expect(stdout).toBe("1  Acme-Corp  github.com  GitHub App 4711\n");
+    expect((await inProcess(["auth", "ls", "-q"], github.env)).stdout).toMatch(
+      /Acme-Corp +billed to the organization +AI credits +unknown/,
+    );
+    const removed = await inProcess(["auth", "rm", "1", "--force"], github.env);
+    expect(removed.stderr).toMatch(
+      /Its key is deleted[\s\S]*organizations\/Acme-Corp\/settings\/installations\/987654/,
+    );
+    expect(JSON.stringify([added, stdout, removed])).not.toMatch(/PRIVATE|ghs_/);
+  });
+
+  test("says what is missing: here, in the file, and at GitHub", async () => {
+    await using github = scriptedGithub();
+    installApp(github.demo, { suspended: true });
+    const told = async (...args: string[]) => {
+      const { code, stderr } = await inProcess(["auth", "add", ...args], github.env);
+      return [code, stderr];
+    };
+    const [app, installation, file] = flags(key(github.home)) as [string, string, string];
+    expect(await told(app)).toEqual([2, expect.stringContaining("--app needs --installation, and --private-key")]);
+    expect(await told(installation)).toEqual([2, expect.stringContaining("belong to --app")]);
+    expect(await told(app, installation, "--private-key=/nowhere.pem")).toEqual([
+      2,
+      expect.stringContaining("(ENOENT)"),
+    ]);
+    expect(await told(app, "--installation=Acme", file)).toEqual([
+      2,
+      expect.stringContaining("installation of the App is not valid"),
+    ]);
+    expect(await told(app, installation, file)).toEqual([
+      1,
+      expect.stringContaining("is suspended. An owner of Acme-Corp"),
+    ]);
+    key(github.home, "no key");
+    expect(await told(app, installation, file)).toEqual([1, expect.stringContaining("private key cannot be read")]);
+    expect(github.logins()).toEqual([]);
+  });
+
+  test("by variables it is an account for one run; a part that is missing is named", async () => {
+    await using github = scriptedGithub();
+    installApp(github.demo);
+    // As a variable has it that cannot hold several lines.
+    const DRAGOMAN_APP_KEY = appKey.trim().replaceAll("\n", "\\n");
+    const env = { ...github.env, DRAGOMAN_APP_ID: acme.app, DRAGOMAN_APP_KEY };
+    const whole = { ...env, DRAGOMAN_APP_INSTALLATION: acme.installation.id };
+    expect((await inProcess(["usage"], whole)).stdout).toMatch(/temporary +billed to the organization +AI credits/);
+    const doctor = await inProcess(["doctor"], whole);
+    expect(doctor.stdout).toMatch(/account of DRAGOMAN_APP_ID[\s\S]*Signed in/);
+    expect(doctor.stdout + doctor.stderr).not.toMatch(/PRIVATE|ghs_/);
+    expect((await inProcess(["doctor"], env)).stdout).toContain("A GitHub App needs all of DRAGOMAN_APP_ID,");
+    expect((await inProcess(["usage"], env)).stderr).toContain("A GitHub App needs all of DRAGOMAN_APP_ID,");
   });
 });
 

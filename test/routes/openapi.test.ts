@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { adminEndpoints } from "../../src/admin/api/plugin";
 import { clientEndpoints } from "../../src/routes/clients";
+import { acme, installApp } from "../support/github-app";
 import { entry } from "../support/history-rows";
 import { startProxy } from "../support/proxy";
 
@@ -27,6 +28,7 @@ const proxy = await startProxy({
   accounts: ["octo-demo", "work-demo"],
   config: { modelAliases: { small: "gpt-5-mini" }, upstreamHeaders: { "x-team-key": "secret-of-a-team-1234" } },
 });
+installApp(proxy.demo);
 const started_at_ms = Date.now();
 for (const http_status of [200, 429])
   proxy.app.history.add(entry({ request_id: `r-${http_status}`, http_status, started_at_ms }));
@@ -156,10 +158,18 @@ const calls: [endpoint: string, status: number, address?: string, body?: object]
   ["POST /api/admin/accounts/sign-ins", 400, undefined, { host: "no host" }],
   ["GET /api/admin/accounts/sign-ins/:id", 404, "/api/admin/accounts/sign-ins/none"],
   ["POST /api/admin/accounts/sign-ins/:id/cancel", 404, "/api/admin/accounts/sign-ins/none/cancel", {}],
+  ["POST /api/admin/accounts/apps", 400, undefined, { app: "1", installation: "x", private_key: "-" }],
+  [
+    "POST /api/admin/accounts/apps",
+    200,
+    undefined,
+    { app: acme.app, installation: acme.installation.id, private_key: acme.installation.privateKey },
+  ],
   ["POST /api/admin/accounts/pause", 404, undefined, { account_key: "github.com/nobody", paused: true }],
   ["POST /api/admin/accounts/pause", 200, undefined, { account_key: "github.com/octo-demo", paused: false }],
   ["POST /api/admin/accounts/order", 200, undefined, { account_keys: ["github.com/octo-demo"] }],
   ["POST /api/admin/accounts/order", 404, undefined, { account_keys: ["github.com/nobody"] }],
+  ["POST /api/admin/accounts/remove", 200, undefined, { account_key: "github.com/acme-corp" }],
   ["POST /api/admin/accounts/remove", 404, undefined, { account_key: "github.com/nobody" }],
   ["GET /api/admin/requests", 200],
   ["GET /api/admin/requests", 400, "/api/admin/requests?limit=0"],

@@ -12,7 +12,7 @@ import { budgetSchema } from "../../src/config/budget-schema";
 import { openConfig } from "../../src/config/store";
 import type { Awaitable } from "../../src/lib/awaitable";
 import { createLogger } from "../../src/lib/logger";
-import { openAccountStore, type SavedAccount } from "../../src/people/accounts/account-store";
+import { openAccountStore, type SavedAccount, secretOf } from "../../src/people/accounts/account-store";
 import { openLedger } from "../../src/people/budgets/ledger";
 import { createKey, revokeKey } from "../../src/people/keys/stored-keys";
 import { openDiskQueues } from "../../src/team/disk-queue";
@@ -98,7 +98,7 @@ function accounts(): CrashStore {
       );
       const loaded = openAccountStore(join(folder, "accounts"), strict).load();
       if (skipped.length > 0) throw new Error(skipped.join("\n"));
-      return Object.fromEntries(loaded.map(({ login, githubToken }) => [login, githubToken]));
+      return Object.fromEntries(loaded.map((account) => [account.login, secretOf(account)]));
     },
   };
 }

@@ -78,7 +78,7 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
     demo: options.saved
       ? undefined
       : { url, accounts: accounts.filter(({ login }) => options.demo?.accounts || logins.includes(login)) },
-    temporaryToken: options.temporaryToken?.(demo),
+    temporary: options.temporaryToken && { temporary: true, githubToken: options.temporaryToken(demo) },
     write: (line) => void lines.push(line),
     clock: options.clock,
     adminAuth: options.adminAuth,

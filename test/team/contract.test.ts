@@ -9,7 +9,7 @@ import { hourMs } from "../../src/lib/format";
 import { costUnitNames } from "../../src/lib/money";
 import { openStores } from "../../src/parts/open-stores";
 import type { Account } from "../../src/people/accounts/account";
-import type { SavedAccount } from "../../src/people/accounts/account-store";
+import { type SavedAccount, secretOf } from "../../src/people/accounts/account-store";
 import type { Subject } from "../../src/people/budgets/budgets";
 import { entryFor } from "../../src/people/budgets/entries";
 import { credits, unpriced } from "../support/amounts";
@@ -160,12 +160,24 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       await store.prepare("github.com");
       for (const login of ["zoe", "Anna", "bert"]) expect(await store.add(account(login))).toBe("added");
       expect(await store.add(account("anna", { githubToken: "gho_another_token" }))).toBe("replaced");
+      // An organization's, with the key of an App.
+      const installation = { id: "987", privateKey: "-----BEGIN …" };
+      const acme = {
+        login: "acme",
+        host: "github.com",
+        app: "4711",
+        mode: "exchange",
+        installation,
+        addedAt: 1,
+      } as const;
+      await store.add(acme);
       const expected = [
         ["zoe", "gho_zoe000000000000000000000000000"],
         ["anna", "gho_another_token"],
         ["bert", "gho_bert00000000000000000000000000"],
+        ["acme", JSON.stringify(installation)],
       ];
-      const shown = (each: typeof store) => each.load().map(({ login, githubToken }) => [login, githubToken]);
+      const shown = (each: typeof store) => each.load().map((found) => [found.login, secretOf(found)]);
       expect(shown(store)).toEqual(expected);
       expect(shown((await open()).accounts)).toEqual(expected);
     });

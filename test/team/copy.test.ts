@@ -7,6 +7,7 @@ import type { Stores } from "../../src/books/stores";
 import { budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
 import { openStores } from "../../src/parts/open-stores";
+import { secretOf } from "../../src/people/accounts/account-store";
 import { entryFor } from "../../src/people/budgets/entries";
 import { credits } from "../support/amounts";
 import { run } from "../support/command";
@@ -79,7 +80,7 @@ describeWithDatabases("dragoman database copy", (postgres) => {
       }
       const content = {
         config: config.stored,
-        accounts: stores.accounts.load().map(({ login, githubToken }) => [login, githubToken]),
+        accounts: stores.accounts.load().map((account) => [account.login, secretOf(account)]),
         rows: found,
         used: (await ledger.read([entryFor(budget, null, Date.now())])).map(({ used, reserved }) => [used, reserved]),
         // What was sent is not sent again, wherever it was copied to.

@@ -33,6 +33,25 @@ export const signInSchema = z
   .meta({ id: "SignIn" });
 export type SignInItem = z.infer<typeof signInSchema>;
 
+export const newAppSchema = z.strictObject({
+  host: newSignInSchema.shape.host,
+  app: z.string().max(100).describe("The App ID or client id."),
+  installation: z.string().max(20).describe("The number at the end of the address of the installation's page."),
+  repository: z
+    .string()
+    .max(20)
+    .optional()
+    .describe("The number of any repository there; for an App with the older repository permission."),
+  private_key: z.string().max(16_384).describe("PEM; it is kept as other secrets are, and never returned."),
+});
+
+export const addedAppSchema = z.object({
+  account_id: z.string().describe("The login of the organization."),
+  account_key: z.string(),
+  renewed: z.boolean().describe("Whether an App was signed in there before."),
+  reason: text.describe("Why the saved account cannot be used yet."),
+});
+
 export const accountKeySchema = z
   .string()
   .max(300)
@@ -63,6 +82,15 @@ export const beginSignIn = async (
   { ownAccounts }: Scope,
   wanted: z.output<typeof newSignInSchema>,
 ): Promise<SignInItem> => signInItem(await ownAccounts.beginSignIn(wanted));
+
+/** @throws ProxyError as `OwnAccounts.addApp` */
+export async function addApp(
+  { ownAccounts }: Scope,
+  { private_key: privateKey, ...given }: z.output<typeof newAppSchema>,
+): Promise<z.infer<typeof addedAppSchema>> {
+  const { login, accountKey, outcome, fault } = await ownAccounts.addApp({ ...given, privateKey });
+  return { account_id: login, account_key: accountKey, renewed: outcome === "replaced", reason: fault ?? null };
+}
 
 /** @throws ProxyError `not_found`. */
 export const showSignIn = async ({ ownAccounts }: Scope, id: string): Promise<SignInItem> =>

@@ -134,11 +134,18 @@ export async function reconcile(app: App, given: z.output<typeof reconcileSchema
 
 /** Whom GitHub is asked about, and with which token. */
 async function reporterOf(app: App, { account_key, token }: z.output<typeof reconcileSchema>) {
-  const named = app.accounts.find(({ key }) => account_key === undefined || key === account_key);
+  const isAsked = ({ key, isInstallation }: Account) =>
+    account_key === undefined ? !isInstallation : key === account_key;
+  const named = app.accounts.find(isAsked);
   if (!named)
     throw account_key === undefined
       ? new ProxyError("invalid_request", "No GitHub account is signed in.")
       : new ProxyError("not_found", `There is no account ${account_key.slice(0, 200)}.`);
+  if (named.isInstallation)
+    throw new ProxyError(
+      "invalid_request",
+      `${named.id} pays as an organization, and GitHub reports that to its administrators alone, in its billing settings.`,
+    );
   // What the environment has is meant for GitHub, not for the demo.
   const given = token ?? (app.demo ? undefined : app.environment.billingToken);
   const report = new CreditReport(named, given);

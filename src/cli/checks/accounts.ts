@@ -6,10 +6,17 @@ import { asProxyError } from "../../lib/errors";
 import { plural, unitNames } from "../../lib/format";
 import { singleLimit } from "../../lib/net/out/clock";
 import { Account } from "../../people/accounts/account";
-import { openAccountStore, type SavedAccount } from "../../people/accounts/account-store";
-import { fetchLogin } from "../../people/accounts/github";
-import { hostsFor } from "../../people/accounts/hosts";
+import {
+  openAccountStore,
+  type SavedAccount,
+  secretOf,
+  type TemporaryAccount,
+} from "../../people/accounts/account-store";
+import { fetchLogin, type GithubCaller } from "../../people/accounts/github";
+import { isOfInstallation } from "../../people/accounts/github-tokens";
+import { hostsFor, type Mode } from "../../people/accounts/hosts";
 import { Pool } from "../../people/accounts/pool";
+import { temporaryAccount } from "../../people/accounts/temporary-account";
 import { autoId, hasOnlyAuto, isAutoName, picksNone } from "../../proxy/upstream/copilot/auto-model";
 import { openCopilot } from "../../proxy/upstream/copilot/copilot";
 import { Catalogue } from "../../proxy/upstream/models/catalogue";
@@ -28,7 +35,7 @@ export function savedAccounts({ environment, logger }: CheckContext): { accounts
   const faults: string[] = [];
   const listening = { ...logger, warn: (line: string) => void faults.push(line) };
   const accounts = openAccountStore(environment.accountsFolder, listening, { tighten: false }).load();
-  for (const { githubToken } of accounts) logger.conceal(githubToken);
+  for (const account of accounts) logger.conceal(secretOf(account));
   return { accounts, faults };
 }
 
@@ -37,17 +44,20 @@ export async function checkAccounts(subject: CheckContext): Promise<Finding[]> {
   if (subject.environment.databaseUrl !== undefined) return [];
   const { environment, enterpriseHost } = subject;
   const accounts = about("accounts");
-  const saved = (() => {
+  const faults: Finding[] = [];
+  const tried = <Found>(work: () => Found): Found | undefined => {
     try {
-      return savedAccounts(subject);
+      return work();
     } catch (thrown) {
-      return { accounts: [], faults: [asProxyError(thrown).message] };
+      faults.push(accounts.fail(asProxyError(thrown).message));
+      return undefined;
     }
-  })();
-  const faults = saved.faults.map((fault) => accounts.fail(fault, "Sign in again with `dragoman auth`."));
+  };
+  const temporary = tried(() => temporaryAccount(environment));
+  const saved = tried(() => savedAccounts(subject)) ?? { accounts: [], faults: [] };
+  faults.push(...saved.faults.map((fault) => accounts.fail(fault, "Sign in again with `dragoman auth`.")));
   const subjects: Promise<Finding>[] = saved.accounts.map((account) => examine(account, account.host, subject));
-  if (environment.githubToken)
-    subjects.unshift(examine({ temporary: true, githubToken: environment.githubToken }, enterpriseHost, subject));
+  if (temporary) subjects.unshift(examine(temporary, enterpriseHost, subject));
   if (subjects.length === 0 && faults.length === 0) {
     const hasProviders = Object.keys(subject.config?.providers ?? {}).length > 0;
     return hasProviders
@@ -57,24 +67,25 @@ export async function checkAccounts(subject: CheckContext): Promise<Finding[]> {
   return [...faults, ...(await Promise.all(subjects))];
 }
 
-type Known = SavedAccount | { temporary: true; githubToken: string };
+type Known = SavedAccount | TemporaryAccount;
 
 async function examine(known: Known, host: string | undefined, subject: CheckContext): Promise<Finding> {
   const { environment, version, logger } = subject;
   const hosts = hostsFor(host, environment);
   const account = new Account(known, { hosts, version, logger, timeoutMs });
-  const named = "temporary" in known ? "account of DRAGOMAN_GITHUB_TOKEN" : `account ${known.login}`;
+  const variable = "installation" in known ? "DRAGOMAN_APP_ID" : "DRAGOMAN_GITHUB_TOKEN";
+  const named = "temporary" in known ? `account of ${variable}` : `account ${known.login}`;
   const finding = about(hosts.name === "github.com" ? named : `${named} at ${hosts.name}`);
   try {
     const { mode } = await account.copilotToken();
     const caller = { hosts, version, timeoutMs };
     const [login, quota, models] = await Promise.all([
-      fetchLogin(caller, known.githubToken, mode),
+      loginOf(known, caller, mode),
       quotaOf(account),
       modelsOf(account, subject),
     ]);
     const renamed =
-      "login" in known && login.toLowerCase() !== known.login.toLowerCase()
+      login !== undefined && "login" in known && login.toLowerCase() !== known.login.toLowerCase()
         ? `Its GitHub name is now ${login}`
         : undefined;
     const off = models.filter(({ enabled }) => !enabled).map(({ id }) => id);
@@ -104,6 +115,12 @@ async function examine(known: Known, host: string | undefined, subject: CheckCon
   }
 }
 
+/** What GitHub calls the person now. Undefined of an installation: its token was got with what it is called. */
+const loginOf = async (known: Known, caller: GithubCaller, mode: Mode): Promise<string | undefined> =>
+  "installation" in known || isOfInstallation(known.githubToken)
+    ? undefined
+    : fetchLogin(caller, known.githubToken, mode);
+
 /** The models of all accounts whose lists can be fetched; none if no list can. */
 export async function listedModels(subject: CheckContext): Promise<Model[]> {
   const { environment, enterpriseHost, version, logger } = subject;
@@ -111,7 +128,8 @@ export async function listedModels(subject: CheckContext): Promise<Model[]> {
     account,
     account.host,
   ]);
-  if (environment.githubToken) known.push([{ temporary: true, githubToken: environment.githubToken }, enterpriseHost]);
+  const temporary = temporaryAccount(environment);
+  if (temporary) known.push([temporary, enterpriseHost]);
   const lists = await Promise.allSettled(
     known.map(([account, host]) =>
       modelsOf(new Account(account, { hosts: hostsFor(host, environment), version, logger, timeoutMs }), subject),

@@ -20,9 +20,23 @@ export const accountCommands = {
     }),
     command({
       name: "auth add",
-      about: "Sign in with another account of your own",
-      options: signInOptions,
-      run: async (given) => (await import("../auth")).authSignIn({ ...given, ...signInWith(given), another: true }),
+      about: "Sign in with another account of your own, or with a GitHub App of an organization",
+      options: {
+        ...signInOptions,
+        app: text("<id>", "A GitHub App, by its App ID or client id: its requests are billed to the organization"),
+        installation: text("<number>", "With --app: its installation in the organization"),
+        repository: text("<number>", "With --app: any repository there, for the older repository permission"),
+        privateKey: text("<file>", "With --app: the .pem file of its private key; - reads it from stdin"),
+      },
+      run: async (given) => {
+        const { authApp, authSignIn } = await import("../auth");
+        const { app, installation, repository, privateKey, ...rest } = given;
+        const signIn = { ...rest, ...signInWith(rest) };
+        if (app !== undefined) return authApp({ ...signIn, installation, repository, privateKey, id: app });
+        if ((installation ?? repository ?? privateKey) !== undefined)
+          throw new UsageError("--installation, --repository and --private-key belong to --app.");
+        return authSignIn({ ...signIn, another: true });
+      },
     }),
     command({
       name: "auth ls",

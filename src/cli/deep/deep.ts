@@ -14,6 +14,7 @@ import { readText } from "../../lib/net/out/body";
 import { singleLimit } from "../../lib/net/out/clock";
 import { Account, type InspectedAnswer } from "../../people/accounts/account";
 import { hostsFor } from "../../people/accounts/hosts";
+import { temporaryAccount } from "../../people/accounts/temporary-account";
 import { type Copilot, openCopilot } from "../../proxy/upstream/copilot/copilot";
 import { type Model, readModel } from "../../proxy/upstream/models/model";
 import { savedAccounts } from "../checks/accounts";
@@ -55,7 +56,8 @@ export function firstAccount(
       logger,
       inspect: (where, _, answer) => inspect?.(where, answer),
     });
-  if (environment.githubToken) return open({ temporary: true, githubToken: environment.githubToken }, enterpriseHost);
+  const temporary = temporaryAccount(environment);
+  if (temporary) return open(temporary, enterpriseHost);
   const [saved] = savedAccounts(context).accounts;
   return saved && open(saved, saved.host);
 }

@@ -11,6 +11,7 @@ import type { AdminAuth, App } from "../../parts/app";
 import { openApp } from "../../parts/open-app";
 import { openStores } from "../../parts/open-stores";
 import type { SignInApp } from "../../people/accounts/hosts";
+import { temporaryAccount } from "../../people/accounts/temporary-account";
 import type { Binding, Listening } from "../../server";
 import { buildStamp } from "../build-stamp";
 import { nameAnywhere } from "../installation";
@@ -69,7 +70,7 @@ export async function start(options: StartOptions): Promise<number> {
     throw new UsageError("--admin-auth=always requires a token: set ADMIN_TOKEN.");
   if (options.stdinLifetime) checkHeldOpen();
   const stdin = options.stdinLifetime || options.token === "-" ? readStdin() : undefined;
-  const temporaryToken = await tokenFor(options, stdin);
+  const temporary = temporaryAccount(options.environment, await tokenFor(options, stdin));
   if (!options.stdinLifetime) stdin?.letGo();
   const endings = watchShutdown({
     stdinEnded: options.stdinLifetime ? stdin?.ended : undefined,
@@ -84,7 +85,7 @@ export async function start(options: StartOptions): Promise<number> {
     stores,
     version: options.version,
     command: nameAnywhere(),
-    temporaryToken: demo ? undefined : temporaryToken,
+    temporary: demo ? undefined : temporary,
     enterpriseHost: options.enterpriseHost,
     demo,
     adminAuth: options.adminAuth,
@@ -156,8 +157,8 @@ async function signInBeside({ accounts: store }: Stores, options: StartOptions):
   await offerSignIn({ ...options, store });
 }
 
-async function tokenFor({ token, environment }: StartOptions, stdin?: Stdin): Promise<string | undefined> {
-  if (token === undefined) return environment.githubToken;
+async function tokenFor({ token }: StartOptions, stdin?: Stdin): Promise<string | undefined> {
+  if (token === undefined) return undefined;
   const given = token === "-" && stdin ? (await stdin.firstLine).trim() : token;
   if (/^[!-~]+$/.test(given)) return given;
   throw new UsageError(

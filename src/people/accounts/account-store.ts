@@ -9,30 +9,63 @@ import { asProxyError, codeOf, ProxyError } from "../../lib/errors";
 import { lazy } from "../../lib/lazy";
 import type { Logger } from "../../lib/logger";
 
-const savedAccount = lazy(() =>
-  z.object({
+/** Also as it is given at start, or by a form. */
+export const appInstallation = lazy(() => {
+  const number = z.string().regex(/^\d{1,20}$/);
+  return z.object({
+    id: number,
+    /** Of any repository that it may see: with the repository permission, Copilot wants one to be named. */
+    repository: number.optional(),
+    /** PEM */
+    privateKey: z.string().min(1).max(16_384),
+  });
+});
+
+const savedAccount = lazy(() => {
+  const common = {
     /**
      * GitHub's own rule, plus dashes at either end (old logins) and underscores (managed users). No such name can leave the
-     * folder.
+     * folder. Of an App's installation, the login of the organization.
      */
     login: z.string().regex(/^[A-Za-z0-9_-]{1,39}$/),
     /** `github.com`, or a tenant's domain. */
     host: z.string().transform((host) => checkEnterpriseHost("host", host)),
-    /** The sign-in app it came from: a known name or a client id. */
+    /** The sign-in app it came from: a known name or a client id. Of an installation, the App's id or client id. */
     app: z.string().min(1).max(100),
     mode: z.enum(["exchange", "direct"]),
-    githubToken: z
-      .string()
-      .trim()
-      .regex(/^[!-~]{4,1024}$/),
     /** The order of registration: a ms timestamp, or one more than the newest account's if the clock was set back. */
     addedAt: z.number(),
     /** The id of the member whose account it is; missing for the owner's. */
     member: z.string().min(1).max(100).optional(),
-  }),
+  };
+  const githubToken = z
+    .string()
+    .trim()
+    .regex(/^[!-~]{4,1024}$/);
+  return z.union([z.object({ ...common, installation: appInstallation() }), z.object({ ...common, githubToken })]);
+});
+
+/** Where a GitHub App is installed, and the key by which it gets tokens for that. */
+export type AppInstallation = z.infer<ReturnType<typeof appInstallation>>;
+/** A person's, or that of a GitHub App in an organization. */
+export type SavedAccount = z.infer<ReturnType<typeof savedAccount>>;
+
+/** Given at start, and never saved. Its login is not known yet. */
+export type TemporaryAccount = { temporary: true } & (
+  | { githubToken: string }
+  | { app: string; installation: AppInstallation }
 );
 
-export type SavedAccount = z.infer<ReturnType<typeof savedAccount>>;
+/** What nobody may see of an account, as one text, which tells its sign-ins apart. */
+export const secretOf = (account: SavedAccount | TemporaryAccount): string =>
+  "installation" in account ? JSON.stringify(account.installation) : account.githubToken;
+
+/** What {@link secretOf} was made from. @param kind `app` for an installation. */
+export const withSecret = (
+  secret: string,
+  kind: string,
+): { githubToken: string } | { installation: AppInstallation } =>
+  kind === "app" ? { installation: appInstallation().parse(JSON.parse(secret)) } : { githubToken: secret };
 
 /** What members have decided about their accounts. What the owner has decided is in the config. */
 export interface AccountChoices {

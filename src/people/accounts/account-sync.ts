@@ -23,9 +23,9 @@ export interface SharedSignIn {
   signIn: string;
 }
 
-/** @param githubToken Of the sign-in. It cannot be found out from the result. */
-export const signInOf = (githubToken: string): string =>
-  new Bun.CryptoHasher("sha256").update(`a sign-in\0${githubToken}`).digest("hex").slice(0, 16);
+/** @param secret Of the sign-in. It cannot be found out from the result. */
+export const signInOf = (secret: string): string =>
+  new Bun.CryptoHasher("sha256").update(`a sign-in\0${secret}`).digest("hex").slice(0, 16);
 
 export interface AccountSync {
   /**

@@ -2,21 +2,16 @@
 import { asProxyError, type ProxyError } from "../../lib/errors";
 import type { Logger } from "../../lib/logger";
 import { type AccountState, isSuspended, type NewState, type ShownState } from "./account-state";
-import { accountKeyOf, type SavedAccount } from "./account-store";
+import { accountKeyOf, type SavedAccount, secretOf, type TemporaryAccount } from "./account-store";
 import { type AccountSync, type AccountUpdate, type SharedSignIn, signInOf } from "./account-sync";
 import type { CopilotToken } from "./copilot-token";
 import { fetchLogin, type GithubAnswer, type GithubCaller, getFromGithub } from "./github";
+import { type GithubTokens, openGithubTokens } from "./github-tokens";
 import type { Hosts, Mode } from "./hosts";
 import { isUsedUp, type Quota, snapshotHeaders } from "./quota";
 import { QuotaTracker } from "./quota-tracker";
 import { AccountStatus, type LimitedModel } from "./status";
 import { TokenSource } from "./token-source";
-
-/** A token given at start. Its login is not known yet, and nothing is saved. */
-export interface TemporaryAccount {
-  temporary: true;
-  githubToken: string;
-}
 
 export type InspectedAnswer = "token" | "user" | "answers" | "quota headers";
 
@@ -67,7 +62,7 @@ export class Account {
     const host = options.hosts.name;
     this.member = "temporary" in saved ? null : (saved.member ?? null);
     // A team has thousands of members: what hides their tokens is made at the first use too.
-    if (this.member === null) options.logger.conceal(saved.githubToken);
+    if (this.member === null) options.logger.conceal(secretOf(saved));
     this.key = "temporary" in saved ? `${host}/(temporary)` : accountKeyOf({ host, login: saved.login });
   }
 
@@ -79,16 +74,20 @@ export class Account {
   get host(): string {
     return this.#options.hosts.name;
   }
-  /** The name of the sign-in app, or a client id; null for a temporary account. */
+  /** The name of the sign-in app, or a client id; of an App's installation, its id; null for a temporary account of a token. */
   get app(): string | null {
-    return "temporary" in this.#saved ? null : this.#saved.app;
+    return "app" in this.#saved ? this.#saved.app : null;
+  }
+  /** An organization pays for it: it is the installation of a GitHub App, and no person's. */
+  get isInstallation(): boolean {
+    return "installation" in this.#saved;
   }
   get temporary(): boolean {
     return "temporary" in this.#saved;
   }
   /** As other servers know it. */
   get identity(): SharedSignIn {
-    this.#signIn ??= this.#sync ? signInOf(this.#saved.githubToken) : "";
+    this.#signIn ??= this.#sync ? signInOf(secretOf(this.#saved)) : "";
     return { key: this.key, signIn: this.#signIn };
   }
 
@@ -121,7 +120,7 @@ export class Account {
   }
   /** The token, if it is known; undefined if GitHub has to be asked, or the account cannot serve. */
   presentCopilotToken(): CopilotToken | undefined {
-    return this.#parts?.login.known === undefined ? undefined : this.#parts.tokens.present();
+    return this.#parts?.login.isSettled ? this.#parts.tokens.present() : undefined;
   }
   /** As {@link TokenSource.renew} */
   renewToken(rejected: CopilotToken): Promise<CopilotToken> {
@@ -158,11 +157,12 @@ export class Account {
 
   /**
    * A GET of GitHub's REST host, beside all that the account's state follows from.
-   * @param token Instead of the account's own sign-in. @throws ProxyError `upstream`, `timeout`
+   * @param token Instead of the account's own sign-in. @throws ProxyError `upstream`, `timeout`; as {@link GithubTokens.get}
    */
-  askGithub(path: string, apiVersion: string, token = this.#saved.githubToken): Promise<GithubAnswer> {
+  async askGithub(path: string, apiVersion: string, token?: string): Promise<GithubAnswer> {
     const { hosts, version, timeoutMs } = this.#options;
-    return getFromGithub({ hosts, version, timeoutMs }, path, token, "direct", apiVersion);
+    const shown = token ?? (await this.#open().github.get()).token;
+    return getFromGithub({ hosts, version, timeoutMs }, path, shown, "direct", apiVersion);
   }
 
   /**
@@ -216,6 +216,7 @@ export class Account {
 
 /** What an account has once it is used. */
 interface AccountParts {
+  github: GithubTokens;
   login: ReturnType<typeof openLogin>;
   status: AccountStatus;
   tokens: TokenSource;
@@ -229,16 +230,16 @@ function openParts(
   { sync, ...options }: AccountOptions,
 ): AccountParts {
   const { hosts, version, logger, now = Date.now, monotonic = () => performance.now(), random = Math.random } = options;
-  const { githubToken } = saved;
   const isTemporary = "temporary" in saved;
   // The kind of a temporary token is unknown: an exchange is tried, and the token is used directly if GitHub declines.
   const mode: Mode = isTemporary ? "exchange" : saved.mode;
-  logger.conceal(githubToken);
   const inspect = (where: InspectedAnswer, answer: unknown) => options.inspect?.(where, key, answer);
   const caller: GithubCaller = { hosts, version, timeoutMs: options.timeoutMs, answered: inspect };
+  const github = openGithubTokens(saved, caller, { logger, monotonic });
   const login = openLogin({
     known: isTemporary ? undefined : saved.login,
-    fetch: () => fetchLogin(caller, githubToken, mode),
+    // An installation is nobody that GitHub's endpoint for the person behind a token knows.
+    fetch: github.kind === "person" ? async () => fetchLogin(caller, (await github.get()).token, mode) : undefined,
     failed: (thrown) => status.noteError(thrown),
     logger,
     monotonic,
@@ -251,12 +252,12 @@ function openParts(
     changed: () => sync?.publish(identity, { state: status.shared }),
   });
   const tokens: TokenSource = new TokenSource({
-    ...{ identity, sync, githubToken, mode, caller, status, id, logger, ...clocks },
+    ...{ identity, sync, github, mode, caller, status, id, logger, ...clocks },
     copilotUser: () => quota.user(),
     suspensionError: () => options.suspensionError?.(member),
   });
   const quota = new QuotaTracker({
-    ...{ caller, githubToken, status, id, now },
+    ...{ caller, github, status, id, now },
     inspect(sent) {
       inspect("answers", { [snapshotHeaders]: sent });
       if (sent !== undefined) inspect("quota headers", sent);
@@ -265,12 +266,13 @@ function openParts(
     fetched: (user) => login.learn(user.login),
     learned: sync && ((found) => sync.publish(identity, { quota: found })),
   });
-  return { login, status, tokens, quota, now };
+  return { github, login, status, tokens, quota, now };
 }
 
 interface LoginOptions {
   known: string | undefined;
-  fetch(): Promise<string>;
+  /** Missing where there is none to be asked for. */
+  fetch: (() => Promise<string>) | undefined;
   failed(thrown: unknown): void;
   logger: Logger;
   /** ms */
@@ -281,7 +283,7 @@ interface LoginOptions {
 function openLogin({ known, fetch, failed, logger, monotonic }: LoginOptions) {
   let nextAttempt = Number.NEGATIVE_INFINITY;
 
-  async function fetchNow(): Promise<void> {
+  async function fetchNow(fetch: () => Promise<string>): Promise<void> {
     nextAttempt = monotonic() + 60_000;
     try {
       known ??= await fetch();
@@ -296,11 +298,15 @@ function openLogin({ known, fetch, failed, logger, monotonic }: LoginOptions) {
     get known() {
       return known;
     },
+    /** It is known, or never will be. */
+    get isSettled() {
+      return known !== undefined || fetch === undefined;
+    },
     learn(login: string | undefined): void {
       known ??= login;
     },
     fetchInBackground(): void {
-      if (known === undefined && monotonic() >= nextAttempt) void fetchNow();
+      if (fetch && known === undefined && monotonic() >= nextAttempt) void fetchNow(fetch);
     },
   };
 }

@@ -1,7 +1,7 @@
 /** The accounts in use: a temporary one first, then the saved ones. Changes of the account store by any process are followed. */
 import type { Logger } from "../../lib/logger";
 import type { Account } from "./account";
-import type { AccountChoices, AccountStore, SavedAccount } from "./account-store";
+import { type AccountChoices, type AccountStore, type SavedAccount, secretOf } from "./account-store";
 import type { AccountSync } from "./account-sync";
 
 export interface ActiveAccounts {
@@ -139,8 +139,8 @@ const none: Account[] = [];
 function keyOf(saved: SavedAccount): string {
   let key = keys.get(saved);
   if (key === undefined) {
-    const { host, login, app, mode, githubToken, member = "" } = saved;
-    key = [host, login.toLowerCase(), app, mode, githubToken, member].join("\n");
+    const { host, login, app, mode, member = "" } = saved;
+    key = [host, login.toLowerCase(), app, mode, secretOf(saved), member].join("\n");
     keys.set(saved, key);
   }
   return key;

@@ -2,11 +2,12 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { inBoth, ProxyError } from "../../lib/errors";
 import type { AccountStore, SavedAccount } from "./account-store";
-import { fetchLogin } from "./github";
+import { fetchLogin, type GithubCaller } from "./github";
 import { revocationPage } from "./hosts";
+import { type GithubApp, lookUpInstallation } from "./installation";
 import { type SignInSteps, signIn } from "./sign-in";
 
-interface CompletedSignIn {
+export interface CompletedSignIn {
   saved: SavedAccount;
   /** `replaced`: this person was signed in before. */
   outcome: "added" | "replaced";
@@ -32,6 +33,23 @@ export async function completeSignIn(
   } catch (thrown) {
     throw thrown instanceof ProxyError ? notKept(thrown, saved) : thrown;
   }
+}
+
+/**
+ * Signs in an App where it is installed: GitHub names the organization, and says what is missing there.
+ * @throws ProxyError as `lookUpInstallation` and the store do
+ */
+export async function completeApp(
+  caller: GithubCaller,
+  given: GithubApp,
+  store: Pick<AccountStore, "prepare" | "add">,
+): Promise<CompletedSignIn> {
+  await store.prepare(caller.hosts.name);
+  const { owner } = await lookUpInstallation(caller, given);
+  const { app, installation } = given;
+  const addedAt = Date.now();
+  const saved = { login: owner, host: caller.hosts.name, app, mode: "exchange" as const, installation, addedAt };
+  return { saved, outcome: await store.add(saved) };
 }
 
 /** The person has approved it at GitHub, which is not taken back with what failed here. */

@@ -87,6 +87,24 @@ export const getFromGithub = (
     },
   });
 
+/** A POST to the REST host with the token of an App. @throws ProxyError `upstream`, `timeout`. */
+export const postToGithubApi = (
+  caller: GithubCaller,
+  path: string,
+  token: string,
+  body: object,
+  apiVersion: string,
+): Promise<GithubAnswer> =>
+  callGithub(caller, caller.hosts.api + path, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${token}`,
+      "x-github-api-version": apiVersion,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify(body),
+  });
+
 /** A call to the web host without a token. @throws ProxyError `upstream`, `timeout`, or the signal's reason. */
 export const postToGithub = (caller: GithubCaller, path: string, body: Record<string, string>): Promise<GithubAnswer> =>
   callGithub(caller, caller.hosts.web + path, {

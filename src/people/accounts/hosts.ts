@@ -89,12 +89,20 @@ export function signInApp(choice = "vscode", hostName = "github.com"): SignInApp
   return { name: choice, clientId: choice, mode: "exchange" };
 }
 
+interface Revoked {
+  app: string;
+  host: string;
+  login: string;
+  installation?: { id: string };
+}
+
 /**
- * The page where a person revokes the sign-in app. GitHub lists GitHub Apps and OAuth apps on two pages ("Reviewing your
+ * The page where a person revokes the sign-in app, or an owner of the organization the installation of one. GitHub lists GitHub Apps and OAuth apps on two pages ("Reviewing your
  * authorized integrations" of GitHub Docs); client ids of GitHub Apps begin with `Iv`.
- * @param saved `app` as saved with the account.
+ * @param account As it is saved.
  */
-export function revocationPage({ app, host }: { app: string; host: string }): string {
+export function revocationPage({ app, host, login, installation }: Revoked): string {
+  if (installation) return `https://${host}/organizations/${login}/settings/installations/${installation.id}`;
   const named: SignInApp | undefined = Object.values(signInApps).find(({ name }) => name === app);
   const githubApp = (named?.clientId ?? app).startsWith("Iv");
   return `https://${host}/settings/${githubApp ? "apps/authorizations" : "applications"}`;

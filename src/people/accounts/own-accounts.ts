@@ -8,7 +8,17 @@ import type { Account } from "./account";
 import { type AccountStore, accountKeyOf, accountNotFound } from "./account-store";
 import { revocationPage, signInApp } from "./hosts";
 import type { BegunSignIn } from "./sign-in-store";
-import type { SignIns } from "./sign-ins";
+import type { AddedApp, SignIns } from "./sign-ins";
+import { githubApp } from "./temporary-account";
+
+/** A GitHub App as a person enters it. */
+export interface NewApp {
+  host?: string | undefined;
+  app: string;
+  installation: string;
+  repository?: string | undefined;
+  privateKey: string;
+}
 
 interface Parts {
   /** The owner's accounts. */
@@ -51,6 +61,19 @@ export class OwnAccounts {
     if (this.#member !== null && wanted.host !== undefined) this.#refuseOtherHost(host!);
     const app = signInApp(wanted.app ?? oauthApp, host);
     return this.#parts.signIns.begin({ host, app, member: this.#member ?? undefined });
+  }
+
+  /**
+   * A GitHub App in an organization, which is the owner's: it is nobody's seat.
+   * @throws ProxyError `permission` for a member; `invalid_request`, `no_account` with what is missing at GitHub
+   */
+  async addApp({ host, ...given }: NewApp): Promise<AddedApp> {
+    if (this.#member !== null)
+      throw new ProxyError("permission", "Only the owner of this dragoman signs in a GitHub App.", {
+        code: "app_not_allowed",
+      });
+    const at = host === undefined ? this.signInDefaults.enterpriseHost : checkEnterpriseHost("host", host);
+    return this.#parts.signIns.addApp(at, githubApp(given));
   }
 
   /**

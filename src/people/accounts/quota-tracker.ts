@@ -3,13 +3,14 @@ import { asProxyError, ProxyError, words } from "../../lib/errors";
 import { minuteMs } from "../../lib/format";
 import { type NewState, reasonOf } from "./account-state";
 import { type CopilotUser, fetchCopilotUser, type GithubCaller } from "./github";
+import type { GithubTokens } from "./github-tokens";
 import type { Mode } from "./hosts";
 import { learnFromHeaders, type Quota, readQuota } from "./quota";
 import type { AccountStatus } from "./status";
 
 interface QuotaTrackerOptions {
   caller: GithubCaller;
-  githubToken: string;
+  github: GithubTokens;
   mode(): Mode;
   status: AccountStatus;
   id(): string;
@@ -22,6 +23,9 @@ interface QuotaTrackerOptions {
   /** Called when this server has learned newer numbers. */
   learned?(quota: Quota): void;
 }
+
+/** GitHub's endpoint knows persons only: what an installation may use is its organization's, which is billed in credits. */
+const answerOfOrganization = { copilot_plan: "organization", token_based_billing: true };
 
 /** Milliseconds an answer of the quota endpoint is reused. */
 const reuseFor = 45_000;
@@ -37,6 +41,7 @@ export class QuotaTracker {
 
   constructor(options: QuotaTrackerOptions) {
     this.#options = options;
+    if (options.github.kind !== "person") this.#quota = readQuota(answerOfOrganization, options.now());
   }
 
   get known(): Quota | undefined {
@@ -122,11 +127,16 @@ export class QuotaTracker {
   }
 
   #ask() {
-    const { caller, githubToken, mode, now } = this.#options;
-    const user = fetchCopilotUser(caller, githubToken, mode());
+    const user = this.#askForUser();
     const answer = user.then((found) => this.#take(found));
     answer.catch(() => {}); // each caller of `current` and `user` gets it
-    return { at: now(), answer, user };
+    return { at: this.#options.now(), answer, user };
+  }
+
+  async #askForUser(): Promise<CopilotUser> {
+    const { caller, github, mode } = this.#options;
+    if (github.kind !== "person") return { answer: answerOfOrganization };
+    return fetchCopilotUser(caller, (await github.get()).token, mode());
   }
 
   #take(user: CopilotUser): Quota {

@@ -9,7 +9,7 @@ import { lazy } from "../../lib/lazy";
 export interface Quota {
   /** Premium requests; AI credits (billing by tokens); chat messages (free plan); or unknown. */
   unit: "premium" | "credits" | "chat" | "unknown";
-  /** GitHub's word: `free`, `individual`, `individual_pro`, `individual_max`, `business`, `enterprise`; or `student`. */
+  /** GitHub's word: `free`, `individual`, `individual_pro`, `individual_max`, `business`, `enterprise`; or `student`, `organization`. */
   plan: string | null;
   /** As GitHub states it: a placeholder if the plan is not counted, see {@link isCounted}. */
   entitlement: number | null;
@@ -48,7 +48,7 @@ export function readQuota(answer: unknown, now: number): Quota {
   // The free plan without premium requests is measured by its chat messages.
   const byChat = chat && !chat.unlimited && !(premium && (premium.entitlement || premium.unlimited));
   if (byChat && (plan === "free" || !premium)) return toQuota(chat, { ...common, unit: "chat" });
-  if (!premium) return toQuota(emptyReading, { ...common, unit: "unknown" });
+  if (!premium) return toQuota(emptyReading, { ...common, unit: isByTokens ? "credits" : "unknown" });
   return toQuota(premium, { ...common, unit: isByTokens ? "credits" : "premium" });
 }
 

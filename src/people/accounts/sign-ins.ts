@@ -3,13 +3,15 @@ import type { Awaitable } from "../../lib/awaitable";
 import { asProxyError, ProxyError } from "../../lib/errors";
 import type { Logger } from "../../lib/logger";
 import type { Account } from "./account";
-import { type AccountStore, accountKeyOf } from "./account-store";
+import { type AccountStore, accountKeyOf, type SavedAccount } from "./account-store";
 import type { Hosts, SignInApp } from "./hosts";
+import type { GithubApp } from "./installation";
 import type { SignInSteps } from "./sign-in";
 import {
   type BegunSignIn,
   maxRecent,
   maxWaiting,
+  type SignInState,
   type SignInStore,
   tooManyRecent,
   tooManySignIns,
@@ -29,6 +31,9 @@ interface SignInsOptions {
   /** The active account of this key. */
   account(key: string): Account | undefined;
 }
+
+/** `fault`: why the account, though saved, cannot be used yet, as a sentence. */
+export type AddedApp = Omit<Extract<SignInState, { name: "done" }>, "name">;
 
 /** One sign-in from its first call on. */
 interface Course {
@@ -72,6 +77,25 @@ export class SignIns {
     return promise;
   }
 
+  /**
+   * Signs in the owner's App, which no person has to approve here.
+   * @throws ProxyError as `completeApp`
+   */
+  async addApp(host: string | undefined, given: GithubApp): Promise<AddedApp> {
+    const { hosts, version, store, logger } = this.#options;
+    const { completeApp } = await import("./complete-sign-in");
+    const { saved, outcome } = await completeApp({ hosts: hosts(host), version }, given, store);
+    logger.info(`The App ${given.app} at ${saved.login} was signed in on a page or by the admin API.`);
+    return { login: saved.login, outcome, ...(await this.#added(saved)) };
+  }
+
+  /** Uses a saved account from now on. @returns Whether its first token could be had. */
+  async #added(saved: SavedAccount): Promise<{ accountKey: string; fault: string | undefined }> {
+    this.#options.saved();
+    const accountKey = accountKeyOf(saved);
+    return { accountKey, fault: await faultOf(this.#options.account(accountKey)) };
+  }
+
   /** @throws ProxyError as `SignInStore.find` */
   find(id: string): Awaitable<BegunSignIn | undefined> {
     return this.#options.kept.find(id);
@@ -111,7 +135,7 @@ export class SignIns {
 
   /** Runs the sign-in up to the saved account. */
   async #complete({ id, place, app, member, show }: Course, signal: AbortSignal): Promise<void> {
-    const { version, store, kept, logger, sleep, saved: refresh, account } = this.#options;
+    const { version, store, kept, logger, sleep } = this.#options;
     // Most servers never need it.
     const { completeSignIn } = await import("./complete-sign-in");
     const accounts: Pick<AccountStore, "prepare" | "add"> = {
@@ -123,11 +147,8 @@ export class SignIns {
     };
     const steps = { hosts: place, version, app, show, signal, sleep };
     const { saved, outcome } = await completeSignIn(steps, accounts, member ?? undefined);
-    refresh();
     logger.info(`${saved.login} at ${saved.host} was signed in on a page or by the admin API.`);
-    const accountKey = accountKeyOf(saved);
-    const fault = await faultOf(account(accountKey));
-    await kept.settle(id, { name: "done", login: saved.login, accountKey, outcome, fault });
+    await kept.settle(id, { name: "done", login: saved.login, outcome, ...(await this.#added(saved)) });
   }
 }
 

@@ -13,6 +13,7 @@ import {
   getFromGithub,
   revoked,
 } from "./github";
+import type { GithubTokenKind } from "./github-tokens";
 import { allowedModelHost, type Hosts } from "./hosts";
 import { isSuspensionAnswer, suspensionReason } from "./suspension";
 
@@ -36,14 +37,18 @@ export interface IssuedToken {
  * - `failed`: a person must act; `abuse` if GitHub reports abuse or suspension.
  * - `retry`: later; `after` in milliseconds where GitHub says when.
  */
-type TokenExchange =
+export type TokenExchange =
   | { outcome: "token"; copilot: IssuedToken }
   | { outcome: "direct" }
   | { outcome: "failed"; reason: string; abuse?: boolean }
   | { outcome: "retry"; reason: string; after?: number; cause?: unknown };
 
-/** Never throws: every failure is an outcome of {@link TokenExchange}. */
-export async function exchangeToken(caller: GithubCaller, githubToken: string): Promise<TokenExchange> {
+/** Never throws: every failure is an outcome of {@link TokenExchange}. @param kind Of the token, whose refusals mean different things. */
+export async function exchangeToken(
+  caller: GithubCaller,
+  githubToken: string,
+  kind: GithubTokenKind = "person",
+): Promise<TokenExchange> {
   let answer: GithubAnswer;
   try {
     answer = await getFromGithub(caller, "/copilot_internal/v2/token", githubToken, "exchange", copilotVersion);
@@ -56,7 +61,8 @@ export async function exchangeToken(caller: GithubCaller, githubToken: string): 
   }
   const refusal = refusalSchema().parse(answer.json);
   const row = refusalRows.find(
-    ({ status, when }) => status.test(String(answer.status)) && (!when || when(refusal, answer.status)),
+    ({ status, when, of }) =>
+      status.test(String(answer.status)) && (!of || of === kind) && (!when || when(refusal, answer.status)),
   )!;
   const reason = row.sentence(refusal, answer.status);
   if (row.outcome === "retry") return { outcome: "retry", reason, after: waitIn(answer.headers) };
@@ -67,6 +73,13 @@ const clamp = (value: number, min: number, max: number) => Math.min(Math.max(val
 
 function readCopilotToken(answer: GithubAnswer, hosts: Hosts): TokenExchange {
   const read = tokenSchema().safeParse(answer.json);
+  // Seen for an installation without a plan (bifrost, 2026-10).
+  if (read.success && read.data.token === "")
+    return {
+      outcome: "failed",
+      reason:
+        "GitHub issues no Copilot token (it sent an empty one): there is no active Copilot plan that would pay for these requests.",
+    };
   if (!read.success)
     return {
       outcome: "retry",
@@ -103,6 +116,8 @@ function readCopilotToken(answer: GithubAnswer, hosts: Hosts): TokenExchange {
 
 interface RefusalRow {
   status: RegExp;
+  /** Without it, of every kind. */
+  of?: GithubTokenKind;
   when?: (refusal: Refusal, status: number) => boolean;
   outcome: "direct" | "failed" | "retry";
   abuse?: boolean;
@@ -113,6 +128,30 @@ interface RefusalRow {
 export const personalTokenWords = /Personal Access Tokens are not supported/i;
 export const personalTokenReason =
   "GitHub takes no personal access token here: sign in again, on the page Accounts or with `dragoman auth`.";
+
+/** GitHub's words of 2026-11 ("Server-to-server authentication" of its SDK): installation access tokens are not enabled. */
+const notEnabledWords = /installation[^.]*\bnot enabled|not enabled[^.]*\binstallation/i;
+
+/** Of the model host: for a token without the permission (copilot-cli#3396, azure-sdk-for-js#38947, 2026-06), and as above. */
+export const serverTokenWords = new RegExp(`Server-To-Server Tokens are not supported|${notEnabledWords.source}`, "i");
+export const serverTokenReason =
+  "It was shown the token of an installation. Give the App the organization permission “Copilot Requests”, or the job `permissions: copilot-requests: write`; an owner of the organization has to allow such requests in its Copilot policies.";
+
+/** What a person has to change at GitHub. */
+export const notForInstallations = {
+  app: {
+    notEnabled:
+      "The organization does not let installations of a GitHub App use Copilot: one of its owners has to allow Copilot requests from GitHub App installations, in its Copilot policies.",
+    notPermitted:
+      "Copilot refuses the installation of the App: it lacks the permission “Copilot Requests”, an owner of the organization has not accepted it, or, with the repository permission of that name, it does not have all repositories or names none of them.",
+  },
+  job: {
+    notEnabled:
+      "GitHub does not take this token for Copilot: its job has ended, or the organization's policy “Allow use of Copilot CLI billed to the organization” is off.",
+    notPermitted:
+      "Copilot refuses this token: the job needs `permissions: copilot-requests: write`, and its repository an organization or owner with a Copilot plan.",
+  },
+};
 
 /** The first matching row counts; the last one matches everything. */
 const refusalRows: RefusalRow[] = [
@@ -136,6 +175,25 @@ const refusalRows: RefusalRow[] = [
     abuse: true,
     sentence: (refusal) => suspensionReason(messageOf(refusal)),
   },
+  // GitHub's own runtime does not exchange the token of an installation: it shows it to the models' host (Copilot CLI 1.0.102, run
+  // on loopback in 2026-11). Another client does exchange it (bifrost, 2026-10). So where GitHub declines, the host is asked.
+  ...(["app", "job"] as const).flatMap((of): RefusalRow[] => [
+    {
+      status: /403/,
+      of,
+      when: ({ message }) => notEnabledWords.test(message),
+      outcome: "failed",
+      sentence: () => notForInstallations[of].notEnabled,
+    },
+    { status: /403/, of, when: isByIntegration, outcome: "direct", sentence: () => "" },
+    { status: /401/, of, outcome: "failed", sentence: () => notForInstallations[of].notEnabled },
+    {
+      status: /403/,
+      of,
+      outcome: "failed",
+      sentence: (refusal) => `${notForInstallations[of].notPermitted} GitHub says: ${messageOf(refusal)}`,
+    },
+  ]),
   { status: /401/, outcome: "failed", sentence: () => revoked },
   {
     status: /400|403/,
@@ -146,8 +204,7 @@ const refusalRows: RefusalRow[] = [
   {
     // With details the same message means that the account has no Copilot plan, or a setting is missing.
     status: /403/,
-    when: ({ message, error_details: { notification_id, message: detail } }) =>
-      /^Resource not accessible by integration/i.test(message) && notification_id === "" && detail === "",
+    when: isByIntegration,
     outcome: "failed",
     sentence: ({ message }) =>
       `${message.slice(0, 300)}. GitHub issues Copilot tokens to apps of its own clients only: sign in again with such an app, on the page Accounts or with \`dragoman auth\`, without an app of your own.`,
@@ -171,6 +228,11 @@ const refusalRows: RefusalRow[] = [
   },
 ];
 
+/** GitHub declines an app as such, and gives no details. */
+function isByIntegration({ message, error_details: { notification_id, message: detail } }: Refusal): boolean {
+  return /^Resource not accessible by integration/i.test(message) && notification_id === "" && detail === "";
+}
+
 /** `Title. Message. See https://…` from `error_details`, or the plain message. */
 function messageOf({ message, error_details: { title, message: detail, url } }: Refusal): string {
   const sentences = (detail ? [title, detail] : [message || "no reason was given"])
@@ -188,7 +250,7 @@ function waitIn(headers: Headers): number | undefined {
 
 const tokenSchema = lazy(() =>
   z.object({
-    token: z.string().min(1),
+    token: z.string(),
     expires_at: z.number().optional().catch(undefined),
     refresh_in: z.number().optional().catch(undefined),
     endpoints: endpointsSchema(),

@@ -11,12 +11,13 @@ import { type AccountSync, renewBefore, type SharedSignIn } from "./account-sync
 import { openBackoff } from "./backoff";
 import type { CopilotToken, FreshToken, Unavailable } from "./copilot-token";
 import { type CopilotUser, fetchCopilotUser, type GithubCaller } from "./github";
+import type { GithubTokens } from "./github-tokens";
 import { allowedModelHost, type Mode } from "./hosts";
 import type { AccountStatus } from "./status";
-import { exchangeToken, type IssuedToken } from "./token-exchange";
+import { exchangeToken, type IssuedToken, type TokenExchange } from "./token-exchange";
 
 interface TokenSourceOptions {
-  githubToken: string;
+  github: GithubTokens;
   mode: Mode;
   caller: GithubCaller;
   /** The answer of the quota endpoint, which may be some seconds old. @throws ProxyError if GitHub cannot be asked */
@@ -114,9 +115,9 @@ export class TokenSource {
    * to try again with. In direct mode GitHub is asked for the host, until it has named one. @throws as {@link get}
    */
   async renewOrAskHost(rejected: CopilotToken): Promise<CopilotToken> {
-    const { status, id, logger } = this.#options;
-    if (rejected.mode !== "direct" || this.#held?.token !== rejected || this.#hasAskedForHost)
-      return this.renew(rejected);
+    const { github, status, id, logger } = this.#options;
+    const mayAsk = rejected.mode === "direct" && github.kind === "person" && !this.#hasAskedForHost;
+    if (!mayAsk || this.#held?.token !== rejected) return this.renew(rejected);
     try {
       await this.#askForHost();
       this.#hasAskedForHost = true;
@@ -129,9 +130,9 @@ export class TokenSource {
 
   /** After a 421: a token for the host that GitHub names now; the account fails if there is none. @throws as {@link get} */
   async relearnHost(rejected: CopilotToken): Promise<CopilotToken> {
-    const { caller, status } = this.#options;
+    const { caller, github, status } = this.#options;
     const isCurrent = () => this.#held?.token === rejected;
-    if (isCurrent() && rejected.mode === "direct") await this.#askForHost();
+    if (isCurrent() && rejected.mode === "direct" && github.kind === "person") await this.#askForHost();
     const next = isCurrent() ? await this.renew(rejected) : await this.get();
     if (next.baseUrl !== rejected.baseUrl) return next;
     const why = caller.hosts.copilotOverride ? "DRAGOMAN_COPILOT_API_URL names it" : "GitHub names no other";
@@ -166,6 +167,7 @@ export class TokenSource {
 
   /** The next use fetches a new token. */
   #forget(): void {
+    this.#options.github.forget();
     this.#refused = this.#held?.token.bearer ?? this.#refused;
     this.#held = undefined;
     this.#backoff.endWait();
@@ -237,8 +239,8 @@ export class TokenSource {
   }
 
   async #exchange(): Promise<FreshToken | Unavailable> {
-    const { caller, githubToken, status, logger, id } = this.#options;
-    const result = await exchangeToken(caller, githubToken);
+    const { caller, github, status, logger, id } = this.#options;
+    const result = await this.#exchangeWith(github, caller);
     if (result.outcome === "token") return this.#exchanged(result.copilot);
     if (result.outcome === "retry") return result;
     if (result.outcome === "direct") {
@@ -247,6 +249,18 @@ export class TokenSource {
     }
     status.enter({ name: "failed", reason: result.reason, suspended: result.abuse });
     throw status.unusableError();
+  }
+
+  async #exchangeWith(github: GithubTokens, caller: GithubCaller): Promise<TokenExchange> {
+    try {
+      const { token } = await github.get();
+      return await exchangeToken(caller, token, github.kind);
+    } catch (thrown) {
+      const { kind, message } = asProxyError(thrown);
+      return kind === "no_account"
+        ? { outcome: "failed", reason: message }
+        : { outcome: "retry", reason: message, cause: thrown };
+    }
   }
 
   #exchanged({ token, expiresAt, refreshIn, lifetime, endpoint, warning, statedAt }: IssuedToken): FreshToken {
@@ -268,11 +282,11 @@ export class TokenSource {
     this.#options.logger.warn(`This machine's clock is ${state}, by GitHub's.`);
   }
 
-  #direct(): FreshToken {
-    const { githubToken, caller } = this.#options;
+  async #direct(): Promise<FreshToken> {
+    const { github, caller } = this.#options;
+    const { token: bearer, lifetime } = await github.get();
     const baseUrl = caller.hosts.copilotOverride ?? this.#directHost ?? caller.hosts.copilot;
-    const forever = Number.POSITIVE_INFINITY;
-    return { token: { bearer: githubToken, baseUrl, mode: "direct" }, freshFor: forever, lifetime: forever };
+    return { token: { bearer, baseUrl, mode: "direct" }, freshFor: lifetime, lifetime };
   }
 
   /**
@@ -280,29 +294,32 @@ export class TokenSource {
    * (opencode, 2026-09). While GitHub cannot be asked, the general host is tried.
    */
   async #atOwnHost(): Promise<FreshToken> {
-    const { caller, copilotUser, status, logger, id } = this.#options;
-    if (caller.hosts.copilotOverride !== undefined || this.#directHost !== undefined) return this.#direct();
+    const { caller, copilotUser, github, status, logger, id } = this.#options;
+    // Of an installation GitHub names none.
+    const isKnown = caller.hosts.copilotOverride !== undefined || this.#directHost !== undefined;
+    if (isKnown || github.kind !== "person") return this.#direct();
     try {
       const { endpoint } = await withTimeLimit(copilotUser(), hostTimeoutMs, throwSlowHost);
       this.#directHost = endpoint ?? caller.hosts.copilot;
-      return this.#direct();
+      return await this.#direct();
     } catch (thrown) {
       if (status.state.name === "failed") throw status.unusableError();
       logger.debug(`${id()}: GitHub did not name its model host. ${asProxyError(thrown).message}`);
-      return { ...this.#direct(), freshFor: unknownHostMs };
+      return { ...(await this.#direct()), freshFor: unknownHostMs };
     }
   }
 
   /** Asks GitHub for the model host in direct mode. @throws ProxyError if GitHub cannot be asked */
   async #askForHost(): Promise<void> {
-    const { caller, githubToken, status } = this.#options;
+    const { caller, github, status } = this.#options;
     await this.#once(async () => {
-      const { endpoint } = await fetchCopilotUser(caller, githubToken, "direct").catch((thrown) => {
+      const { token } = await github.get();
+      const { endpoint } = await fetchCopilotUser(caller, token, "direct").catch((thrown) => {
         status.noteError(thrown);
         throw thrown;
       });
       this.#directHost = endpoint;
-      return this.#keep(this.#direct());
+      return this.#keep(await this.#direct());
     });
   }
 }

@@ -113,6 +113,7 @@ CREATE TABLE dragoman.accounts (
   member uuid REFERENCES dragoman.members,
   app text NOT NULL,
   mode text NOT NULL,
+  kind text NOT NULL CHECK (kind IN ('person', 'app')),
   sign_in text,
   sealed_token bytea,
   paused boolean NOT NULL DEFAULT false,

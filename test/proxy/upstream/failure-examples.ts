@@ -24,6 +24,11 @@ export const examples: readonly Example[] = [
   [401, "", "Your account was suspended"],
   [401, "", "unauthorized: Personal Access Token does not have Copilot Requests permission"],
   [400, "", "Personal Access Tokens are not supported for this endpoint"],
+  [
+    400,
+    "",
+    "checking server-to-server token: bad request: GitHub App Server-To-Server Tokens are not supported for this endpoint",
+  ],
   [401, "", "unauthorized: token expired"],
   [402, "free_quota_exceeded", "Used up."],
   [402, "overage_limit_reached", "Used up."],

@@ -5,8 +5,11 @@ import { dayMs } from "../../../lib/format";
 import { described } from "../../../web/described";
 import {
   accountKeySchema,
+  addApp,
+  addedAppSchema,
   beginSignIn,
   cancelSignIn,
+  newAppSchema,
   newSignInSchema,
   showSignIn,
   signInSchema,
@@ -58,6 +61,15 @@ export const accounts = new Elysia({ name: "admin-accounts" })
       about: "Stops waiting for a sign-in.",
       reads: emptyBody,
       errors: ["not_found"],
+    }),
+  })
+  .post("/accounts/apps", ({ app, body }) => addApp(app, body), {
+    owner: true,
+    ...takes(newAppSchema),
+    response: addedAppSchema,
+    detail: described({
+      about: "Signs in a GitHub App where it is installed: its requests are billed to that organization.",
+      errors: ["no_account", "upstream", "timeout"],
     }),
   })
   .post(

@@ -31,7 +31,7 @@ export function AccountActions({ account, accounts, frame }: AccountActionsProps
       {action("pause", { account_key, paused: paused ? "0" : "1" }, `${pause} ${name}`, pause)}
       {place > 0 && action("move", { account_key, by: "-1" }, `Move up: ${name}`, "Move up")}
       {place < saved.length - 1 && action("move", { account_key, by: "1" }, `Move down: ${name}`, "Move down")}
-      {action("sign-in", { host, app }, `Sign in again: ${name}`, "Sign in again")}
+      {account.kind === "person" && action("sign-in", { host, app }, `Sign in again: ${name}`, "Sign in again")}
       <details>
         <summary aria-label={`Remove ${name}…`}>Remove…</summary>
         <p>Its token is deleted. Requests in progress finish, and its requests stay in the history.</p>

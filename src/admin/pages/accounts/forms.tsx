@@ -1,7 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** What the buttons of an account do. */
-import { Value } from "../../ui/format";
-import { type PageContext, redirect } from "../../ui/page-context";
+/** What the buttons of an account do, and the form for an App. */
+import { addApp, newAppSchema } from "../../api/account-actions";
+import { Sentence, Value } from "../../ui/format";
+import { type OwnerContext, type PageContext, redirect } from "../../ui/page-context";
 import type { StreamedPage } from "../../ui/streamed-page";
 import { accountsPage } from "./page";
 
@@ -33,6 +34,36 @@ export async function removeFromPage(context: PageContext): Promise<StreamedPage
           {revokeAt}
         </a>
         .
+      </p>
+    </section>,
+  );
+}
+
+export async function addAppFromPage(context: OwnerContext): Promise<StreamedPage> {
+  const { app, form } = context;
+  const given = (name: string) => form.get(name)?.trim() || undefined;
+  const added = await addApp(
+    app,
+    newAppSchema.parse({
+      host: given("host")?.toLowerCase(),
+      app: given("app") ?? "",
+      installation: given("installation") ?? "",
+      repository: given("repository"),
+      private_key: given("private_key") ?? "",
+    }),
+  );
+  return accountsPage(
+    context,
+    <section class={`note ${added.reason === null ? "good" : "bad"}`} role="status">
+      <h2>
+        The App is signed in for <Value of={added.account_id} />
+      </h2>
+      <p>
+        {added.reason === null ? (
+          "It is ready."
+        ) : (
+          <Sentence of={`It is saved, but cannot be used yet. ${added.reason}`} />
+        )}
       </p>
     </section>,
   );

@@ -14,6 +14,7 @@ import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { Section } from "../../ui/lists";
 import { Copy, ReloadedAlways } from "../../ui/notes";
 import { type PageContext, redirect } from "../../ui/page-context";
+import { AddApp } from "./app-form";
 
 const pathOf = (id: string) => `/admin/accounts/sign-in/${encodeURIComponent(id)}`;
 
@@ -149,6 +150,7 @@ export const AddAccount = ({ app, frame }: { app: Scope; frame: Frame }) => (
         </div>
       </div>
     </form>
+    {app.owner && <AddApp app={app.owner} frame={frame} />}
     {app.owner && (
       <p class="soft">
         In a terminal, <code>dragoman auth add</code> does the same; no restart is needed.

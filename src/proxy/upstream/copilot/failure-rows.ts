@@ -7,8 +7,8 @@ import {
   suspensionStatuses,
   suspensionWords,
 } from "../../../people/accounts/suspension";
-import { personalTokenReason, personalTokenWords } from "../../../people/accounts/token-exchange";
 import type { FailureRow } from "./failure-row";
+import { refusedTokenRows } from "./refused-token-rows";
 
 /** Seconds. */
 export const daySeconds = 86_400;
@@ -85,7 +85,6 @@ const noEndpoints = {
   sentence: "The account's plan, or a policy of its organization, does not include this model.",
   hint: "Use another model, or ask the organization's admin for it: https://github.com/settings/copilot/features.",
 };
-const refusedToken = { state: "failed", remedy: "next-account", kind: "no_account", clientStatus: 503 } as const;
 const enableFirst =
   "The model or feature may have to be enabled for the account first, by its owner or organization: https://github.com/settings/copilot/features.";
 const noRight = { remedy: "renew-token-or-host", kind: "permission" } as const;
@@ -231,18 +230,7 @@ export const rows: readonly FailureRow[] = [
     words: suspensionWords,
     ...suspended,
   },
-  {
-    status: [401],
-    words: /Personal Access Token does not have Copilot Requests permission/i,
-    ...refusedToken,
-    sentence: "Sign in again, on the page Accounts or with `dragoman auth`.",
-  },
-  {
-    status: [400, 403],
-    words: personalTokenWords,
-    ...refusedToken,
-    sentence: personalTokenReason,
-  },
+  ...refusedTokenRows,
   {
     status: [401],
     remedy: "renew-token",
