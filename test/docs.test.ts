@@ -89,7 +89,7 @@ test("the README in Chinese keeps step with the English one: headings, tables, c
     );
   const english = tables(readme).map((table) => JSON.stringify(table));
   const translated = tables(chinese);
-  expect(translated.length).toBeGreaterThan(3);
+  expect(translated.length).toBeGreaterThan(2);
   for (const table of translated) expect(english).toContain(JSON.stringify(table));
   // Where it leaves a table out, it leads to the English one.
   const sections = (text: string) =>
