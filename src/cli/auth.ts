@@ -5,12 +5,13 @@ import { ensurePrivateFolder } from "../config/files";
 import { codeOf, ProxyError } from "../lib/errors";
 import type { AccountStore, SavedAccount } from "../people/accounts/account-store";
 import { revocationPage, type SignInApp } from "../people/accounts/hosts";
+import { roadColumns, roads } from "../people/accounts/roads";
 import { githubApp } from "../people/accounts/temporary-account";
 import { usageLines } from "./format-usage";
-import { table } from "./layout";
+import { table, wrapped } from "./layout";
 import { serverOf } from "./running-server";
 import { signInAppOf, signInPerson } from "./sign-in";
-import { atTerminal, interrupted, mayRemove, print, say, withProgress } from "./terminal";
+import { atTerminal, bold, interrupted, mayRemove, print, say, withProgress } from "./terminal";
 import { askGithub } from "./usage";
 import { asUsage, UsageError } from "./usage-error";
 import { withStores } from "./with-stores";
@@ -98,6 +99,21 @@ export async function authList({ quota, ...options }: AuthOptions & { quota: boo
     ? usageLines((await withProgress("Asking GitHub", () => askGithub(options, true))).accounts, 1)
     : table(accounts.map((account, at) => [String(at + 1), account.login, account.host, appOf(account)]));
   print(...lines);
+  return 0;
+}
+
+/** `auth roads`: as a list at any width, since most cells are sentences. */
+export async function authRoads(): Promise<number> {
+  const { name: _, ...columns } = roadColumns;
+  const width = Math.max(...Object.values(columns).map((head) => head.length));
+  for (const { name, ...road } of roads)
+    print(
+      bold(name),
+      ...Object.entries(columns).map(([column, head]) =>
+        wrapped(`${head.padEnd(width)}  ${road[column as keyof typeof road]}`, 2),
+      ),
+      "",
+    );
   return 0;
 }
 

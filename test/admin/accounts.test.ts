@@ -120,6 +120,18 @@ describe("a sign-in by the admin API", () => {
     expect(await here.ended(String(again.body.id))).toMatchObject({ account_id: "plus-demo", renewed: true });
     const { body } = await here.ask("");
     expect(body.items).toMatchObject([{ app: "vscode" }, { account_id: "plus-demo", app: "opencode" }]);
+    // An app of one's own, by its client id.
+    const own = await here.ask("/sign-ins", { app: "Ov23liOfMyOwn" });
+    expect(own.body.notice).toContain("Ov23liOfMyOwn");
+    expect(await here.ended(String(own.body.id))).toMatchObject({
+      account_id: "plus-demo",
+      renewed: true,
+      reason: null,
+    });
+    await here.ask("/order", { account_keys: ["github.com/plus-demo"] });
+    const asked = { model: "claude-sonnet-4.6", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] };
+    expect((await here.post("/v1/messages", asked)).status).toBe(200);
+    expect(here.rows(1)[0]!.account_id).toBe("plus-demo");
   });
 
   test.each([

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { quotas } from "../../src/demo/accounts";
+import { roads } from "../../src/people/accounts/roads";
 import { run } from "../support/command";
 import { acme, appKey, installApp } from "../support/github-app";
 import { inProcess } from "../support/in-process";
@@ -291,6 +292,13 @@ describe("auth add --app", () => {
     expect((await inProcess(["doctor"], env)).stdout).toContain("A GitHub App needs all of DRAGOMAN_APP_ID,");
     expect((await inProcess(["usage"], env)).stderr).toContain("A GitHub App needs all of DRAGOMAN_APP_ID,");
   });
+});
+
+test("auth roads shows what each way to sign in gives and costs", async () => {
+  const { code, stdout } = await inProcess(["auth", "roads"]);
+  expect(code).toBe(0);
+  for (const { how, promise } of roads)
+    expect(stdout).toMatch(new RegExp(`${RegExp.escape(how)}[\\s\\S]*${RegExp.escape(promise)}`));
 });
 
 describe("auth ls", () => {

@@ -72,7 +72,7 @@ describe.each(Object.keys(drivers).filter((shell) => Bun.which(shell)))("%s", (s
       complete(shell, "auth", "")
         .filter((word) => !word.startsWith("-"))
         .sort(),
-    ).toEqual(["add", "ls", "rm"]);
+    ).toEqual(["add", "ls", "rm", "roads"]);
     expect(complete(shell, "auth", "add", "--oauth-app", "").sort()).toEqual(["opencode", "vscode"]);
     expect(complete(shell, "start", "--demo", "--admin-auth", "")).toEqual(["always"]);
     expect(complete(shell, "connect", "claude-c")).toEqual(["claude-code"]);

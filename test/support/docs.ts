@@ -11,6 +11,7 @@ import { callOf, usageOf } from "../../src/cli/command";
 import { commands } from "../../src/cli/commands";
 import { variables } from "../../src/config/environment";
 import { configSchema } from "../../src/config/schema";
+import { roadColumns, roads } from "../../src/people/accounts/roads";
 import { clientEndpoints } from "../../src/routes/clients";
 import { teamSizesHead, teamSizesRows } from "../bench/team-sizes";
 import { clientSettings, clientsTable } from "../clients/clients";
@@ -76,6 +77,11 @@ export const passages: Record<string, () => string> = {
     ),
   config: () =>
     table(["key", "default", "meaning"], configRows("", z.toJSONSchema(configSchema(), { io: "input" }) as Schema)),
+  roads: () =>
+    table(
+      Object.values(roadColumns),
+      roads.map(({ how, ...road }) => [road.name, code(how), ...Object.values(road).slice(1)]),
+    ),
   metrics: () =>
     table(
       ["metric", "kind", "meaning"],

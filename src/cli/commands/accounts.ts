@@ -56,6 +56,12 @@ export const accountCommands = {
       },
     }),
     command({
+      name: "auth roads",
+      about: "Show what each way to sign in gives and costs, and what GitHub says of it",
+      brief: "What each way to sign in costs",
+      run: async () => (await import("../auth")).authRoads(),
+    }),
+    command({
       name: "login",
       argument: "<address>",
       about: "Sign this machine in to a team elsewhere, as a member of it",

@@ -207,7 +207,7 @@ const refusalRows: RefusalRow[] = [
     when: isByIntegration,
     outcome: "failed",
     sentence: ({ message }) =>
-      `${message.slice(0, 300)}. GitHub issues Copilot tokens to apps of its own clients only: sign in again with such an app, on the page Accounts or with \`dragoman auth\`, without an app of your own.`,
+      `${message.slice(0, 300)}. GitHub exchanges tokens of its own GitHub Apps only: sign in again, on the page Accounts or with \`dragoman auth\`, with the usual app, or with an OAuth app of your own, whose client id begins with Ov.`,
   },
   { status: /404/, outcome: "direct", sentence: () => "" },
   {

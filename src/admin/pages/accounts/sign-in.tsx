@@ -5,13 +5,14 @@ import { span } from "../../../lib/format";
 import { entryOf } from "../../../lib/json";
 import type { Scope } from "../../../parts/app";
 import { ownAccountsOnly, signInApps } from "../../../people/accounts/hosts";
+import { roadColumns, roads } from "../../../people/accounts/roads";
 import { beginSignIn, cancelSignIn, newSignInSchema, type SignInItem, showSignIn } from "../../api/account-actions";
 import { ChoiceField, TextField } from "../../ui/form-fields";
 import { Moment, Sentence, Value } from "../../ui/format";
 import { ActionButton } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
-import { Section } from "../../ui/lists";
+import { Pair, Section } from "../../ui/lists";
 import { Copy, ReloadedAlways } from "../../ui/notes";
 import { type PageContext, redirect } from "../../ui/page-context";
 import { AddApp } from "./app-form";
@@ -150,6 +151,7 @@ export const AddAccount = ({ app, frame }: { app: Scope; frame: Frame }) => (
         </div>
       </div>
     </form>
+    <Roads />
     {app.owner && <AddApp app={app.owner} frame={frame} />}
     {app.owner && (
       <p class="soft">
@@ -157,6 +159,22 @@ export const AddAccount = ({ app, frame }: { app: Scope; frame: Frame }) => (
       </p>
     )}
   </Section>
+);
+
+const Roads = () => (
+  <details>
+    <summary>What each way gives and costs</summary>
+    {roads.map(({ name, ...road }) => (
+      <section class="card">
+        <h3>{name}</h3>
+        <dl class="pairs">
+          {Object.entries(road).map(([column, text]) => (
+            <Pair name={roadColumns[column as keyof typeof road]}>{column === "how" ? <code>{text}</code> : text}</Pair>
+          ))}
+        </dl>
+      </section>
+    ))}
+  </details>
 );
 
 const appNames: Record<string, string> = { vscode: "GitHub Copilot plugin (usual)", opencode: "opencode" };
