@@ -11,15 +11,17 @@ export const probes = new Elysia({ name: "probes" })
   .use(access)
   .get("/health", ({ dragoman }) => health(dragoman), {
     access: "probes",
-    response: healthSchema(),
     detail: described({
       about: "Whether requests are accepted, and the state of the accounts and the history.",
+      answers: healthSchema,
     }),
   })
   .get(probePaths.live, ({ dragoman }) => live(dragoman), {
     access: "probes",
-    response: liveSchema(),
-    detail: described({ about: "Whether the process answers." }),
+    detail: described({
+      about: "Whether the process answers.",
+      answers: liveSchema,
+    }),
   })
   .get(probePaths.ready, ({ dragoman }) => ready(dragoman), {
     access: "probes",

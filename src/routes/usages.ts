@@ -13,8 +13,10 @@ export const usages = new Elysia({ name: "usages" })
   .use(access)
   .get("/usage", ({ scope }) => accountUsageItem(scope.accounts), {
     access: "usage",
-    response: usageListSchema(),
-    detail: described({ about: "The remaining quota and the state of each account." }),
+    detail: described({
+      about: "The remaining quota and the state of each account.",
+      answers: usageListSchema,
+    }),
   })
   .get(
     "/usage/line",
@@ -40,9 +42,9 @@ export const usages = new Elysia({ name: "usages" })
   .get("/usage/:accountIndex", ({ scope, params }) => accountUsage(scope, params.accountIndex), {
     access: "usage",
     params: usageParams(),
-    response: usageDetailSchema(),
     detail: described({
       about: "One account, counted from 0, with GitHub's own `quota_snapshots`.",
+      answers: usageDetailSchema,
       errors: ["not_found"],
     }),
   })

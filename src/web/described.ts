@@ -75,24 +75,30 @@ const accessMember = "x-access";
 export const endpointsOf = <Access extends string>({ routes }: Pick<AnyElysia, "routes">): Described<Access>[] =>
   routes.flatMap(({ method, path, hooks }) => {
     const forms = (hooks.detail as Record<string, unknown> | undefined)?.[member] as Descriptions | undefined;
-    return Object.entries(forms ?? {}).map(([end, form]) => {
-      const { about, dialect = "chat", reads, answers, otherAnswers, query, errors, reference } = form;
-      return {
-        method: method as EndpointDocument["method"],
-        path: path.replace(/\*$/, end),
-        access: accessOf(hooks) as Access,
-        dialect,
-        about,
-        params: hooks.params,
-        query: made(query) ?? hooks.query,
-        body: hooks.body,
-        reads: made(reads),
-        response: made(answers) ?? hooks.response,
-        otherAnswers: made(otherAnswers),
-        errors,
-        reference,
-      };
-    });
+    return Object.entries(forms ?? {}).map(([end, form]) => ({
+      method: method as EndpointDocument["method"],
+      path: path.replace(/\*$/, end),
+      access: accessOf(hooks) as Access,
+      dialect: form.dialect ?? "chat",
+      about: form.about,
+      params: hooks.params,
+      body: hooks.body,
+      errors: form.errors,
+      reference: form.reference,
+      // Schemas are made for documents only: what refuses a request asks for neither.
+      get query() {
+        return made(form.query) ?? hooks.query;
+      },
+      get reads() {
+        return made(form.reads);
+      },
+      get response() {
+        return made(form.answers) ?? hooks.response;
+      },
+      get otherAnswers() {
+        return made(form.otherAnswers);
+      },
+    }));
   });
 
 /** The rule by which a route is used; undefined for a route that no rule guards. */
