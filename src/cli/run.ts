@@ -15,21 +15,39 @@ export async function runCommand(argv: readonly string[], version: string): Prom
   try {
     return await dispatch(argv, version);
   } catch (thrown) {
-    if (!(thrown instanceof Error)) throw thrown;
-    if (thrown instanceof UsageError) return complain(thrown.message, 2);
-    if (thrown instanceof Interrupted) return complain(thrown.message, 130);
-    if (thrown instanceof ProxyError) return complain(thrown.message, 1);
-    // A full disk or a folder that is not writable: a stack trace would not help.
-    if ("syscall" in thrown && "path" in thrown) return complain(`The system refused this: ${thrown.message}.`, 1);
-    throw thrown;
+    const failure = failureOf(thrown);
+    if (!failure) throw thrown;
+    const { code, exitCode } = failure;
+    // A server's sentence for every client; here a command says the same.
+    const message = printable(failure.message.replace("GET /v1/models lists", "`dragoman models` lists"));
+    say(`dragoman: ${message}`);
+    if (isStartOfProgram(argv)) print(JSON.stringify({ event: "failed", code, message }));
+    return exitCode;
   }
 }
 
-function complain(sentence: string, code: number): number {
-  // A server's sentence for every client; here a command says the same.
-  say(printable(`dragoman: ${sentence.replace("GET /v1/models lists", "`dragoman models` lists")}`));
-  return code;
+interface Failure {
+  /** For programs; the [documents](README.md#editors-and-scripts) list them. */
+  code: string;
+  message: string;
+  exitCode: number;
 }
+
+/** What a person can understand and change; undefined for an error of the program. */
+function failureOf(thrown: unknown): Failure | undefined {
+  if (!(thrown instanceof Error)) return undefined;
+  const { message } = thrown;
+  if (thrown instanceof UsageError) return { code: "usage", message, exitCode: 2 };
+  if (thrown instanceof Interrupted) return { code: "interrupted", message, exitCode: 130 };
+  if (thrown instanceof ProxyError) return { code: thrown.details.code ?? "failed", message, exitCode: 1 };
+  // A full disk or a folder that is not writable: a stack trace would not help.
+  if (!("syscall" in thrown && "path" in thrown)) return undefined;
+  return { code: "system", message: `The system refused this: ${message}.`, exitCode: 1 };
+}
+
+/** Whether a program waits for the line that `start --json` prints. */
+const isStartOfProgram = (argv: readonly string[]): boolean =>
+  argv.includes("--json") && argv.find((word) => !word.startsWith("-")) === "start";
 
 async function dispatch(argv: readonly string[], version: string): Promise<number> {
   const at = argv.findIndex((word) => !word.startsWith("-"));

@@ -25,6 +25,9 @@ import { isOwnName } from "./home-names";
 /** Undefined on Windows, where a folder in the user's profile inherits private permissions. */
 const ourUid = process.getuid?.();
 
+/** The code of an error of the data folder, for a program that starts dragoman. */
+const folderUnusable = "data_folder_unusable";
+
 /**
  * Creates the folder, or sets its mode to 0700 with one warning. Throws `permission` if it belongs to another user or
  * others may write into it (also behind a link), or if it holds what is not dragoman's and others can read it: that would
@@ -35,6 +38,7 @@ export function ensurePrivateFolder(path: string, warn: (sentence: string) => vo
     mkdirSync(path, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw new ProxyError("internal", `The folder ${path} cannot be created (${codeOf(error) || error}).`, {
+      code: folderUnusable,
       cause: error,
     });
   }
@@ -45,6 +49,7 @@ export function ensurePrivateFolder(path: string, warn: (sentence: string) => vo
     throw new ProxyError(
       "permission",
       `Others may write into the folder ${path}; run: chmod 700 ${JSON.stringify(path)}`,
+      { code: folderUnusable },
     );
   if (mode & 0o077) {
     const other = foreignIn(path);
@@ -84,6 +89,7 @@ const notItsOwn = (path: string, other: string) =>
   new ProxyError(
     "permission",
     `The folder ${path} is not dragoman's alone (${other}), and it would be closed to everybody else: choose a folder of its own for dragoman's data, with DRAGOMAN_HOME. Nothing was changed.`,
+    { code: folderUnusable },
   );
 
 /**
@@ -239,5 +245,7 @@ export function isAlive(pid: number): boolean {
 }
 
 function belongsToAnother(path: string, uid: number): ProxyError {
-  return new ProxyError("permission", `${path} belongs to another user (uid ${uid}; dragoman runs as uid ${ourUid}).`);
+  return new ProxyError("permission", `${path} belongs to another user (uid ${uid}; dragoman runs as uid ${ourUid}).`, {
+    code: folderUnusable,
+  });
 }

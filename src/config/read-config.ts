@@ -49,7 +49,10 @@ function parseText(path: string, text: string): Stored {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new ProxyError("invalid_request", `${path} is not valid JSON at ${inWords(findJsonError(text))}.`, { cause });
+    throw new ProxyError("invalid_request", `${path} is not valid JSON at ${inWords(findJsonError(text))}.`, {
+      code: "config_invalid",
+      cause,
+    });
   }
 }
 
@@ -62,6 +65,7 @@ function parseStored(path: string, text: string, stored: unknown): Config {
     const place = param === undefined ? "" : ` at ${inWords(positionOf(text, param, formatPath))}`;
     throw new ProxyError(thrown.kind, `${path} was not accepted${place}: ${thrown.message}`, {
       ...thrown.details,
+      code: "config_invalid",
       cause: thrown,
     });
   }

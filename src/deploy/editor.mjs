@@ -9,13 +9,15 @@ export async function startDragoman(log = console.error) {
   createInterface(child.stderr).on("line", log); // for people: show it where your log is
   const [line] = await Promise.race([
     once(createInterface(child.stdout), "line"),
-    once(child, "exit").then(([code]) => {
+    once(child, "close").then(([code]) => {
       throw new Error(`dragoman ended with code ${code}; its log says why`);
     }),
   ]);
+  const told = JSON.parse(line);
+  if (told.event === "failed") throw Object.assign(new Error(told.message), { code: told.code });
   return {
     /** Such as http://127.0.0.1:40321 */
-    url: JSON.parse(line).url,
+    url: told.url,
     /** Running answers may end first. */
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return;

@@ -135,7 +135,7 @@ describe("a stdin that ends", () => {
       expect(await child.exited).toBe(2);
       closeSync(input);
       expect(await child.stderr.text()).toMatch(/^dragoman: --stdin-lifetime requires a stdin that stays open.*\n$/);
-      expect(await child.stdout.text()).toBe("");
+      expect(JSON.parse(await child.stdout.text())).toMatchObject({ event: "failed", code: "usage" });
     },
   );
 });
@@ -181,7 +181,7 @@ describe("--parent-pid", () => {
     async (pid) => {
       expect(await inProcess([...demo, `--parent-pid=${pid}`])).toEqual({
         code: 2,
-        stdout: "",
+        stdout: expect.stringContaining('"code":"usage"'),
         stderr: expect.stringMatching(/^dragoman: .*--parent-pid .+\n$/),
       });
     },
@@ -204,7 +204,7 @@ describe("--parent-pid", () => {
     await gone.exited;
     await using command = run([...demo, "--parent-pid", String(gone.pid)]);
     expect(await command.exited).toBe(1);
-    expect(command.stdout()).toBe("");
+    expect(JSON.parse(command.stdout())).toMatchObject({ event: "failed", code: "parent_not_running" });
     expect(command.stderr()).toContain(`Process ${gone.pid}, given by --parent-pid, is not running`);
   });
 
@@ -232,7 +232,7 @@ describe("what is taken", () => {
     const data = join(first.home, "data");
     await using second = run(["start", "--demo", "--json", "--port", String(port)], { env: { DRAGOMAN_HOME: data } });
     expect(await second.exited).toBe(1);
-    expect(second.stdout()).toBe("");
+    expect(JSON.parse(second.stdout())).toMatchObject({ event: "failed", code: "port_in_use" });
     expect(second.stderr()).toContain(`Port ${port} is in use by another dragoman server (process ${pid}).`);
   });
 

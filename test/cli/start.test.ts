@@ -1,12 +1,13 @@
 /** `dragoman start` as a person or an editor meets it. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../package.json";
 import { settingsOf } from "../../src/lib/launch";
 import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { program, run } from "../support/command";
 import { inProcess } from "../support/in-process";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 const demo = ["start", "--demo", "--json", "--port", "0"];
@@ -14,7 +15,7 @@ const ask = (content: string) =>
   JSON.stringify({ model: exampleModels.flash, stream: true, messages: [{ role: "user", content }] });
 
 describe("a start", () => {
-  test("with --json says one line on stdout, everything for people on stderr, in at most 20 lines", async () => {
+  test("with --json says one line on stdout, and its log is on stderr", async () => {
     await using command = run(demo);
     const ready = await command.ready();
     expect(ready).toEqual({
@@ -28,7 +29,7 @@ describe("a start", () => {
     expect(await answer.text()).toEndWith("data: [DONE]\n\n");
     expect(command.stdout().trim().split("\n")).toHaveLength(1);
     expect(command.stderr()).toContain("DEMO");
-    expect(command.stderr().split("Try it:")[0]!.split("\n").length).toBeLessThan(20);
+    for (const line of command.stderr().trim().split("\n")) expect(line).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z? \w+ /);
   });
 
   test.if(process.platform === "linux")("a start has the settings that Bun reads before our first line", async () => {
@@ -40,19 +41,49 @@ describe("a start", () => {
     expect(settings).toContain("BUN_JSC_thresholdForFTLOptimizeSoon=100000");
   });
 
-  test("prints a curl line that works as it is printed", async () => {
-    await using command = run(demo);
-    await command.ready();
+  test("says in at most 20 lines what a person needs, and prints a curl line that works as it is printed", async () => {
+    await using command = run(["start", "--demo", "--port", "0"]);
+    await until(() => command.stderr().includes("Next, in another terminal"), "it is ready");
+    expect(command.stderr().split("Try it:")[0]!.split("\n").length).toBeLessThan(20);
     const line = /curl [\s\S]*?'\n/.exec(command.stderr())![0];
     expect(line.split("\n").filter((part) => part.length > 78)).toEqual([]);
     const shell = Bun.spawn(["sh", "-c", line], { stdout: "pipe" });
     expect(await new Response(shell.stdout).text()).toContain("[DONE]");
   });
 
+  test("with --json a failure is one line on stdout too, with a code for programs", async () => {
+    await using holder = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+    const broken = temporaryFolder();
+    writeFileSync(join(broken, "config.json"), '{\n  "maxRows": }');
+    const unknown = temporaryFolder();
+    writeFileSync(join(unknown, "config.json"), '{ "maxRow": 1 }');
+    const open = temporaryFolder();
+    chmodSync(open, 0o777);
+    const cases: [code: string, exit: number, args: string[], home?: string][] = [
+      ["usage", 2, ["--prot", "0"]],
+      ["usage", 2, ["--port", "many"]],
+      ["usage", 2, ["--host", "0.0.0.0"]],
+      ["port_in_use", 1, ["--port", `${holder.port}`]],
+      ["parent_not_running", 1, ["--parent-pid", "2147483646"]],
+      ["log_file_unwritable", 1, ["--log-file", "/dev/null/log"]],
+      ["config_invalid", 1, [], broken],
+      ["config_invalid", 1, [], unknown],
+      ["data_folder_unusable", 1, [], open],
+      ["data_folder_unusable", 1, [], "/dev/null/data"],
+    ];
+    for (const [code, exit, args, home] of cases) {
+      const ended = await inProcess(["start", "--json", ...args], home === undefined ? {} : { DRAGOMAN_HOME: home });
+      const told = JSON.parse(ended.stdout);
+      expect([args, ended.code, told]).toEqual([args, exit, { event: "failed", code, message: expect.any(String) }]);
+      expect(ended.stderr).toContain(`dragoman: ${told.message}`);
+      expect(ended.stdout.trim().split("\n")).toHaveLength(1);
+    }
+  });
+
   test("a start without an account listens all the same, and says which command helps", async () => {
     await using command = run(["start", "--json", "--port", "0"]);
     const { url } = await command.ready();
-    expect(command.stderr()).toContain("dragoman auth");
+    await until(() => command.stderr().includes("dragoman auth"), "the log says it");
     expect((await fetch(`${url}/health`)).status).toBe(200);
     expect((await fetch(`${url}/v1/chat/completions`, { method: "POST", body: ask("Hello") })).status).toBe(424);
   });
@@ -121,7 +152,7 @@ describe("wrong usage is exit code 2, with a sentence and nothing on stdout", ()
     [["start", "--enterprise-url", "a/b"], {}],
     [["start", "--enterprise-url", "localhost"], {}],
     [["start", "--enterprise-url", "127.0.0.1"], {}],
-    [["start", "--json", "--nonsense"], {}],
+    [["start", "--nonsense"], {}],
     [["nonsense", "--json"], {}],
     [["start"], { DRAGOMAN_GITHUB_URL: "http://evil.example" }],
     [["start"], { PROXY_API_KEY: "one-key", DRAGOMAN_API_KEY: "another" }],

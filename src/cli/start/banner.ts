@@ -8,7 +8,6 @@ import { ignoredProxy, proxyFor, sparedBy } from "../../lib/net/out/proxy";
 import type { App } from "../../parts/app";
 import { accessFact, wholeOf } from "../../parts/facts";
 import { hostsFor } from "../../people/accounts/hosts";
-import { exampleModels } from "../../proxy/upstream/models/known-models";
 import type { Listening } from "../../server";
 import { table } from "../layout";
 import { shortened } from "../terminal";
@@ -19,11 +18,10 @@ export interface Started {
   listening: Listening;
   /** Where traces go; undefined if nowhere. */
   collector?: string;
-  /** The model of the command to try. */
-  model?: string;
 }
 
-export function printBanner(started: Started): string[] {
+/** @param model That of the command to try. */
+export function printBanner(started: Started, model: string): string[] {
   const { app, listening } = started;
   return [
     titleOf(started),
@@ -31,7 +29,7 @@ export function printBanner(started: Started): string[] {
     ...table(factLines(started), { indent: 2, heads: false }),
     "",
     app.allAccounts.length === 0 ? "Then try it:" : "Try it:",
-    ...curlFor(listening.url, started),
+    ...curlFor(listening.url, started, model),
     "",
     `Next, in another terminal: \`${app.command} connect\` sets up your tools, \`${app.command} status\` shows what happens.`,
     "",
@@ -116,7 +114,7 @@ function networkLines({ environment }: App): Fact[] {
   return facts.filter((fact) => fact !== undefined);
 }
 
-function curlFor(url: string, { app, model = exampleModels.small }: Started): string[] {
+function curlFor(url: string, { app }: Started, model: string): string[] {
   return [
     `  curl -N ${url}/v1/chat/completions \\`,
     ...["content-type: application/json", ...(app.requiresKey ? ["x-api-key: <your key>"] : [])].map(

@@ -60,8 +60,9 @@ export function listenOrExplain(app: App, { port, environment }: Asked, binding:
       throw new ProxyError(
         "internal",
         `Port ${port} is in use by ${nameOf(port, environment)}. Stop that program, or choose another port with --port (0 picks a free one).`,
+        { code: "port_in_use" },
       );
-    if (code === "EACCES") throw new ProxyError("internal", refusedPort(port).join(" "));
+    if (code === "EACCES") throw new ProxyError("internal", refusedPort(port).join(" "), { code: "port_refused" });
     throw new UsageError(`Cannot listen on ${nameOfBinding(binding)}: it is not an address of this machine.`);
   }
 }

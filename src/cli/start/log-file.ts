@@ -7,7 +7,7 @@ const maxBytes = 10 * 1024 * 1024;
 
 /** @throws ProxyError if the file cannot be written. A failure later loses lines, and the server keeps running. */
 export function logToFile(path: string, limit = maxBytes): void {
-  let size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  let size = 0;
   const append = (text: string | Uint8Array) => {
     if (size > limit) {
       renameSync(path, `${path}.1`);
@@ -17,9 +17,13 @@ export function logToFile(path: string, limit = maxBytes): void {
     size += Buffer.byteLength(text);
   };
   try {
+    size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
     append("");
   } catch (thrown) {
-    throw new ProxyError("internal", `The log file ${path} cannot be written (${codeOf(thrown)}).`, { cause: thrown });
+    throw new ProxyError("internal", `The log file ${path} cannot be written (${codeOf(thrown)}).`, {
+      code: "log_file_unwritable",
+      cause: thrown,
+    });
   }
   const write = (text: string | Uint8Array): boolean => {
     try {

@@ -62,7 +62,10 @@ export function watchShutdown({ stdinEnded, parentPid, drainMs }: Lifetime): Shu
 
 function watchProcess(pid: number, gone: () => void): void {
   const born = bornAt(pid);
-  if (born === undefined) throw new ProxyError("internal", `Process ${pid}, given by --parent-pid, is not running.`);
+  if (born === undefined)
+    throw new ProxyError("internal", `Process ${pid}, given by --parent-pid, is not running.`, {
+      code: "parent_not_running",
+    });
   // If it is our own parent, `process.ppid` changes at once when it ends.
   const ours = process.ppid === pid;
   const timer = setInterval(() => {

@@ -188,8 +188,8 @@ async function announce(started: Started, { json, logFormat, environment }: Star
   if (app.demo && environment.databaseUrl !== undefined)
     app.logger.warn("The demo has a data folder of its own: DRAGOMAN_DATABASE_URL is not used.");
   if (listening.warning) app.logger.warn(listening.warning);
-  // A program that waits for the line below does not read the command.
-  if (logFormat === "text") say(...printBanner(json ? started : { ...started, model: await exampleModel(app) }));
+  // A program that waits for the line below has a log, in which only facts belong.
+  if (logFormat === "text" && !json) say(...printBanner(started, await exampleModel(app)));
   else for (const fact of bannerFacts(started)) app.logger.info(fact);
   if (!json) return;
   const { url, port } = listening;

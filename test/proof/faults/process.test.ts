@@ -161,7 +161,7 @@ test.each([[[""]], [[" "]], [[1]], ["k"]] as unknown[][])(
     writeFileSync(join(home, "config.json"), JSON.stringify({ auth: { apiKeys } }), { mode: 0o600 });
     await using command = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: home } });
     expect(await command.exited).toBe(1);
-    expect(command.stdout()).toBe("");
+    expect(JSON.parse(command.stdout())).toMatchObject({ event: "failed", code: "config_invalid" });
     expect(command.stderr()).toContain("auth.apiKeys");
   },
 );
