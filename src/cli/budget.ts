@@ -69,7 +69,7 @@ interface RemoveOptions {
 export async function budgetRm({ environment, name, yes }: RemoveOptions): Promise<number> {
   const server = serverOf(environment);
   say(...besideDemo(environment, "this changes your real config"));
-  if (!(await mayRemove(`Remove the budget ${name}? Nothing limits its requests then.`, yes))) return 1;
+  if (!(await mayRemove(`Remove the budget ${name}? Its requests are then unlimited.`, yes))) return 1;
   if (server) await send(server, "/api/admin/budgets/remove", { name });
   else await withConfig(environment, (config) => removeStoredBudget(config, name));
   say(`The budget ${name} was removed. A new one of the same name, unit and period continues with what was used.`);

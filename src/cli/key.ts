@@ -119,7 +119,7 @@ const isSameName = (one: string | null, other: string) => one?.toLowerCase() ===
 async function mayRevoke(name: string, meaning: string | undefined, yes: boolean): Promise<boolean> {
   if (meaning !== undefined && !yes) say(meaning);
   if (meaning !== undefined && !yes && !atTerminal())
-    throw new UsageError("Nobody can be asked here. Add --yes to agree in advance.");
+    throw new UsageError("This is no terminal, so nobody can be asked. Add --yes to confirm.");
   return mayRemove(`Remove the client key ${name}? What uses it is refused, and it cannot be made again.`, yes);
 }
 

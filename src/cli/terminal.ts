@@ -97,7 +97,7 @@ export async function confirm(question: string, usual: boolean, signal: AbortSig
  * @throws UsageError where nobody can answer
  */
 export async function agreedTo(question: string, usual: boolean, or = ""): Promise<boolean> {
-  if (!atTerminal()) throw new UsageError(`Nobody can be asked here. Add --yes to agree in advance${or}.`);
+  if (!atTerminal()) throw new UsageError(`This is no terminal, so nobody can be asked. Add --yes to confirm${or}.`);
   return confirm(question, usual, interrupted());
 }
 

@@ -38,7 +38,7 @@ const run = command({
   name: "run",
   argument: "[...tool]",
   values: tools,
-  about: "Start a tool that uses dragoman this one time, and a server if none runs; what follows -- goes to the tool",
+  about: "Run a tool through dragoman once, and start a server if none runs; arguments after -- go to the tool",
   brief: "Start a tool, write nothing",
   options: {
     model: text("<id>", "The model to use, instead of the newest that suits the tool"),

@@ -64,9 +64,9 @@ export const meaningOfLastKey = (served: KeyList["served_without"]): string | un
 const lastKey = {
   others: undefined,
   anyone:
-    "This removes the last client key. Without one, every program that reaches dragoman on this machine is served, whatever it sends, and a server that other machines reach serves nobody.",
+    "This removes the last client key. Without a key, any program on this machine can use dragoman, and other machines are refused.",
   nobody:
-    "This removes the last client key. Other machines reach dragoman, so without one it serves nobody, until a key is created.",
+    "This removes the last client key. Other machines can reach this server, so it refuses everybody until another key is created.",
 };
 
 interface KeyListOptions {

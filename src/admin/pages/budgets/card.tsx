@@ -149,7 +149,7 @@ const Actions = ({ frame, item, change }: Pick<CardProps, "frame" | "item" | "ch
         words="Remove"
         name={item.name}
       >
-        Nothing limits its requests then. One of the same name, unit and period continues with what was used.
+        Its requests are then unlimited. A new budget of the same name, unit and period continues with what was used.
       </ConfirmButton>
     )}
     {change === "edit-key" && <a href="/admin/config">Edit the key in the config</a>}

@@ -66,7 +66,7 @@ export function connectPage({ app, frame, url }: PageContext, made?: MadeKey): S
           ) : (
             <>. No API key is required. If your client asks for one, enter any text.</>
           )}{" "}
-          Files that list models are shown with a few of them
+          Files that list models show only a few of them here
           {isOwner ? (
             <>
               ; <code>dragoman connect</code> lists all.

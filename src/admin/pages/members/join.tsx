@@ -105,8 +105,8 @@ async function welcome(guest: Guest): Promise<Response> {
   return html(
     <BarePage frame={frame} title={`Welcome, ${member.name}`}>
       <p>
-        You are invited to use this dragoman. Your requests use your own GitHub Copilot account, and nobody else's
-        requests do. {ownAccountsOnly}
+        You are invited to use this dragoman. Your requests use only your own GitHub Copilot account, and nobody else
+        can use it. {ownAccountsOnly}
       </p>
       {isKnown && <KeyForm code={params.code!} logins={scope.accounts.map(({ id }) => id)} />}
       <form method="post" action={`${pathOf(params.code!)}/sign-in`}>

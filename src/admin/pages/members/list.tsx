@@ -190,8 +190,8 @@ function MemberBadge({ item }: { item: MemberItem }): Markup | false {
 const InviteForm = ({ frame, form }: { frame: Frame; form: URLSearchParams }) => (
   <CardForm frame={frame} to="/admin/members" title="Invite" submit="Make invitation link">
     <TextField name="name" label="Name" value={form.get("name")} required>
-      The person's name, such as “anna”. For a member it makes another link, which gives a further key; what is empty
-      below then stays as it is.
+      The person's name, such as “anna”. For an existing member, this creates a new link and an extra key; fields left
+      empty stay unchanged.
     </TextField>
     <LimitFields form={form} />
   </CardForm>
