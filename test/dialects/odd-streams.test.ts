@@ -190,13 +190,13 @@ const odd: Record<Dialect, [string, boolean, JsonObject[]][]> = {
       [start, begin(0), says(0, "a"), begin(1, "tool_use"), input(1, "{}"), stop(1), says(0, "b"), stop(0), ...ends],
     ],
     ["a text that never stops", true, [start, begin(0), says(0, "a"), begin(1), says(1, "b"), ...ends]],
-    ["a stop of another block", false, [start, begin(0), says(0, "a"), stop(7), says(0, "b"), stop(0), ...ends]],
+    ["a stop of another block", true, [start, begin(0), says(0, "a"), stop(7), says(0, "b"), stop(0), ...ends]],
     ["a stop without an index", true, [start, begin(0), says(0, "a"), stop(), ...ends]],
     ["words without an index", true, [start, begin(0), says(undefined, "a"), stop(0), ...ends]],
     ["a block that begins again", true, [start, begin(0), says(0, "a"), begin(0), says(0, "b"), stop(0), ...ends]],
     [
       "a waiting block that begins again",
-      false,
+      true,
       [start, begin(0), begin(1), begin(1), says(1, "b"), stop(1), stop(0), ...ends],
     ],
     [
@@ -295,6 +295,85 @@ describe.each(dialects)("a stream of %s is passed on with", (dialect) => {
     // What it cost is known all the same.
     expect(read.findLast(({ type }) => type === "usage")).toMatchObject({ usage: { output: 5 } });
   });
+});
+
+// ── Blocks that are open at once ──
+
+const done = (output_index: number, text: string) => ({
+  type: "response.output_item.done",
+  output_index,
+  item: { ...message(text), id: `i${output_index}` },
+});
+const said = (content: string) => chunk({ content });
+
+const atOnce: [string, Dialect, JsonObject[], string[]][] = [
+  [
+    "a block begins again while another one waits",
+    "messages",
+    [start, begin(0), says(0, "a"), begin(1), says(1, "b"), begin(0), says(0, "c"), stop(1), stop(0), ...ends],
+    ["a", "b", "c"],
+  ],
+  [
+    "a block that waits has ended",
+    "messages",
+    [start, begin(0), says(0, "a"), begin(1), says(1, "b"), stop(1), says(0, "c"), stop(0), ...ends],
+    ["ac", "b"],
+  ],
+  [
+    "a block begins with words",
+    "messages",
+    [
+      start,
+      { type: "content_block_start", index: 0, content_block: { type: "text", text: "a" } },
+      says(0, "b"),
+      stop(0),
+      { type: "content_block_start", index: 1, content_block: { type: "text", text: "c" } },
+      stop(1),
+      ...ends,
+    ],
+    ["ab", "c"],
+  ],
+  [
+    "the later item ends first",
+    "responses",
+    [created, added(0), added(1), wrote(1, 0, "b"), done(1, "b"), wrote(0, 0, "a"), done(0, "a"), completed("a", "b")],
+    ["a", "b"],
+  ],
+  [
+    "an item goes on when the one before has ended",
+    "responses",
+    [
+      ...[created, added(0), added(1), wrote(0, 0, "a"), wrote(1, 0, "b"), done(0, "a"), wrote(1, 0, "c")],
+      ...[done(1, "bc"), completed("a", "bc")],
+    ],
+    ["a", "bc"],
+  ],
+  [
+    "words come within a call",
+    "chat",
+    [role, piece(0, "{", { id: "a", name: "look" }), said("x"), piece(0, "}"), said("y"), chatEnd],
+    ["{}", "xy"],
+  ],
+  [
+    "words come between the pieces of two calls",
+    "chat",
+    [
+      ...[role, piece(0, "{", { id: "a", name: "look" }), said("x"), piece(1, "[", { id: "b", name: "look" })],
+      ...[piece(0, "}"), piece(1, "]"), chatEnd],
+    ],
+    ["{}", "x", "[]"],
+  ],
+];
+
+test.each(atOnce)("blocks are read in the order in which they began where %s", (_, dialect, events, expected) => {
+  const frames = [...events.map(frame), ...(dialect === "chat" ? [{ data: "[DONE]" }] : [])];
+  const { events: read, fixups } = passed(dialect, frames, "m");
+  const texts: string[] = [];
+  for (const event of read)
+    if (event.type === "block-start") texts.push("");
+    else if (event.type === "block-delta") texts.push(texts.pop() + event.text);
+  expect(texts).toEqual(expected);
+  expect([...fixups]).toEqual([]);
 });
 
 // ── Any change of a stream ──

@@ -1,12 +1,13 @@
 /** Reads the deltas of a message into blocks. */
 import { isObject } from "../../lib/json";
-import type { ReplyEmitter } from "../hub/block-lifecycle";
+import type { Lane, ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import { objectsAmong } from "../hub/lists";
 import type { Block, BlockEnd } from "../hub/reply";
-import { CallQueue } from "./call-queue";
+import { callPieceIn } from "./calls";
 import { citationsIn } from "./citations";
+import { ObjectEnd } from "./object-end";
 import { thoughtIn } from "./thinking";
 
 const blocks = {
@@ -16,16 +17,22 @@ const blocks = {
 } as const satisfies Record<string, Block>;
 type TextKey = keyof typeof blocks;
 
-/**
- * Writes the deltas of a message as blocks in sequence: text that arrives during a call waits until the call ends, and
- * a signature goes to the thinking it belongs to.
- */
+interface Call {
+  lane: Lane;
+  id: string;
+  name: string;
+  input: string;
+  inputEnd: ObjectEnd;
+  isFreeform: boolean;
+}
+
+/** The wire does not say where a block ends: text ends with what comes next, and a call when something waits for its end. */
 export class MessageReader {
-  /** From the first call on. */
-  #calls: CallQueue | undefined;
+  readonly #calls = new Map<unknown, Call>();
+  /** The calls that have not ended. */
+  readonly #open = new Set<Call>();
+  #text: { key: TextKey; lane: Lane } | undefined;
   #signature: string | undefined;
-  /** Text that arrived during a call's input: it is written after the call. */
-  #late: { key: TextKey; text: string }[] = [];
   #isRefused = false;
   /** Annotations of the open text. */
   #annotations: unknown[] = [];
@@ -35,11 +42,11 @@ export class MessageReader {
 
   constructor(
     private readonly writer: ReplyEmitter,
-    private readonly failCall: () => void,
+    private readonly cannotFollow: () => void,
   ) {}
 
   get hasCalls(): boolean {
-    return this.#calls !== undefined;
+    return this.#calls.size > 0;
   }
 
   get isRefused(): boolean {
@@ -51,7 +58,7 @@ export class MessageReader {
     const signature = textIn(delta.reasoning_opaque);
     if (signature !== "") {
       this.#signature = signature;
-      if (this.writer.openKey === "thinking") this.closeAll();
+      if (this.#text?.key === "thinking") this.endText();
     }
     if (Array.isArray(delta.content)) this.addContent(delta.content);
     else this.addText("text", textIn(delta.content));
@@ -60,7 +67,7 @@ export class MessageReader {
     this.#isRefused ||= refusal !== "";
     this.addText("refusal", refusal);
     if (Array.isArray(delta.tool_calls))
-      for (const piece of delta.tool_calls) if (isObject(piece)) this.calls().add(piece);
+      for (const piece of delta.tool_calls) if (isObject(piece)) this.addPiece(piece);
   }
 
   /** Of Mistral's models that think: parts with texts and thoughts (recorded from its API, 2026-01). */
@@ -72,68 +79,97 @@ export class MessageReader {
   }
 
   end(): void {
-    this.closeAll();
+    this.endText();
+    for (const call of this.#open) this.endCall(call);
     this.writeSignature();
-  }
-
-  private calls(): CallQueue {
-    const closeText = () => {
-      this.close();
-      this.writeSignature();
-    };
-    this.#calls ??= new CallQueue({ writer: this.writer, closeText, fail: this.failCall });
-    return this.#calls;
   }
 
   private addText(key: TextKey, text: string): void {
     if (text === "") return;
-    if (key === "text") this.#length += text.length;
-    if (!this.#calls?.mayGoOn) {
-      this.open(key);
-      this.writer.delta(text);
-      return;
+    if (this.#text?.key !== key) {
+      this.endText();
+      if (key !== "thinking") this.writeSignature();
+      this.#text = { key, lane: this.writer.lane() };
+      this.#text.lane.open(blocks[key]);
+      this.endCalls();
     }
-    const last = this.#late.at(-1);
-    if (last?.key === key) last.text += text;
-    else this.#late.push({ key, text });
+    if (key === "text") this.#length += text.length;
+    this.#text.lane.delta(text);
   }
 
-  private open(key: TextKey): void {
-    if (this.writer.openKey === key) return;
-    this.closeAll();
-    if (key !== "thinking") this.writeSignature();
-    this.writer.open(key, blocks[key]);
-  }
-
-  /** Closes the open block: thinking takes its signature, and a text its citations, if they have arrived. */
-  private close(): void {
-    const { openKey } = this.writer;
+  /** Ends the open text: thinking takes its signature, and a text its citations, if they have arrived. */
+  private endText(): void {
+    if (!this.#text) return;
+    const { key, lane } = this.#text;
+    this.#text = undefined;
     const end: BlockEnd = {};
-    if (openKey === "thinking" && this.#signature !== undefined) {
+    if (key === "thinking" && this.#signature !== undefined) {
       end.signature = { dialect: "chat", value: this.#signature };
       this.#signature = undefined;
     }
-    if (openKey === "text" && this.#annotations.length > 0)
+    if (key === "text" && this.#annotations.length > 0)
       end.citations = citationsIn(this.#annotations.splice(0), this.#before);
-    if (openKey === "text") this.#before = this.#length;
-    this.writer.close(end);
-  }
-
-  /** Closes the open block and all calls, then writes the text that waited for them. */
-  private closeAll(): void {
-    this.close();
-    this.#calls?.end();
-    for (const { key, text } of this.#late.splice(0)) {
-      this.writer.open(key, blocks[key]);
-      this.writer.delta(text);
-      this.close();
-    }
+    if (key === "text") this.#before = this.#length;
+    lane.end(end);
   }
 
   /** Writes a remaining signature as an empty thinking block: it arrived late, or the thinking is not shown. */
   private writeSignature(): void {
     if (this.#signature === undefined) return;
-    this.writer.open("thinking", blocks.thinking);
-    this.close();
+    this.#text = { key: "thinking", lane: this.writer.lane() };
+    this.#text.lane.open(blocks.thinking);
+    this.endText();
   }
+
+  /** @param piece With its call's index, which no other call has. */
+  private addPiece(piece: JsonObject): void {
+    if (this.writer.ended) return;
+    const { id, name, input, index } = callPieceIn(piece);
+    const call = this.#calls.get(index) ?? this.beginCall(index);
+    if (call.lane.hasEnded) {
+      // Appending it to another call would produce wrong JSON.
+      if (input.trim() !== "") this.cannotFollow();
+      return;
+    }
+    call.id ||= id;
+    call.name ||= name;
+    call.isFreeform ||= isObject(piece.custom);
+    call.input += input;
+    call.inputEnd.add(input);
+    if (call.lane.isOpen) call.lane.delta(input);
+    else if (call.name !== "" && (call.id !== "" || call.input !== "")) openCall(call);
+    this.endCalls();
+  }
+
+  private beginCall(index: unknown): Call {
+    this.endText();
+    this.writeSignature();
+    const inputEnd = new ObjectEnd();
+    const call: Call = { lane: this.writer.lane(), id: "", name: "", input: "", inputEnd, isFreeform: false };
+    this.#calls.set(index, call);
+    this.#open.add(call);
+    return call;
+  }
+
+  /** Ends the calls whose input is complete, as far as something waits for their end. */
+  private endCalls(): void {
+    for (const call of this.#open) {
+      // A freeform call is complete only when the upstream ends it.
+      if (!call.lane.next || call.isFreeform || !call.inputEnd.isReached(call.input)) return;
+      this.endCall(call);
+    }
+  }
+
+  private endCall(call: Call): void {
+    const { lane, id, name, input } = call;
+    this.#open.delete(call);
+    if (!lane.isOpen && name !== "") openCall(call);
+    else if (!lane.isOpen && (id !== "" || input !== "")) this.cannotFollow();
+    lane.end();
+  }
+}
+
+function openCall({ lane, id, name, input, isFreeform }: Call): void {
+  lane.open({ kind: "tool-call", id, name, ...(isFreeform ? { freeform: true } : {}) });
+  lane.delta(input);
 }

@@ -78,19 +78,18 @@ export class ChunkReader extends EventReader {
   }
 
   protected override settle() {
+    this.writer.leaveOutBlocks();
     this.writeUsage();
   }
 
   private finish() {
     this.#message.end();
-    if (this.ended) return;
     this.writeUsage();
     const raw = this.#finishReason;
     this.writer.finish(reasonOf(raw ?? "stop", this.#message), raw);
   }
 
   private writeUsage() {
-    this.writer.close();
     if (Object.keys(this.#usage).length > 0) this.writer.usage(this.#usage);
     this.#usage = {};
   }

@@ -7,9 +7,11 @@ import type { Block, BlockEnd, ReplyEvent, ReplyFailure, StopReason, Usage } fro
 
 export class ReplyEmitter {
   #hasStarted = false;
-  #openKey: string | undefined;
   #ended = false;
   #hasNoBlocks = false;
+  /** The lanes that have not ended, from the one that is written. */
+  #first: Lane | undefined;
+  #last: Lane | undefined;
   #lostReasoning: string[] | undefined;
   /** The ids of calls: clients tell calls and their results apart by them. */
   readonly #callIds = new OwnIds();
@@ -28,11 +30,6 @@ export class ReplyEmitter {
     return this.#events?.length ?? 0;
   }
 
-  /** The key of the open block. */
-  get openKey(): string | undefined {
-    return this.#openKey;
-  }
-
   /** Whether a terminal event was written; later calls are ignored. */
   get ended(): boolean {
     return this.#ended;
@@ -45,36 +42,32 @@ export class ReplyEmitter {
     this.#emit({ type: "start", id, model, ...(usage ? { usage } : {}) });
   }
 
-  /** Opens a block and closes the one that is open; does nothing if a block with this key is open already. */
-  open(key: string, block: Block): void {
-    if (this.#openKey === key || this.#ended || this.#hasNoBlocks) return;
-    this.start("", "");
-    this.close();
-    this.#openKey = key;
-    this.#emit({ type: "block-start", block: this.#withOwnId(block) });
+  /** A place for blocks, after those of the lanes that were begun before. */
+  lane(): Lane {
+    const lane = new Lane(this, this.#first === undefined);
+    if (this.#last) this.#last.next = lane;
+    this.#first ??= lane;
+    this.#last = lane;
+    return lane;
   }
 
-  #withOwnId(block: Block): Block {
-    if (block.kind !== "tool-call" || block.id === "") return block;
-    const id = this.#callIds.give(block.id);
-    return id === block.id ? block : { ...block, id };
+  /** Goes on with the first lane that has not ended. */
+  advance(): void {
+    while (this.#first?.hasEnded) {
+      this.#first = this.#first.next;
+      this.#first?.write();
+    }
+    if (!this.#first) this.#last = undefined;
   }
 
-  /** Appends text to the open block; empty text writes no event. */
-  delta(text: string): void {
-    if (text !== "" && this.#openKey !== undefined && !this.#ended) this.#emit({ type: "block-delta", text });
-  }
-
-  /** Closes the open block, if there is one. */
-  close(end: BlockEnd = {}): void {
-    if (this.#openKey === undefined || this.#ended) return;
-    this.#openKey = undefined;
-    this.#emit({ type: "block-end", ...end });
+  /** Ends all lanes. */
+  endLanes(): void {
+    for (let lane = this.#first; lane; lane = lane.next) lane.end();
   }
 
   /** Closes the open block; nothing more is said of blocks. */
   leaveOutBlocks(): void {
-    this.close();
+    this.#first?.close();
     this.#hasNoBlocks = true;
   }
 
@@ -89,28 +82,104 @@ export class ReplyEmitter {
     if (Array.isArray(changes)) this.#lostReasoning = lostReasoningIn(changes);
   }
 
-  /** Ends the reply normally. */
+  /** Ends the reply normally, after all lanes. */
   finish(reason: StopReason, raw?: string, stopSequence?: string, explanation?: string): void {
     if (this.#ended) return;
     this.start("", "");
-    this.close();
+    this.endLanes();
     this.#ended = true;
     const lostReasoning = this.#lostReasoning?.length ? this.#lostReasoning : undefined;
     this.#emit(omitUndefined({ type: "finish" as const, reason, raw, stopSequence, explanation, lostReasoning }));
   }
 
-  /** Ends the reply with an error; the open block is closed first. */
+  /** Ends the reply with an error. The open block is closed; what waits for its end is left out. */
   error(failure: ReplyFailure): void {
     if (this.#ended) return;
-    this.close();
+    this.leaveOutBlocks();
     this.#ended = true;
     this.#emit({ type: "error", ...failure });
+  }
+
+  /** For a lane. */
+  say(event: BlockEvent): void {
+    if (this.#ended || this.#hasNoBlocks) return;
+    this.start("", "");
+    this.#emit(event.type === "block-start" ? this.#withOwnId(event) : event);
+  }
+
+  #withOwnId(event: BlockEvent & { type: "block-start" }): BlockEvent {
+    const { block } = event;
+    if (block.kind !== "tool-call" || block.id === "") return event;
+    const id = this.#callIds.give(block.id);
+    return id === block.id ? event : { ...event, block: { ...block, id } };
   }
 
   /** Most frames say one thing. */
   #emit(event: ReplyEvent): void {
     if (this.#events) this.#events.push(event);
     else this.#events = [event];
+  }
+}
+
+type BlockEvent = Extract<ReplyEvent, { type: `block-${string}` }>;
+
+/**
+ * Blocks that follow each other: an item of the upstream's reply, or a block of it. Upstreams may write several at once, but
+ * readers of the events get one block at a time: the first lane is written as it grows, and the others wait until it ends.
+ */
+export class Lane {
+  next: Lane | undefined;
+  isOpen = false;
+  hasEnded = false;
+  /** What was said while a lane before this one was written. */
+  #waiting: BlockEvent[] | undefined;
+
+  constructor(
+    private readonly reply: ReplyEmitter,
+    isFirst: boolean,
+  ) {
+    if (!isFirst) this.#waiting = [];
+  }
+
+  /** Opens a block and closes the one that is open. */
+  open(block: Block): void {
+    this.close();
+    if (this.hasEnded) return;
+    this.isOpen = true;
+    this.#say({ type: "block-start", block });
+  }
+
+  /** Appends text to the open block; empty text writes no event. */
+  delta(text: string): void {
+    if (text === "" || !this.isOpen) return;
+    const last = this.#waiting?.at(-1);
+    if (last?.type === "block-delta") last.text += text;
+    else this.#say({ type: "block-delta", text });
+  }
+
+  /** Closes the open block, if there is one. */
+  close(end: BlockEnd = {}): void {
+    if (!this.isOpen) return;
+    this.isOpen = false;
+    this.#say({ type: "block-end", ...end });
+  }
+
+  /** Closes the open block; no other follows in this lane. */
+  end(end?: BlockEnd): void {
+    this.close(end);
+    this.hasEnded = true;
+    this.reply.advance();
+  }
+
+  /** To be called when all lanes before have ended. */
+  write(): void {
+    for (const event of this.#waiting ?? []) this.reply.say(event);
+    this.#waiting = undefined;
+  }
+
+  #say(event: BlockEvent): void {
+    if (this.#waiting) this.#waiting.push(event);
+    else this.reply.say(event);
   }
 }
 

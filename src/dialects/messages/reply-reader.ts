@@ -1,6 +1,6 @@
 /** Reads replies of the messages dialect, full or as a stream. Its events match the hub's events. */
 import { isObject, numberIn } from "../../lib/json";
-import type { ReplyEmitter } from "../hub/block-lifecycle";
+import type { Lane, ReplyEmitter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { setField, textIn } from "../hub/json";
 import type { Block } from "../hub/reply";
@@ -16,13 +16,14 @@ import { decodeUsage } from "./usage";
 
 function decodeMessage(message: JsonObject, content: unknown[], writer: ReplyEmitter): void {
   writer.start(textIn(message.id), textIn(message.model));
-  content.forEach((value, index) => {
-    if (!isObject(value)) return;
+  const lane = writer.lane();
+  for (const value of content) {
+    if (!isObject(value)) continue;
     const { block, text, end } = readBlock(value);
-    writer.open(String(index), block);
-    writer.delta(text);
-    writer.close(end);
-  });
+    lane.open(block);
+    lane.delta(text);
+    lane.close(end);
+  }
   writer.usage(decodeUsage(message.usage, message));
   writer.readInputChanges(message.input_transformations);
   finish(message, writer);
@@ -74,9 +75,9 @@ const signed = (proof: unknown, kind: Pick<Signature, "redacted"> = {}): { signa
 
 // ── Stream ──
 
-/** The open block of a stream. */
+/** A block of a stream that has not ended. */
 interface OpenBlock extends ReadBlock {
-  index: number | undefined;
+  lane: Lane;
   /** The type of its text deltas; undefined for a foreign block, which is emitted complete when it ends. */
   deltaType: string | undefined;
   /** Whether text of it was emitted. */
@@ -85,19 +86,11 @@ interface OpenBlock extends ReadBlock {
   citations?: unknown[];
 }
 
-/** A block that began while another one was open. */
-interface WaitingBlock {
-  value: JsonObject;
-  deltas: unknown[];
-  hasEnded: boolean;
-}
-
-/** Reads the events of a stream. Of blocks that are open at once, the first one is streamed, and the others wait for its end. */
+/** Reads the events of a stream. */
 export class StreamReader extends EventReader {
   protected readonly invalid = invalidEvent;
-  private open: OpenBlock | undefined;
-  /** By their index, in the order in which they began. */
-  private readonly waiting = new Map<number | undefined, WaitingBlock>();
+  /** By their indexes, in the order in which they began. */
+  private readonly open = new Map<number | undefined, OpenBlock>();
   private usage: JsonObject | undefined;
   private ending: JsonObject = {};
 
@@ -109,15 +102,16 @@ export class StreamReader extends EventReader {
   }
 
   protected read(type: string, event: JsonObject) {
+    const index = numberIn(event.index);
     switch (type) {
       case "message_start":
         return this.start(event.message);
       case "content_block_start":
-        return this.startBlock(event.content_block, numberIn(event.index));
+        return this.begin(event.content_block, index);
       case "content_block_delta":
-        return this.addDelta(event.delta, numberIn(event.index));
+        return this.addDelta(event.delta, this.open.get(this.keyOf(index)));
       case "content_block_stop":
-        return this.stopBlock(numberIn(event.index));
+        return this.endBlock(this.keyOf(index));
       case "message_delta":
         this.endAll();
         if (isObject(event.delta)) this.ending = event.delta;
@@ -134,10 +128,15 @@ export class StreamReader extends EventReader {
     }
   }
 
+  /** What names no block is about the first one that is open. */
+  private keyOf(index: number | undefined): number | undefined {
+    return index ?? this.open.keys().next().value;
+  }
+
   /** Partial text and thinking are kept, with the signature; a partial call is not. */
   protected override settle() {
-    const kind = this.open?.block.kind;
-    if (kind === "text" || kind === "thinking") this.endBlock();
+    const [first] = this.open.values();
+    if (first && first.block.kind !== "foreign" && first.block.kind !== "tool-call") close(first);
   }
 
   private start(message: unknown) {
@@ -160,72 +159,50 @@ export class StreamReader extends EventReader {
     if (Object.keys(numbers).length > 0) this.writer.usage(numbers);
   }
 
-  private startBlock(value: unknown, index: number | undefined) {
+  private begin(value: unknown, index: number | undefined) {
     if (!isObject(value)) return this.cannotFollow();
-    const isBeside = this.open?.index !== undefined && index !== undefined && index !== this.open.index;
-    if (!isBeside) {
-      this.endBlock();
-      return this.begin(value, index);
-    }
-    if (this.waiting.has(index)) return this.cannotFollow();
-    this.waiting.set(index, { value, deltas: [], hasEnded: false });
-  }
-
-  private begin(value: JsonObject, index: number | undefined) {
+    // A block without an index stands alone.
+    if (index === undefined || this.open.has(undefined)) this.endAll();
+    else this.endBlock(index);
     const begun = readBlock(value);
     const { block } = begun;
+    const lane = this.writer.lane();
     const deltaType = deltaTypeOf(block.kind);
     // A foreign block grows in place, but what was sent stays as it is.
     if (block.kind === "foreign") begun.block = { ...block, value: { ...block.value } };
-    this.open = { ...begun, index, deltaType, hasText: false };
-    if (deltaType !== undefined) this.writer.open(String(index), begun.block);
+    this.open.set(index, { ...begun, lane, deltaType, hasText: false });
+    if (deltaType !== undefined) lane.open(block);
     // Input in the start of a call counts only if no input delta follows.
-    if (begun.block.kind !== "tool-call") this.writer.delta(begun.text);
+    if (block.kind !== "tool-call") lane.delta(begun.text);
   }
 
-  private addDelta(delta: unknown, index: number | undefined) {
-    if (!isObject(delta)) return this.cannotFollow();
-    const waits = this.waiting.get(index);
-    if (waits && !waits.hasEnded) return void waits.deltas.push(delta);
-    const { open } = this;
-    if (!open || (index !== undefined && index !== open.index)) return this.cannotFollow();
+  private addDelta(delta: unknown, open: OpenBlock | undefined) {
+    if (!isObject(delta) || !open) return this.cannotFollow();
     const field = textFieldOf.get(delta.type);
     if (field === undefined || open.deltaType === undefined) return readOther(open, delta);
     if (delta.type !== open.deltaType) return this.cannotFollow();
     const text = textIn(delta[field]);
     if (text !== "") open.hasText = true;
-    this.writer.delta(text);
+    open.lane.delta(text);
   }
 
-  private stopBlock(index: number | undefined) {
-    const waits = this.waiting.get(index);
-    if (waits) {
-      waits.hasEnded = true;
-      return;
-    }
-    this.endBlock();
-    for (const [next, { value, deltas, hasEnded }] of this.waiting) {
-      this.waiting.delete(next);
-      this.begin(value, next);
-      for (const delta of deltas) this.addDelta(delta, next);
-      if (!hasEnded) return;
-      this.endBlock();
-    }
+  private endBlock(index: number | undefined) {
+    const open = this.open.get(index);
+    if (!open) return;
+    this.open.delete(index);
+    close(open);
+    open.lane.end();
   }
 
   private endAll() {
-    for (const waits of this.waiting.values()) waits.hasEnded = true;
-    this.stopBlock(undefined);
+    for (const index of this.open.keys()) this.endBlock(index);
   }
+}
 
-  private endBlock() {
-    if (!this.open) return;
-    const { block, deltaType, hasText, text, end } = this.open;
-    if (deltaType === undefined) this.writer.open("foreign", withInput(block, text));
-    else if (!hasText) this.writer.delta(text);
-    this.writer.close(end);
-    this.open = undefined;
-  }
+function close({ lane, block, deltaType, hasText, text, end }: OpenBlock) {
+  if (deltaType === undefined) lane.open(withInput(block, text));
+  else if (block.kind === "tool-call" && !hasText) lane.delta(text);
+  lane.close(end);
 }
 
 /** A delta that is not text: a signature, a citation, or a piece of a foreign block. */

@@ -1,6 +1,6 @@
 /** Reads replies of the responses dialect, full or as a stream: their items become blocks. */
 import { entryOf, isObject } from "../../lib/json";
-import { gaveUp, type ReplyEmitter } from "../hub/block-lifecycle";
+import { gaveUp, type Lane } from "../hub/block-lifecycle";
 import { longestId } from "../hub/call-pairs";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";
@@ -20,9 +20,9 @@ import { decodeUsage } from "./usage";
 /** Why a response is incomplete; an unknown reason counts as `length`. */
 const incompleteReasons: Record<string, StopReason> = { max_output_tokens: "length", content_filter: "refusal" };
 
-/** How much of the item that is being streamed was emitted. */
+/** How much of a streamed item was emitted. */
 interface Progress {
-  index: number;
+  lane: Lane;
   id: string;
   /** The message's extras, for its first block. */
   extras: WithExtras;
@@ -35,16 +35,14 @@ interface Progress {
   spoke: boolean;
 }
 
-/**
- * Items are matched by `output_index`: not each event has an id. The first added item is streamed; items added meanwhile are emitted when they are done and the first one has ended.
- */
+/** Items are matched by `output_index`: not each event has an id. */
 export class ItemReader extends EventReader {
   protected readonly invalid = invalidEvent;
-  private readonly whole = new Map<number, JsonObject>();
   /** The items of `output_item.added` and `output_item.done` events. */
   private readonly shown = new Map<number, JsonObject>();
   private readonly emitted = new Set<number>();
-  private inFlight: Progress | undefined;
+  /** The items that have not ended, by their indexes. */
+  private readonly open = new Map<number, Progress>();
   private called = false;
   private refused = false;
 
@@ -57,12 +55,21 @@ export class ItemReader extends EventReader {
     const index = countIn(event.output_index) ?? -1;
     if (isObject(event.item)) this.shown.set(index, event.item);
     // Text may come without its item's beginning.
-    if (isText(type) && !this.inFlight && !this.emitted.has(index)) this.inFlight = fresh(index);
-    const isOfItem = this.inFlight?.index === index && this.readContent(this.inFlight, type, event);
+    const progress = isText(type) && this.open.size === 0 ? this.begun(index) : this.open.get(index);
+    const isOfItem = progress !== undefined && this.readContent(progress, type, event);
     if (!isOfItem) this.readLifecycle(type, event, index);
   }
 
-  /** Reads an event of the item in flight; returns false if it is another event. */
+  /** The item that is streamed with this index; undefined if it has ended. */
+  private begun(index: number): Progress | undefined {
+    const known = this.open.get(index);
+    if (known || this.emitted.has(index)) return known;
+    const progress = { lane: this.writer.lane(), id: "", extras: {}, part: undefined, spoke: false };
+    this.open.set(index, progress);
+    return progress;
+  }
+
+  /** Reads an event of an item that is streamed; returns false if it is another event. */
   private readContent(progress: Progress, type: string, event: JsonObject): boolean {
     switch (type) {
       case "response.output_text.delta":
@@ -70,15 +77,18 @@ export class ItemReader extends EventReader {
         this.addText(progress, event, type === "response.refusal.delta");
         return true;
       case "response.function_call_arguments.delta":
-      case "response.custom_tool_call_input.delta":
-        this.addInput(progress, textIn(event.delta));
+      case "response.custom_tool_call_input.delta": {
+        const text = textIn(event.delta);
+        progress.spoke ||= progress.lane.isOpen;
+        progress.lane.delta(text);
         return true;
+      }
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
-        thinkingDelta(this.writer, progress, event);
+        thinkingDelta(progress, event);
         return true;
       case "response.content_part.done":
-        if (isObject(event.part)) this.endPart(progress, event.part);
+        if (isObject(event.part)) endPart(progress, event.part);
         return true;
     }
     return false;
@@ -91,10 +101,10 @@ export class ItemReader extends EventReader {
         if (isObject(event.response)) this.start(event.response);
         return;
       case "response.output_item.added":
-        if (isObject(event.item) && !this.inFlight && !this.emitted.has(index)) this.addItem(event.item, index);
+        if (isObject(event.item) && !this.open.has(index)) this.addItem(event.item, this.begun(index));
         return;
       case "response.output_item.done":
-        if (isObject(event.item) && !this.emitted.has(index)) this.endItem(event.item, index);
+        if (isObject(event.item)) this.emit(event.item, index);
         return;
       case "response.completed":
       case "response.incomplete":
@@ -117,67 +127,51 @@ export class ItemReader extends EventReader {
     this.writer.start(id.length > longestId ? "" : id, textIn(response.model));
   }
 
-  private addItem(item: JsonObject, index: number) {
-    this.inFlight = { ...fresh(index), id: textIn(item.id), extras: messageExtras(item) };
+  private addItem(item: JsonObject, progress: Progress | undefined) {
+    if (!progress) return;
+    Object.assign(progress, { id: textIn(item.id), extras: messageExtras(item) });
     if (!isCall(item)) return;
     this.called = true;
-    this.writer.open(`${index}`, callBlock(item));
+    progress.lane.open(callBlock(item));
   }
 
   private addText(progress: Progress, event: JsonObject, refusal: boolean) {
+    const { lane } = progress;
     const at = countIn(event.content_index) ?? 0;
     const text = textIn(event.delta);
     if (typeof progress.part === "number" && at < progress.part) return this.cannotFollow();
-    if (progress.part !== at) progress.spoke = false;
+    if (progress.part !== at) {
+      lane.close();
+      progress.spoke = false;
+    }
     progress.part = at;
     if (text === "") return;
-    this.writer.open(partKey(progress, at), textBlock(refusal, progress.extras));
-    this.writer.delta(text);
+    if (!lane.isOpen) lane.open(textBlock(refusal, progress.extras));
+    lane.delta(text);
     progress.extras = {};
     progress.spoke = true;
     this.refused ||= refusal;
   }
 
-  private addInput(progress: Progress, text: string) {
-    if (this.writer.openKey !== `${progress.index}`) return;
-    progress.spoke = true;
-    this.writer.delta(text);
-  }
-
-  private endPart(progress: Progress, part: JsonObject) {
-    if (!progress.spoke || typeof progress.part !== "number") return;
-    this.writer.close(annotationExtras(part));
-    progress.part++;
-    progress.spoke = false;
-  }
-
-  private endItem(item: JsonObject, index: number) {
-    if (this.inFlight && this.inFlight.index !== index) return void this.whole.set(index, item);
-    this.emit(item, this.inFlight ?? fresh(index));
-    this.inFlight = undefined;
-    this.emitWaiting();
-  }
-
   /** Emits what was not yet streamed of the item. */
-  private emit(item: JsonObject, progress: Progress) {
-    const { writer } = this;
-    this.emitted.add(progress.index);
+  private emit(item: JsonObject, index: number) {
+    const progress = this.begun(index);
+    if (!progress) return;
+    const { lane } = progress;
+    this.open.delete(index);
+    this.emitted.add(index);
     if (isCall(item)) {
       this.called = true;
-      emitCall(writer, item, progress);
-    } else if (item.type === "reasoning") emitReasoning(writer, item, progress);
-    else if (item.type === "message") this.refused = emitMessage(writer, item, progress) || this.refused;
+      emitCall(item, progress);
+    } else if (item.type === "reasoning") emitReasoning(item, progress);
+    else if (item.type === "message") this.refused = emitMessage(item, progress) || this.refused;
     else {
       const ran = toolRunBy(item);
       const signature = sealOf(item);
-      writer.open(`${progress.index}`, { kind: "foreign", dialect: "responses", value: item, ...(ran ? { ran } : {}) });
-      writer.close(signature ? { signature } : {});
+      lane.open({ kind: "foreign", dialect: "responses", value: item, ...(ran ? { ran } : {}) });
+      lane.close(signature ? { signature } : {});
     }
-  }
-
-  private emitWaiting() {
-    for (const [index, item] of this.whole) if (!this.emitted.has(index)) this.emit(item, fresh(index));
-    this.whole.clear();
+    lane.end();
   }
 
   /** Ends the reply; items that were not streamed are read from its output. */
@@ -185,10 +179,15 @@ export class ItemReader extends EventReader {
     if (textIn(response.id) !== "") this.start(response);
     this.writer.readInputChanges(response.input_transformations);
     if (status !== "completed" && status !== "incomplete") {
+      this.writer.leaveOutBlocks();
       this.emitUsage(response, event);
       return this.failed(errorIn(response) ?? gaveUp);
     }
-    this.emitOutput(Array.isArray(response.output) ? response.output : []);
+    const output = Array.isArray(response.output) ? response.output : [];
+    const indexes = outputIndexes(output, this.shown);
+    // A negative index stands for an item that was not streamed.
+    for (const [at, item] of output.entries()) if (isObject(item)) this.emit(item, indexes[at] ?? -1 - at);
+    this.writer.endLanes();
     this.emitUsage(response, event);
     const reason = isObject(response.incomplete_details) ? textIn(response.incomplete_details.reason) : "";
     if (status === "incomplete")
@@ -196,22 +195,7 @@ export class ItemReader extends EventReader {
     else this.writer.finish(this.called ? "tool-call" : this.refused ? "refusal" : "stop", "completed");
   }
 
-  private emitOutput(output: readonly unknown[]) {
-    const indexes = outputIndexes(output, this.shown);
-    const emitAt = (at: number, progress?: Progress) => {
-      // A negative index stands for an item that was not streamed.
-      const index = indexes[at] ?? -1 - at;
-      const item = output[at];
-      if (isObject(item) && !this.emitted.has(index)) this.emit(item, progress ?? fresh(index));
-    };
-    // The item in flight comes first, so that no block is opened twice.
-    if (this.inFlight) emitAt(indexes.indexOf(this.inFlight.index), this.inFlight);
-    for (const at of output.keys()) emitAt(at);
-    this.emitWaiting();
-  }
-
   private emitUsage(response: JsonObject, event: JsonObject) {
-    this.writer.close();
     const usage = decodeUsage(response, event);
     if (Object.keys(usage).length > 0) this.writer.usage(usage);
   }
@@ -219,12 +203,11 @@ export class ItemReader extends EventReader {
 
 const isText = (type: string): boolean => type === "response.output_text.delta" || type === "response.refusal.delta";
 
-const fresh = (index: number): Progress => ({ index, id: "", extras: {}, part: undefined, spoke: false });
-
 const isCall = ({ type }: JsonObject): boolean => type === "function_call" || type === "custom_tool_call";
 
 /** Returns whether the message is a refusal. */
-function emitMessage(writer: ReplyEmitter, item: JsonObject, progress: Progress): boolean {
+function emitMessage(item: JsonObject, progress: Progress): boolean {
+  const { lane } = progress;
   const current = typeof progress.part === "number" ? progress.part : 0;
   let extras = progress.id === "" ? messageExtras(item) : progress.extras;
   let refused = false;
@@ -234,16 +217,23 @@ function emitMessage(writer: ReplyEmitter, item: JsonObject, progress: Progress)
     const refusal = part.type === "refusal";
     const text = textIn(refusal ? part.refusal : part.text);
     if (text === "") return;
-    writer.open(partKey(progress, at), textBlock(refusal, extras));
-    if (at > current || !progress.spoke) writer.delta(text);
-    writer.close(annotationExtras(part));
+    if (at > current || !progress.spoke) {
+      lane.open(textBlock(refusal, extras));
+      lane.delta(text);
+    }
+    lane.close(annotationExtras(part));
     extras = {};
     refused ||= refusal;
   });
   return refused;
 }
 
-const partKey = (progress: Progress, at: number) => `${progress.index}.${at}`;
+function endPart(progress: Progress, part: JsonObject) {
+  if (!progress.spoke || typeof progress.part !== "number") return;
+  progress.lane.close(annotationExtras(part));
+  progress.part++;
+  progress.spoke = false;
+}
 
 const textBlock = (refusal: boolean, extras: WithExtras): Block =>
   refusal ? { kind: "text", refusal, ...extras } : { kind: "text", ...extras };
@@ -255,32 +245,33 @@ const annotationExtras = ({ annotations }: JsonObject): WithExtras =>
   Array.isArray(annotations) && annotations.length > 0 ? extrasOf({ annotations }) : {};
 
 /** The parts of thinking are separated by a blank line. */
-function thinkingDelta(writer: ReplyEmitter, progress: Progress, event: JsonObject) {
+function thinkingDelta(progress: Progress, event: JsonObject) {
+  const { lane } = progress;
   const delta = textIn(event.delta);
   if (delta === "") return;
   const part = event.summary_index === undefined ? `content ${event.content_index}` : `summary ${event.summary_index}`;
-  writer.open(`${progress.index}`, thinkingBlock(progress.id));
-  if (progress.spoke && progress.part !== part) writer.delta("\n\n");
+  if (!lane.isOpen) lane.open(thinkingBlock(progress.id));
+  if (progress.spoke && progress.part !== part) lane.delta("\n\n");
   progress.part = part;
   progress.spoke = true;
-  writer.delta(delta);
+  lane.delta(delta);
 }
 
-function emitReasoning(writer: ReplyEmitter, item: JsonObject, progress: Progress) {
+function emitReasoning(item: JsonObject, progress: Progress) {
+  const { lane } = progress;
   const id = progress.id || textIn(item.id);
   const text = progress.spoke ? "" : thinkingText(item);
   const value = textIn(item.encrypted_content);
   if (text === "" && value === "" && !progress.spoke) return;
-  writer.open(`${progress.index}`, thinkingBlock(id));
-  writer.delta(text);
+  if (!lane.isOpen) lane.open(thinkingBlock(id));
+  lane.delta(text);
   const signature: Signature = id === "" ? { dialect: "responses", value } : { dialect: "responses", value, id };
-  writer.close(value === "" ? {} : { signature });
+  lane.close(value === "" ? {} : { signature });
 }
 
-function emitCall(writer: ReplyEmitter, item: JsonObject, progress: Progress) {
-  writer.open(`${progress.index}`, callBlock(item));
-  if (!progress.spoke) writer.delta(textIn(item.type === "function_call" ? item.arguments : item.input));
-  writer.close();
+function emitCall(item: JsonObject, { lane, spoke }: Progress) {
+  if (!lane.isOpen) lane.open(callBlock(item));
+  if (!spoke) lane.delta(textIn(item.type === "function_call" ? item.arguments : item.input));
 }
 
 /** The id is needed with the encrypted content that comes at the end. */
