@@ -1,4 +1,4 @@
-/** An exchange in this process, without a server: what its record gets is kept. */
+/** An exchange in this process, without a server: what its book gets is kept. */
 import type { ClientDialect } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { Exchange } from "../../src/proxy/relay/exchange";
@@ -8,7 +8,7 @@ import type { RunningRequest } from "../../src/proxy/relay/running-request";
 export interface Recorded {
   fixups: string[];
   dropped: string[];
-  /** Without the deltas, of which a record keeps nothing. */
+  /** Without the deltas, of which a book keeps nothing. */
   events: ReplyEvent[];
 }
 
@@ -27,13 +27,12 @@ export const noConnection = {
 export function exchangeOf(incoming: Incoming, dialect: ClientDialect): { exchange: Exchange; recorded: Recorded } {
   const recorded: Recorded = { fixups: [], dropped: [], events: [] };
   const addTo = (list: string[]) => (name: string) => void (list.includes(name) || list.push(name));
-  const record = {
+  const book = {
     addFixup: addTo(recorded.fixups),
     addChanges({ fixups = [], dropped = [] }: { fixups?: string[]; dropped?: string[] }) {
       fixups.forEach(addTo(recorded.fixups));
       dropped.forEach(addTo(recorded.dropped));
     },
-    conceal: String,
     hints: {},
     setSession() {},
     get isOver() {
@@ -44,7 +43,7 @@ export function exchangeOf(incoming: Incoming, dialect: ClientDialect): { exchan
     if (event.type !== "block-delta") recorded.events.push(event);
     return event;
   };
-  const running = { record, addEvent } as unknown as RunningRequest;
+  const running = { book, addEvent } as unknown as RunningRequest;
   return {
     exchange: new Exchange({ running, request, connection: noConnection, key: undefined, dialect, incoming }),
     recorded,

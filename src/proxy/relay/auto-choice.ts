@@ -46,7 +46,7 @@ export async function serveByAuto(
 ): Promise<Response> {
   exchange.keep();
   const { auto, pool } = parts;
-  const { record, running } = exchange;
+  const { book, running } = exchange;
   const preferredAccount = await preferredForAuto(parts, exchange);
   const conversation = conversationMark(exchange);
   let failure: ProxyError | undefined;
@@ -58,7 +58,7 @@ export async function serveByAuto(
     const retried = new Set<Retry>();
     for (;;) {
       let target: ChatTarget | undefined;
-      const calls = record.attemptCount;
+      const calls = book.attemptCount;
       try {
         target = await targetOf(parts, exchange, asked, account, conversation);
         const answer = await serve(target);
@@ -66,24 +66,24 @@ export async function serveByAuto(
         if (exchange.reshape) auto.forget(account, conversation);
         return answer;
       } catch (thrown) {
-        if (running.isStopped || record.hasBegun) throw thrown;
+        if (running.isStopped || book.hasBegun) throw thrown;
         const error = asProxyError(thrown);
         if (error.kind === "internal" || isSuspension(error)) throw thrown;
         const retry = target && retryFor(parts, error, target.choice);
         if (!target) {
-          record.beginAttempt(account, null);
-          record.endAttempt(error);
+          book.beginAttempt(account, null);
+          book.endAttempt(error);
         } else if (retry ? retried.has(retry) : !error.details.otherAccount) throw thrown;
-        const status = target && record.attemptCount > calls ? error.status : null;
+        const status = target && book.attemptCount > calls ? error.status : null;
         failure = error;
         if (retry && !retried.has(retry)) {
           retried.add(retry);
           if (retry === "choice") auto.forget(account, conversation);
-          running.passOver({ model: target!.model.id, status, why: error.written });
+          running.book.passOver({ model: target!.model.id, status, why: error.written });
           continue;
         }
         if (!target && !mayTryAnotherAccount(error)) throw thrown;
-        if (target) running.passOver({ model: target.model.id, status, why: error.written });
+        if (target) running.book.passOver({ model: target.model.id, status, why: error.written });
         break;
       }
     }

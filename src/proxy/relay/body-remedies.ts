@@ -13,14 +13,14 @@ import type { RequestScope } from "../scope";
 import type { Failure } from "../upstream/copilot/failure";
 import type { Lesson, Lessons, Taught } from "../upstream/copilot/lessons";
 import { betaIn, withoutParams } from "../upstream/copilot/unsupported-params";
-import type { RequestRecord } from "./request-record";
+import type { Book } from "./book";
 import type { Target } from "./target";
 import type { BodyRules, Outgoing } from "./upstream-call";
 
 /** A request that is being sent; the remedies change it. */
 export interface SentRequest {
   readonly sent: Outgoing;
-  readonly record: RequestRecord;
+  readonly book: Book;
   /** The model's id, under which is remembered what it refused. */
   readonly model: string;
   /** The key of the account that is asked, or the provider's name. */
@@ -64,7 +64,7 @@ function valueRemedy<Kind extends ValueKind>({ when, kind, taught, about, mend, 
         const value = taught(failure);
         const mended = mend(json, value, codec);
         if (!mended) return undefined;
-        current.record.addChanges(changes);
+        current.book.addChanges(changes);
         current.taught.push({ kind, scope: valuesOf(current), about: about?.(json), value } as Lesson);
         return editedTo(text, json, mended);
       }),
@@ -74,7 +74,7 @@ function valueRemedy<Kind extends ValueKind>({ when, kind, taught, about, mend, 
   const mendKnown = (lessons: Lessons, current: SentRequest, body: JsonObject, codec: BodyRules["codec"]) => {
     const value = lessons.of(kind, valuesOf(current), about?.(body));
     const mended = value && mend(body, value, codec);
-    if (mended) current.record.addChanges(changes);
+    if (mended) current.book.addChanges(changes);
     return mended ?? body;
   };
   return { remedy, mendKnown };
@@ -127,7 +127,7 @@ const repair: Remedy<SentRequest> = {
         return true;
       });
       if (repaired === json) return undefined;
-      current.record.addFixup(foreignItems);
+      current.book.addFixup(foreignItems);
       const scope = itemsOf(current);
       for (const about of marks) current.taught.push({ kind: "item", scope, about, value: true });
       return editedTo(text, json, repaired);
@@ -141,7 +141,7 @@ const valuesOf = ({ model }: Pick<SentRequest, "model">): string => `values of $
 const schemasOf = (model: string): string => `schemas of ${model}`;
 const itemsOf = ({ model, asked }: Pick<SentRequest, "model" | "asked">): string => `items of ${model} with ${asked}`;
 
-/** Changes what earlier refusals taught, before the request is sent; the record names it as it did then. Undefined if nothing is known. */
+/** Changes what earlier refusals taught, before the request is sent; the book names it as it did then. Undefined if nothing is known. */
 export function mendKnownRefusals(
   { lessons }: Pick<RequestScope, "lessons">,
   current: SentRequest,
@@ -156,7 +156,7 @@ export function mendKnownRefusals(
     if (knowsItems) {
       const isForeign = (mark: string) => lessons.of("item", items, mark) ?? false;
       const repaired = codec.remedies.repair(mended, isForeign);
-      if (repaired !== mended) current.record.addFixup(foreignItems);
+      if (repaired !== mended) current.book.addFixup(foreignItems);
       mended = repaired;
     }
     return mended === json ? undefined : editedTo(text, json, mended);
@@ -172,7 +172,7 @@ export const bodyRemedies: readonly Remedy<SentRequest>[] = [
         current.schemaMends++;
         const made = mendRefused(json, schemaTarget(rules), schema, current.schemaMends >= maxSchemaMends);
         if (!made) return undefined;
-        current.record.addChanges(made);
+        current.book.addChanges(made);
         current.taught.push(...schemaLessons(current.model, made.lessons));
         return withFields(text, made.set);
       }),
@@ -186,7 +186,7 @@ export const bodyRemedies: readonly Remedy<SentRequest>[] = [
       const beta = betaIn(param);
       if (beta !== undefined) return dropBeta(current, param, beta);
       const before = await plainBody(current.sent.body);
-      const next = withoutPatterns(before, [param], current.record);
+      const next = withoutPatterns(before, [param], current.book);
       current.removed.push(param);
       if (next === before) return false;
       current.sent.body = inOnePiece(next);
@@ -227,8 +227,8 @@ const dropBeta = (current: SentRequest, param: string, beta: string): Promise<bo
       string
     >;
     current.removed.push(param);
-    for (const made of [changes, headers ?? {}]) current.record.addChanges(made);
-    current.record.addFixup(`refused:${param}`);
+    for (const made of [changes, headers ?? {}]) current.book.addChanges(made);
+    current.book.addFixup(`refused:${param}`);
     return editedTo(text, json, body);
   });
 
@@ -268,13 +268,13 @@ const schemaTarget = ({ codec, dialect, model }: BodyRules): SchemaTarget => ({
   places: codec.schemas,
 });
 
-/** The body with the schemas that helped where the model had refused these; the record names what was changed. */
+/** The body with the schemas that helped where the model had refused these; the book names what was changed. */
 export const withMendedSchemas = (
   { lessons }: Pick<RequestScope, "lessons">,
   { model: { id } }: Pick<Target, "model">,
   rules: BodyRules,
   body: Body,
-  record: RequestRecord,
+  book: Book,
 ): Body => {
   const scope = schemasOf(id);
   if (!lessons.knows(scope)) return body;
@@ -284,7 +284,7 @@ export const withMendedSchemas = (
     const mendOf = (schema: JsonObject) => lessons.of("schema", scope, JSON.stringify(whole(schema)));
     const made = mendKnown(json, schemaTarget(rules), mendOf, whole);
     if (!made) return text;
-    record.addChanges(made);
+    book.addChanges(made);
     return withFields(text, made.set);
   });
 };
@@ -303,24 +303,24 @@ type LearningScope = Pick<RequestScope, "unsupportedParams" | "lessons">;
 const plainBody = (body: SentBytes): string | Uint8Array | Promise<Uint8Array> =>
   body instanceof Blob ? body.bytes() : body;
 
-/** The body without the parameters that the model is known to refuse; the record names them. */
+/** The body without the parameters that the model is known to refuse; the book names them. */
 export const withoutRefused = (
   { unsupportedParams }: Pick<RequestScope, "unsupportedParams">,
   { model, provider }: Pick<Target, "model" | "provider">,
   body: Body,
-  record: RequestRecord,
+  book: Book,
 ) => {
   const known = unsupportedParams.known(model.id);
   const own = provider?.settings.unsupportedParams;
   const patterns = own ? [...own, ...known] : known;
-  return patterns.length === 0 ? body : withoutPatterns(body, patterns, record);
+  return patterns.length === 0 ? body : withoutPatterns(body, patterns, book);
 };
 
 /** The very same body when it has none of these parameters. */
-function withoutPatterns(body: Body, patterns: readonly string[], record: RequestRecord) {
+function withoutPatterns(body: Body, patterns: readonly string[], book: Book) {
   return editBody(body, (plain) => {
     const { text, removed } = withoutParams(plain, patterns);
-    for (const pattern of removed) record.addFixup(`refused:${pattern}`);
+    for (const pattern of removed) book.addFixup(`refused:${pattern}`);
     return text;
   });
 }

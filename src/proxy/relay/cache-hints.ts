@@ -6,8 +6,8 @@ import { promptHeadOf } from "../../dialects/overview";
 import { inOnePiece, withTexts } from "../../lib/net/in/request-body";
 import type { RequestScope } from "../scope";
 import { type CacheAddress, leastTokens } from "../upstream/cache-watch";
+import type { RecordedPrompt } from "./book";
 import type { Exchange } from "./exchange";
-import type { RecordedPrompt } from "./request-log";
 import { cacheSession } from "./session-id";
 import type { Target } from "./target";
 

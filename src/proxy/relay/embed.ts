@@ -12,6 +12,7 @@ import { type CallResponse, readText } from "../../lib/net/out/body";
 import type { KeyedCaller } from "../../people/keys/client-keys";
 import type { RequestScope } from "../scope";
 import { withoutRefused } from "./body-remedies";
+import { tellRemaining } from "./budget-lines";
 import { readIncoming } from "./incoming";
 import { openRequest, type RunningRequest } from "./running-request";
 import { send } from "./send";
@@ -24,15 +25,15 @@ const maxAnswerBytes = 64 * 1024 * 1024;
 /** @throws ProxyError for the server to send; its row is written. */
 export async function embed(parts: RequestScope, request: Request, caller: KeyedCaller): Promise<Response> {
   const running = openRequest(parts, request, caller, "embeddings");
-  const { record } = running;
+  const { book } = running;
   try {
     const incoming = await readIncoming(request, undefined, undefined, running.held);
     caller.connection.keepOpen();
-    record.setRequest(incoming);
+    book.setRequest(incoming);
     const asked = decodeEmbeddingsRequest(incoming.body);
     const { texts, dimensions } = asked;
     const target = await running.whileThere(chooseEmbeddingsTarget(parts, incoming.model, caller.key));
-    record.setTarget(target, { initiator: "agent", reason: "embeddings are not a turn", vision: false });
+    book.setTarget(target, { initiator: "agent", reason: "embeddings are not a turn", vision: false });
 
     const all: Embeddings = { vectors: [], tokens: 0 };
     for (const batch of inBatches(texts, target.model.limits.inputs ?? defaultBatchSize)) {
@@ -40,11 +41,11 @@ export async function embed(parts: RequestScope, request: Request, caller: Keyed
       all.vectors.push(...vectors);
       all.tokens += tokens;
       // After each batch: it is charged, also if a later one fails.
-      record.addUsage({ input: all.tokens, output: 0 });
-      running.budget.charged();
+      book.addUsage({ input: all.tokens, output: 0 });
+      book.markCharged();
     }
     running.end(200);
-    return await running.budget.addTo(Response.json(encodeEmbeddings(incoming.model, all, asked)));
+    return await tellRemaining(parts, running, Response.json(encodeEmbeddings(incoming.model, all, asked)));
   } catch (thrown) {
     throw running.fail(thrown);
   }
@@ -69,13 +70,13 @@ async function embedBatch(
   const json = encodeEmbeddingsRequest(target.upstreamModel.id, texts, dimensions);
   const outgoing = {
     path: target.endpoint,
-    body: inOnePiece(withoutRefused(parts, target, JSON.stringify(json), running.record)),
+    body: inOnePiece(withoutRefused(parts, target, JSON.stringify(json), running.book)),
     intent: "copilot-panel" as const,
     initiator: "agent" as const,
     limits: parts.limits.full,
   };
   const accept = async (response: CallResponse) => {
-    running.record.markFirstByte();
+    running.book.markFirstByte();
     return decodeEmbeddings(await readText(response, maxAnswerBytes), texts.length, whoOf(target));
   };
   return send(parts, { target, outgoing, running, request, accept });

@@ -7,9 +7,9 @@ import type { ClientConnection } from "../../lib/net/in/guard";
 import type { ReadText } from "../../lib/net/json/json-skeleton";
 import type { ClientKey, KeyedCaller } from "../../people/keys/client-keys";
 import type { PlannedRequest } from "../server-tools/plan";
+import type { Book } from "./book";
 import { idOf } from "./hints";
 import { type Facts, type Incoming, readFacts } from "./incoming";
-import type { RequestRecord } from "./request-record";
 import type { RunningRequest } from "./running-request";
 import { clientSession } from "./session-id";
 
@@ -68,13 +68,13 @@ export function readRequest(
   incoming: Incoming,
 ): ReadRequest {
   connection.keepOpen();
-  running.record.setRequest(incoming);
+  running.book.setRequest(incoming);
   return { running, request, connection, key, dialect, incoming };
 }
 
 export class Exchange {
   readonly running: RunningRequest;
-  readonly record: RequestRecord;
+  readonly book: Book;
   readonly request: Request;
   readonly headers: Headers;
   readonly connection: ClientConnection;
@@ -101,7 +101,7 @@ export class Exchange {
   ) {
     const { running, request, connection, key, dialect, incoming } = read;
     this.running = running;
-    this.record = running.record;
+    this.book = running.book;
     this.request = request;
     this.headers = request.headers;
     this.connection = connection;
@@ -112,10 +112,10 @@ export class Exchange {
     const outline = this.outline;
     this.bodySession = outline.session;
     this.session = clientSession(request.headers, this.bodySession);
-    const facts = readFacts(outline, incoming, this.record.hints.kind);
+    const facts = readFacts(outline, incoming, this.book.hints.kind);
     this.facts = reshape ? { ...facts, ...summarized } : facts;
     const prompt = idOf(outline.promptId);
-    this.record.setSession(this.session, { prompt, kind: this.facts.kind });
+    this.book.setSession(this.session, { prompt, kind: this.facts.kind });
   }
 
   /** The same request with the client's own body, which asks the upstream itself for a summary. */

@@ -12,8 +12,9 @@ import type { RequestScope } from "../scope";
 import type { CopilotCall } from "../upstream/copilot/copilot";
 import { type Failure, readBrokenReply, readFailure } from "../upstream/copilot/failure";
 import { bodyRemedies, learnFrom, mendKnownRefusals, type Remedy, remediesOf, type SentRequest } from "./body-remedies";
+import type { Book } from "./book";
+import { reserve } from "./budget-lines";
 import { withDenial } from "./denials";
-import type { RequestRecord } from "./request-record";
 import { afterBroken, BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
@@ -126,7 +127,7 @@ function asLimit({ pool }: RequestScope, need: Need, error: ProxyError, isOfOneA
 class AccountCall implements SentRequest {
   readonly sent: Outgoing & CopilotCall;
   readonly running: RunningRequest;
-  readonly record: RequestRecord;
+  readonly book: Book;
   readonly removed: string[] = [];
   readonly taught: SentRequest["taught"] = [];
   schemaMends = 0;
@@ -140,9 +141,9 @@ class AccountCall implements SentRequest {
     readonly account: Account,
     public token: CopilotToken,
   ) {
-    const { record, requestId } = running;
+    const { book, requestId } = running;
     this.running = running;
-    this.record = record;
+    this.book = book;
     this.model = target.model.id;
     this.asked = account.key;
     this.sent = {
@@ -150,7 +151,7 @@ class AccountCall implements SentRequest {
       requestId,
       retried: (code) => logger.debug(`The connection to GitHub Copilot failed (${code}); connecting again.`),
       resent: (error) => {
-        record.endAttempt(error);
+        book.endAttempt(error);
         this.#begin();
       },
     };
@@ -161,7 +162,7 @@ class AccountCall implements SentRequest {
     this.sent.initiator &&= "agent";
   }
 
-  /** One call, whose beginning the record has. @throws ProxyError */
+  /** One call, whose beginning the book has. @throws ProxyError */
   send({ copilot }: RequestScope, { controller }: RunningRequest): Promise<CallResponse> {
     this.#begin();
     this.sent.controller = controller;
@@ -169,7 +170,7 @@ class AccountCall implements SentRequest {
   }
 
   #begin(): void {
-    this.record.beginAttempt(this.account, this.token.baseUrl);
+    this.book.beginAttempt(this.account, this.token.baseUrl);
   }
 }
 
@@ -215,7 +216,7 @@ async function sendWith<Answer>(
   if ("remedy" in token) return token;
   const overage = mayBeOverage(parts, account, target) ? await overageOf(parts, account, dispatch) : undefined;
   if (overage) return overage;
-  const reserved = running.budget.reserve(account);
+  const reserved = reserve(parts, running, account);
   const overBudget = reserved instanceof Promise ? await reserved : reserved;
   if (overBudget) return { remedy: "next-account", error: overBudget };
   const current = new AccountCall(parts, dispatch, account, token);
@@ -283,18 +284,18 @@ async function attempt<Answer>(
   current: AccountCall,
 ): Promise<{ answer: Answer } | Failure> {
   const { target, running } = dispatch;
-  const { account, record } = current;
+  const { account, book } = current;
   let response: CallResponse;
   try {
     response = await current.send(parts, running);
   } catch (thrown) {
     const error = asProxyError(thrown);
-    record.endAttempt(error);
+    book.endAttempt(error);
     if (!running.isStopped && error.kind !== "internal") parts.breaker.failed(account, error.written);
     throw thrown;
   }
   const { status, headers } = response;
-  record.endAttempt(status);
+  book.endAttempt(status);
   if (status >= 500) parts.breaker.failed(account, `status ${status}`);
   if (!response.ok)
     return noted(parts, readFailure(status, headers, await readStart(response, 64 * 1024), parts.now()));
@@ -302,12 +303,12 @@ async function attempt<Answer>(
   // With a choice of Auto it was not the name that decided.
   if (!target.choice) parts.catalogue.denials.served(account, target.model.id);
   account.learnQuota(headers);
-  running.account = account;
+  book.chapter.answeredBy = account;
   try {
     return { answer: await dispatch.accept(response) };
   } catch (thrown) {
     if (!(thrown instanceof BrokenReply)) throw thrown;
-    return afterBroken(thrown, noted(parts, readBrokenReply(thrown.error, headers, parts.now())), record);
+    return afterBroken(thrown, noted(parts, readBrokenReply(thrown.error, headers, parts.now())), book);
   }
 }
 
@@ -345,14 +346,14 @@ async function orUnavailable<Result>(
   work: () => Promise<Result>,
   timeoutMs?: number,
 ): Promise<Result | Failure> {
-  const { record, controller } = running;
+  const { book, controller } = running;
   try {
     return await withTimeLimit(work(), timeoutMs, throwSlowToken, controller.signal);
   } catch (thrown) {
     if (running.isStopped) throw thrown;
     const error = asProxyError(thrown);
-    record.beginAttempt(account, null);
-    record.endAttempt(error);
+    book.beginAttempt(account, null);
+    book.endAttempt(error);
     // An account that GitHub has blocked is not replaced by another one: that would evade the block.
     if (error.kind === "internal" || error.details.code === "account_suspended") throw error;
     return { remedy: "next-account", error: asUnavailable(error) };

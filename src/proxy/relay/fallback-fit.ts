@@ -35,7 +35,7 @@ export async function unfitReason(
   }
   const limit = limits.prompt ?? limits.context;
   if (limit === undefined) return undefined;
-  const asked = { prompt: exchange, record: exchange.record };
+  const asked = { prompt: exchange, book: exchange.book };
   const count = await countIfLong(parts, asked, target.model, exchange.incoming.bytes.length, limit);
   return count !== undefined && count.tokens > limit ? `it takes at most ${limit} tokens of prompt` : undefined;
 }

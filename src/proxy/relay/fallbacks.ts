@@ -10,9 +10,9 @@ import { isEmpty } from "../../lib/json";
 import type { RequestScope } from "../scope";
 import { ofEveryModel } from "../upstream/copilot/failure-rows";
 import { findListed } from "../upstream/models/model-name";
+import type { Book } from "./book";
 import type { Exchange } from "./exchange";
 import { unfitReason } from "./fallback-fit";
-import type { RequestRecord } from "./request-record";
 import type { RunningRequest } from "./running-request";
 import { type ChatTarget, chooseTarget, isAutoTarget, modelHeader, modelInHeader, presentTarget } from "./target";
 
@@ -60,7 +60,7 @@ async function serveByChain(
   names: readonly string[] | undefined,
 ): Promise<Response> {
   exchange.keep();
-  const { record, running } = exchange;
+  const { book, running } = exchange;
   const name = exchange.incoming.model;
   const chain: Chain = {
     first,
@@ -76,7 +76,7 @@ async function serveByChain(
   if (failure) passOver(chain, running, name, null, failure.words);
   if (failure || (first && waitsForOthers(first, chain, running))) target = await nextTarget(parts, exchange, chain);
   while (target !== undefined) {
-    const calls = record.attemptCount;
+    const calls = book.attemptCount;
     try {
       const answer = await serve(parts, exchange, target, first);
       // A model of another name was named before.
@@ -85,22 +85,22 @@ async function serveByChain(
     } catch (thrown) {
       if (running.isStopped) throw thrown;
       const error = asProxyError(thrown);
-      const isRefusedHere = target !== first && record.attemptCount === calls && error.kind === "invalid_request";
-      if (!isRefusedHere && !mayFallBackAfter(parts, error, record)) {
+      const isRefusedHere = target !== first && book.attemptCount === calls && error.kind === "invalid_request";
+      if (!isRefusedHere && !mayFallBackAfter(parts, error, book)) {
         if (target === first || error.kind === "internal" || isBlocked(parts, error)) throw thrown;
         chain.names = [];
-        if (record.hasBegun) chain.cooling = [];
+        if (book.hasBegun) chain.cooling = [];
       }
       if (target === first) failure = error;
       failure ??= error;
       chain.isCopilotOut ||= ofEveryModel.test(error.details.code ?? "");
-      const status = record.attemptCount === calls ? null : error.status;
+      const status = book.attemptCount === calls ? null : error.status;
       passOver(chain, running, target.model.id, status, error.words);
     }
     target = await nextTarget(parts, exchange, chain);
   }
   // The row is that of the model that the client asked for.
-  if (first) record.setTarget(first, exchange.facts);
+  if (first) book.setTarget(first, exchange.facts);
   throw unserved(failure!, chain);
 }
 
@@ -108,12 +108,12 @@ type First = { first: ChatTarget; failure?: undefined } | { first?: undefined; f
 
 /** The model that the client asked for; or why it is not known now, if its chain may be used for that. */
 async function firstTarget(parts: RequestScope, exchange: Exchange): Promise<First> {
-  const { incoming, record } = exchange;
+  const { incoming, book } = exchange;
   try {
     return { first: await targetNamed(parts, exchange, incoming.model) };
   } catch (thrown) {
     const hasChain = Object.hasOwn(parts.config.current.fallbacks, incoming.model);
-    if (!hasChain || !(thrown instanceof ProxyError) || !mayFallBackAfter(parts, thrown, record)) throw thrown;
+    if (!hasChain || !(thrown instanceof ProxyError) || !mayFallBackAfter(parts, thrown, book)) throw thrown;
     return { failure: thrown };
   }
 }
@@ -138,9 +138,9 @@ function chainIn(
 const isBlocked = ({ pool }: RequestScope, { details }: ProxyError): boolean =>
   details.code === "account_suspended" || pool.suspensionError() !== undefined;
 
-function mayFallBackAfter(parts: RequestScope, error: ProxyError, record: RequestRecord): boolean {
+function mayFallBackAfter(parts: RequestScope, error: ProxyError, book: Book): boolean {
   // A reply that had begun was generated and billed.
-  if (record.hasBegun || error.kind === "internal" || isBlocked(parts, error)) return false;
+  if (book.hasBegun || error.kind === "internal" || isBlocked(parts, error)) return false;
   if (error.details.code === "budget_exceeded") return error.details.mayFallBack === true;
   return statusesForFallback.has(error.status);
 }
@@ -156,7 +156,7 @@ function waitsForOthers(target: ChatTarget, chain: Chain, running: RunningReques
 
 /** @param status Null if the model was not asked. */
 function passOver(chain: Chain, running: RunningRequest, model: string, status: number | null, why: Words): void {
-  running.passOver({ model, status, why: why.written });
+  running.book.passOver({ model, status, why: why.written });
   chain.passedOver.push({ model, why });
 }
 
@@ -182,7 +182,7 @@ function targetNamed(parts: RequestScope, { dialect, key, running }: Exchange, n
   return parts.catalogue.presentModels() ? target : running.whileThere(target);
 }
 
-/** The next model that can take the request. The record says why others cannot. */
+/** The next model that can take the request. The book says why others cannot. */
 async function nextTarget(parts: RequestScope, exchange: Exchange, chain: Chain): Promise<ChatTarget | undefined> {
   const { running } = exchange;
   for (let name = chain.names.shift(); name !== undefined; name = chain.names.shift()) {

@@ -30,7 +30,7 @@ export function asksNothing(exchange: Exchange, target: Target, isPassed: boolea
   return { conversation: translated, reason: "length" };
 }
 
-/** For the record: no turn of a person, because nothing was sent. */
+/** For the book: no turn of a person, because nothing was sent. */
 export const nothingSent: Facts = {
   initiator: "agent",
   reason: "nothing was sent: no output was requested",
@@ -38,14 +38,14 @@ export const nothingSent: Facts = {
 };
 
 /** The empty answer, in the client's dialect. */
-export function answerNothing({ conversation, reason }: EmptyRequest, { codec, record, running }: Exchange): Response {
+export function answerNothing({ conversation, reason }: EmptyRequest, { codec, book, running }: Exchange): Response {
   const events: ReplyEvent[] = [
     { type: "start", id: "", model: conversation.model },
     { type: "usage", usage: { input: 0, output: 0 } },
     { type: "finish", reason },
   ];
   for (const event of events) running.addEvent(event);
-  record.markFirstByte();
+  book.markFirstByte();
   running.end(200);
   if (!conversation.stream) return Response.json(codec.encodeReply(events, conversation));
   const out = gatherFrames();

@@ -36,9 +36,9 @@ export function verbatim(exchange: Exchange, target: PassedTarget): UpstreamCall
   return { who, body: bytes, stream, headers: {}, reply };
 }
 
-/** The body and headers to send; the record has each change. @param wanted The client's body, with `stream` if a full reply is to be collected. */
+/** The body and headers to send; the book has each change. @param wanted The client's body, with `stream` if a full reply is to be collected. */
 function prepared(
-  { incoming, record, headers: clientHeaders }: Exchange,
+  { incoming, book, headers: clientHeaders }: Exchange,
   target: PassedTarget,
   options: TranslationOptions,
   wanted: JsonObject,
@@ -50,8 +50,8 @@ function prepared(
   const dialectHeaders = target.provider
     ? undefined
     : codec.requestHeaders?.(clientHeaders, body, target.upstreamModel, options);
-  record.addChanges({ fixups, dropped });
-  if (dialectHeaders) record.addChanges(dialectHeaders);
+  book.addChanges({ fixups, dropped });
+  if (dialectHeaders) book.addChanges(dialectHeaders);
   return {
     body: editIncoming(incoming, body),
     headers: dialectHeaders?.headers ?? {},
@@ -60,7 +60,7 @@ function prepared(
 
 /** The reply in the client's own dialect, passed on with the fixups. */
 export function passed({ incoming, running }: Exchange, { dialect }: PassedTarget) {
-  const passage = codecs[dialect].passOn(incoming.body, (name) => running.record.addFixup(name));
+  const passage = codecs[dialect].passOn(incoming.body, (name) => running.book.addFixup(name));
   const reader = { stream: incoming.stream ? passage.read : passage.gather, full: passage.readFull };
   return { reader, passed: passage };
 }
@@ -71,7 +71,7 @@ export function passed({ incoming, running }: Exchange, { dialect }: PassedTarge
  */
 function untouched({ incoming, running }: Exchange, { dialect }: PassedTarget) {
   const codec = codecs[dialect];
-  const note = (name: string) => running.record.addFixup(name);
+  const note = (name: string) => running.book.addFixup(name);
   const isNoError = ({ type }: ReplyEvent) => type !== "error";
   const passage = codec.passOn(incoming.body, note);
   const reader: ReplyReader = {

@@ -7,18 +7,18 @@ import type { RequestScope } from "../scope";
 import { bytesPerToken, type Prompt, type TokenCount } from "../tokens/token-counts";
 import type { Model } from "../upstream/models/model";
 import { promptLimitOf } from "../upstream/models/prompt-limit";
-import type { RequestRecord } from "./request-record";
+import type { Book } from "./book";
 
 /** Milliseconds that a request waits for its count; without one it is sent. */
 const countTimeoutMs = 3_000;
 
 /**
- * Undefined for a body that is too short for this many tokens, and if the count takes too long or fails, which the record notes.
+ * Undefined for a body that is too short for this many tokens, and if the count takes too long or fails, which the book notes.
  * @param bytes The length of the request's body.
  */
 export async function countIfLong(
   { tokenCounts, logger }: Pick<RequestScope, "tokenCounts" | "logger">,
-  { prompt, record }: CountedRequest,
+  { prompt, book }: CountedRequest,
   model: Model,
   bytes: number,
   limit: number,
@@ -31,13 +31,13 @@ export async function countIfLong(
     return undefined;
   });
   const count = await withTimeLimit(counted, countTimeoutMs, () => undefined);
-  if (count === undefined) record.addFixup("prompt-uncounted");
+  if (count === undefined) book.addFixup("prompt-uncounted");
   return count;
 }
 
 interface CountedRequest {
   prompt: Prompt;
-  record: Pick<RequestRecord, "addFixup">;
+  book: Pick<Book, "addFixup">;
 }
 
 /**

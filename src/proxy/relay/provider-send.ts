@@ -10,6 +10,7 @@ import { statusOf } from "../upstream/copilot/failure-match";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/providers/provider";
 import { readErrorBody, writtenOf } from "../upstream/upstream-error";
 import { bodyRemedies, learnFrom, mendKnownRefusals, remediesOf, type SentRequest } from "./body-remedies";
+import { reserve } from "./budget-lines";
 import { afterBroken, BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
 import type { Target } from "./target";
@@ -26,13 +27,13 @@ interface ProviderDispatch<Answer> extends Dispatch<Answer> {
 export async function sendToProvider<Answer>(parts: RequestScope, dispatch: ProviderDispatch<Answer>): Promise<Answer> {
   const { target, outgoing, request, running } = dispatch;
   const { provider, model } = target;
-  const { record } = running;
+  const { book } = running;
   const current: SentRequest = {
-    ...{ sent: { ...outgoing }, record, model: model.id, asked: provider.name },
+    ...{ sent: { ...outgoing }, book, model: model.id, asked: provider.name },
     ...{ removed: [], taught: [], schemaMends: 0 },
   };
   const remedyFor = remediesOf(outgoing.isVerbatim ? [] : bodyRemedies);
-  await running.budget.reserve(null);
+  await reserve(parts, running, null);
   if (!outgoing.isVerbatim) await mendKnownRefusals(parts, current);
   for (;;) {
     const response = await callProvider(parts, provider, running, {
@@ -68,7 +69,7 @@ async function resultOf<Answer>(
   } catch (thrown) {
     if (!(thrown instanceof BrokenReply)) throw thrown;
     const failure = { ...readBrokenReply(thrown.error, headers, now), error: errorOfBroken(provider, thrown) };
-    return afterBroken(thrown, failure, running.record);
+    return afterBroken(thrown, failure, running.book);
   }
 }
 
@@ -82,33 +83,33 @@ function errorOfBroken({ who, withoutKey }: Provider, { error }: BrokenReply): P
   return new ProxyError(kindOf(status), words, { code, status });
 }
 
-/** One call, with an attempt in the record. @throws ProxyError */
+/** One call, with an attempt in the book. @throws ProxyError */
 async function callProvider(
   { logger }: RequestScope,
   provider: Provider,
   running: RunningRequest,
   call: ProviderCall,
 ): Promise<CallResponse> {
-  const { record } = running;
-  const begin = () => record.beginAttempt(null, provider.settings.baseUrl);
+  const { book } = running;
+  const begin = () => book.beginAttempt(null, provider.settings.baseUrl);
   begin();
   try {
     const response = await provider.call({
       ...call,
-      headers: { ...call.headers, ...record.trace?.headers },
+      headers: { ...call.headers, ...book.trace?.headers },
       retried: (code) => logger.debug(`The connection to ${provider.name} failed (${code}); connecting again.`),
       resent(error) {
-        record.endAttempt(error);
+        book.endAttempt(error);
         begin();
       },
     });
-    record.endAttempt(response.status);
+    book.endAttempt(response.status);
     if (response.status >= 500) noteFailure(logger, provider, `status ${response.status}`);
     else if (response.ok) provider.breaker.served();
     return response;
   } catch (thrown) {
     const error = asProxyError(thrown);
-    record.endAttempt(error);
+    book.endAttempt(error);
     if (!running.isStopped && (error.kind === "upstream" || error.kind === "timeout"))
       noteFailure(logger, provider, error.kind === "timeout" ? "no answer in time" : "no connection");
     throw thrown;

@@ -16,6 +16,7 @@ import { betaIn } from "../upstream/copilot/unsupported-params";
 import { type Affinity, affinityOf } from "./affinity-keys";
 import { asChosen, serveByAuto } from "./auto-choice";
 import { withMendedSchemas, withoutRefused } from "./body-remedies";
+import { tellRemaining } from "./budget-lines";
 import { cacheUseOf, recordedPrompt } from "./cache-hints";
 import { Exchange, readRequest } from "./exchange";
 import { withFallbacks } from "./fallbacks";
@@ -88,7 +89,7 @@ export async function relayToProvider(
     const exchange = new Exchange(readRequest(running, request, caller, provider.dialect, incoming));
     const target = directTarget(parts, provider, exchange.incoming.model, caller.key);
     requireFurtherModels(caller.key, provider, exchange.body);
-    exchange.record.setTarget(target, exchange.facts);
+    exchange.book.setTarget(target, exchange.facts);
     const call = verbatim(exchange, target);
     const answer = sendCall(parts, exchange, target, call, outgoingOf(parts, exchange, target, call));
     exchange.sent();
@@ -121,7 +122,7 @@ async function byModel(parts: RequestScope, exchange: Exchange, target: ChatTarg
   // The request itself is not kept while the answer is awaited.
   const asked = exchange.incoming.model;
   const answer = await (exchange.reshape ? compact : serve)(parts, exchange, target);
-  const served = exchange.record.model ?? target.model.id;
+  const served = exchange.book.model ?? target.model.id;
   if (served !== asked) answer.headers.set(modelHeader, modelInHeader(served));
   return answer;
 }
@@ -136,7 +137,7 @@ async function orByAuto(parts: RequestScope, exchange: Exchange, { model }: Chat
     return await answer;
   } catch (thrown) {
     if (!(thrown instanceof ProxyError) || thrown.details.code !== autoOnlyCode) throw thrown;
-    exchange.running.passOver({ model: model.id, status: thrown.status, why: thrown.written });
+    exchange.book.passOver({ model: model.id, status: thrown.status, why: thrown.written });
     return byAuto(parts, exchange, autoId);
   }
 }
@@ -147,7 +148,7 @@ async function orByAuto(parts: RequestScope, exchange: Exchange, { model }: Chat
  */
 async function compact(parts: RequestScope, exchange: Exchange, target: ChatTarget): Promise<Response> {
   exchange.keep();
-  const { codec, dialect, record, running } = exchange;
+  const { codec, dialect, book, running } = exchange;
   const { trigger, reply, isNotMade } = codec.compaction!;
   const model = target.model.id;
   const isRefused = () => parts.unsupportedParams.known(model).includes(trigger);
@@ -170,14 +171,14 @@ async function compact(parts: RequestScope, exchange: Exchange, target: ChatTarg
     if (running.isStopped || isTooLong || (status !== 400 && !isRefused())) throw thrown;
     const answer = await serve(parts, exchange, target);
     learn();
-    record.addFixup(`refused:${trigger}`);
+    book.addFixup(`refused:${trigger}`);
     return answer;
   }
 }
 
 /** The answer of one model. @throws ProxyError */
 async function serve(parts: RequestScope, exchange: Exchange, target: ChatTarget): Promise<Response> {
-  const { incoming, record, running } = exchange;
+  const { incoming, book } = exchange;
   const plan = exchange.reshape ? undefined : await planTools(parts, exchange.prompt, target);
   // Another model serves after an answer that says so, and an answer with tools goes on.
   if (plan || parts.config.current.autoWhenOnly) exchange.keep();
@@ -185,11 +186,11 @@ async function serve(parts: RequestScope, exchange: Exchange, target: ChatTarget
   // A provider may have stored what it said.
   if (!(isPassed && isProvided(target))) await refuseReferences(parts.affinity, exchange.prompt.outline);
   const nothing = asksNothing(exchange, target, isPassed);
-  record.setTarget(target, nothing ? nothingSent : exchange.facts);
+  book.setTarget(target, nothing ? nothingSent : exchange.facts);
   if (nothing) return answerNothing(nothing, exchange);
 
   const prompt = new PlannedPrompt(exchange.prompt, plan, target);
-  await checkPromptLimit(parts, { prompt, record }, target.model, incoming.bytes.length);
+  await checkPromptLimit(parts, { prompt, book }, target.model, incoming.bytes.length);
   const cache = cacheUseOf(parts, exchange, target);
   const { useResponsesApiWebSearch: webSearch, promptCache } = parts.config.current;
   const options: TranslationOptions = {
@@ -213,7 +214,7 @@ async function serve(parts: RequestScope, exchange: Exchange, target: ChatTarget
   const answer = sendCall(parts, exchange, target, call, outgoingOf(parts, exchange, target, call, rules, affinity));
   // What is needed of the prompt later is made now, while the upstream works.
   const lesson = parts.tokenCounts.beginLesson(target.model.id, prompt, incoming.bytes.length);
-  running.setPrompt(recordedPrompt(exchange, cache.address), lesson);
+  book.setPrompt(recordedPrompt(exchange, cache.address), lesson);
   exchange.sent();
   return answer;
 }
@@ -263,7 +264,7 @@ function hasRefusedNames(body: JsonObject, dialect: Dialect, vendor: string): bo
 /** @param rules None for a body that is passed on as it is. */
 function outgoingOf(
   parts: RequestScope,
-  { dialect, facts, record }: Exchange,
+  { dialect, facts, book }: Exchange,
   target: ChatTarget,
   call: Pick<UpstreamCall, "body" | "headers" | "stream">,
   rules?: BodyRules,
@@ -272,7 +273,7 @@ function outgoingOf(
   const { choice } = target;
   const chosen = choice ? asChosen(choice, call) : call;
   const body = rules
-    ? withMendedSchemas(parts, target, rules, withoutRefused(parts, target, chosen.body, record), record)
+    ? withMendedSchemas(parts, target, rules, withoutRefused(parts, target, chosen.body, book), book)
     : chosen.body;
   return {
     path: target.endpoint,
@@ -310,7 +311,7 @@ function sendCall(
       ? respondStream(parts, { ...reply, clientGone: request.signal, connection })
       : respondFull(reply);
     return answer.then((made) =>
-      running.budget.addTo(isProvided(target) ? withHeaders(made, target.provider, response) : made),
+      tellRemaining(parts, running, isProvided(target) ? withHeaders(made, target.provider, response) : made),
     );
   };
   return send(parts, { target, outgoing, running, request, accept });
@@ -334,7 +335,7 @@ function sendAgain(
     if (!isEvents(response)) throw await notEvents(response, whoOf(target));
     return response.body;
   };
-  const preferredAccount = running.account ?? first.preferredAccount;
+  const preferredAccount = running.book.chapter.answeredBy ?? first.preferredAccount;
   const outgoing: Outgoing = { ...first, initiator: "agent", preferredAccount };
   return send(parts, { target, outgoing, running, request, accept });
 }

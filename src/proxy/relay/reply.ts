@@ -16,7 +16,7 @@ import type { Sink, Stage } from "../../lib/net/stream/stream";
 import type { RequestScope } from "../scope";
 import { openLoop } from "../server-tools/open-loop";
 import type { ServerToolPlan } from "../server-tools/plan";
-import type { RequestRecord } from "./request-record";
+import type { Book } from "./book";
 import { BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
 import { toolContext } from "./searches";
@@ -57,7 +57,7 @@ export class ReplyWay implements UpstreamReply {
 
   open(first: Answer, next: Sink<Beat>): Reading {
     const { loop, reader, running, who, written } = this.way;
-    const events = recordedBy(running)(written?.estimate ? withNumbers(running.record, written.estimate)(next) : next);
+    const events = recordedBy(running)(written?.estimate ? withNumbers(running.book, written.estimate)(next) : next);
     if (!loop) return { body: first.body, ...bytesInto(reader, who, first, events) };
     const { plan, parts, ask } = loop;
     return openLoop(
@@ -65,7 +65,7 @@ export class ReplyWay implements UpstreamReply {
         offered: plan,
         context: () => toolContext(parts, running),
         ask: async (conversation, beats) => {
-          running.askAgain();
+          running.book.askAgain();
           const { body, reader } = await ask(conversation);
           return { body, ...bytesInto(reader, who, { isStream: true }, beats) };
         },
@@ -98,7 +98,7 @@ export class ReplyWay implements UpstreamReply {
       },
       end() {},
       text() {
-        if (error) throw new BrokenReply(error, running.record.earlyError === undefined);
+        if (error) throw new BrokenReply(error, running.book.earlyError === undefined);
         if (gathered) return gathered.text();
         return JSON.stringify(written!.codec.encodeReply(events, written!.asked));
       },
@@ -160,7 +160,7 @@ const passedUntilChanged =
     };
   };
 
-/** Adds each event to the record. What comes after it is for the client. */
+/** Adds each event to the book. What comes after it is for the client. */
 const recordedBy =
   (running: RunningRequest): Stage<Beat, Beat> =>
   (next) => ({
@@ -181,7 +181,7 @@ const charactersPerToken = 4;
 
 /** The numbers that the client's dialect requires and the upstream has not reported: estimates, which the row marks. */
 const withNumbers =
-  (record: RequestRecord, estimateInput: () => number | undefined): Stage<Beat, Beat> =>
+  (book: Book, estimateInput: () => number | undefined): Stage<Beat, Beat> =>
   (next) => {
     const reported: Partial<Usage> = {};
     let length = 0;
@@ -190,7 +190,7 @@ const withNumbers =
       if (reported.input === undefined) usage.input = estimateInput();
       if (reported.output === undefined) {
         usage.output = Math.ceil(length / charactersPerToken);
-        record.setEstimate("estimatedOutput", usage.output);
+        book.setEstimate("estimatedOutput", usage.output);
       }
       return Object.keys(usage).length > 0 ? [{ type: "usage", usage: omitUndefined(usage) }] : [];
     };

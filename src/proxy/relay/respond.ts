@@ -9,7 +9,7 @@ import { pump } from "../../lib/net/stream/pump";
 import { gatherFrames } from "../../lib/net/stream/sse";
 import type { RequestScope } from "../scope";
 import { type Failure, upstreamErrorIn } from "../upstream/copilot/failure";
-import type { RequestRecord } from "./request-record";
+import type { Book } from "./book";
 import type { RunningRequest } from "./running-request";
 import type { UpstreamCall } from "./upstream-call";
 
@@ -43,16 +43,16 @@ export class BrokenReply extends Error {
  * @param failure What the error says.
  * @throws The failure's error if a reply had begun: it was generated and billed.
  */
-export function afterBroken({ error, hasBegun }: BrokenReply, failure: Failure, record: RequestRecord): Failure {
+export function afterBroken({ error, hasBegun }: BrokenReply, failure: Failure, book: Book): Failure {
   if (hasBegun) throw failure.error;
-  record.replyFailed(error.code);
+  book.replyFailed(error.code);
   return failure;
 }
 
 /** Answers with a full reply. @throws BrokenReply; ProxyError `upstream` when the answer is not a reply at all. */
 export async function respondFull(reply: Reply): Promise<Response> {
   const { response, call, running, watch } = reply;
-  const { record } = running;
+  const { book } = running;
   const isStream = isEvents(response);
   if (call.stream && !isStream) throw await notEvents(response, call.who);
   const writer = call.reply.full();
@@ -61,13 +61,13 @@ export async function respondFull(reply: Reply): Promise<Response> {
   else {
     for await (const piece of piecesOf(body, maxReplyBytes)) {
       bytes.push(piece);
-      if (record.isOver) break;
+      if (book.isOver) break;
     }
     bytes.end();
   }
   const text = writer.text();
-  if (record.earlyError) throw new BrokenReply(record.earlyError, false);
-  record.markFirstByte();
+  if (book.earlyError) throw new BrokenReply(book.earlyError, false);
+  book.markFirstByte();
   running.end(200);
   return new Response(text, { headers: { "content-type": "application/json" } });
 }
@@ -106,7 +106,7 @@ export async function respondStream(
   }: Reply & { clientGone: AbortSignal; connection: ClientConnection },
 ): Promise<Response> {
   if (!isEvents(response)) throw await notEvents(response, call.who);
-  const { record } = running;
+  const { book } = running;
   let isCommitted = false;
   let isEnded = false;
   let sent = () => {};
@@ -121,21 +121,21 @@ export async function respondStream(
       take() {
         const output = out.take();
         if (!output) return undefined;
-        record.addSent(output.length);
+        book.addSent(output.length);
         return output;
       },
-      isOver: () => record.isOver,
+      isOver: () => book.isOver,
       keepAlive: () => client.keepAlive(),
       fail(error) {
         failure ??= error;
-        record.failed(error);
+        book.failed(error);
         const event = { type: "error" as const, code: error.details.code ?? error.kind, message: error.message };
         client.fail(event);
         running.addEvent(event);
       },
       ended(how) {
         if (how === "client-gone") running.hungUp();
-        else if (isCommitted || !record.earlyError) running.end(200);
+        else if (isCommitted || !book.earlyError) running.end(200);
         isEnded = true;
         sent();
       },
@@ -144,7 +144,7 @@ export async function respondStream(
   );
   await begun;
   // Nothing was sent yet: the error can still be an answer with a status of its own.
-  const { earlyError } = record;
+  const { earlyError } = book;
   if (earlyError) throw failure ?? new BrokenReply(earlyError, false);
   isCommitted = true;
   if (!isEnded) sent = connection.streams();

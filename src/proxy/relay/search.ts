@@ -22,18 +22,18 @@ import { clientSession } from "./session-id";
 /** @throws ProxyError for the server to send in the client's dialect; its row is written. */
 export async function search(parts: RequestScope, request: Request, caller: KeyedCaller): Promise<Response> {
   const running = openRequest(parts, request, caller, "responses");
-  const { record } = running;
+  const { book } = running;
   try {
     const { bytes, body } = await readJson(request, bodyLimit, running.held);
     requireUnrevoked(caller.key);
     caller.connection.keepOpen();
-    record.setSession(clientSession(request.headers, undefined), { kind: "search" });
-    record.setRequest({ bytes, model: beginningOf(textIn(body.model), longestModelName), stream: false });
+    book.setSession(clientSession(request.headers, undefined), { kind: "search" });
+    book.setRequest({ bytes, model: beginningOf(textIn(body.model), longestModelName), stream: false });
     const { lookups, offer, maxLength } = decodeSearchCommands(body, parts.now());
     // Which model searches is decided by those that are known. An engine of the config needs none.
     if (!parts.searchEngine() && !parts.catalogue.presentModels()) await running.whileThere(parts.catalogue.models());
     const found = await Promise.all(lookups.map((lookup) => lookUp(toolContext(parts, running), lookup, offer)));
-    record.markFirstByte();
+    book.markFirstByte();
     running.end(200);
     return Response.json(encodeSearchAnswer(found, maxLength));
   } catch (thrown) {

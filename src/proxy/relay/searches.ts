@@ -15,6 +15,7 @@ import type { Searches, ToolContext } from "../server-tools/context";
 import type { Model } from "../upstream/models/model";
 import type { SearchEngine } from "../upstream/search-engines";
 import { withoutRefused } from "./body-remedies";
+import { reserve } from "./budget-lines";
 import { sendWithFailover } from "./failover";
 import type { Facts } from "./incoming";
 import { BrokenReply } from "./respond";
@@ -44,20 +45,20 @@ class RequestSearches implements Searches {
     const text = JSON.stringify(body);
     const own = this.#open();
     const target: Target = { model, upstreamModel: model, dialect: "responses", endpoint: upstreamPaths.responses };
-    own.record.setRequest({ bytes: Buffer.from(text), model: model.id, stream: false });
-    own.record.setTarget(target, facts);
+    own.book.setRequest({ bytes: Buffer.from(text), model: model.id, stream: false });
+    own.book.setTarget(target, facts);
     try {
       const found = await sendWithFailover(this.parts, {
         target,
         outgoing: {
           path: target.endpoint,
-          body: inOnePiece(withoutRefused(this.parts, target, text, own.record)),
+          body: inOnePiece(withoutRefused(this.parts, target, text, own.book)),
           intent: "conversation-agent",
           initiator: facts.initiator,
           vision: false,
           headers: {},
           limits: singleLimit(timeoutMs),
-          preferredAccount: this.running.account,
+          preferredAccount: this.running.book.chapter.answeredBy,
         },
         running: own,
         accept: async (response) => read(await readEvents(response, own)),
@@ -71,20 +72,20 @@ class RequestSearches implements Searches {
 
   async byEngine(engine: SearchEngine, query: string, offer: ServerToolOffer): Promise<WebPage[]> {
     const own = this.#open();
-    const { record } = own;
+    const { book } = own;
     const model = { id: engine.name, price: { premium: false } };
-    record.setTarget({ model, dialect: null, endpoint: `search:${engine.name}` }, facts);
-    record.beginAttempt(null, null);
+    book.setTarget({ model, dialect: null, endpoint: `search:${engine.name}` }, facts);
+    book.beginAttempt(null, null);
     let hasAnswered = false;
     const attempt = (outcome: number | ProxyError) => {
       hasAnswered = true;
-      record.endAttempt(outcome);
+      book.endAttempt(outcome);
     };
     try {
-      const refused = await own.budget.reserve(null);
+      const refused = await reserve(this.parts, own, null);
       if (refused) throw refused;
       const pages = await engine.search(query, offer, own.controller, attempt);
-      record.markFirstByte();
+      book.markFirstByte();
       own.end(200);
       return pages;
     } catch (thrown) {
@@ -104,14 +105,14 @@ class RequestSearches implements Searches {
 
 /** The events of a full reply. @throws BrokenReply; ProxyError `upstream` when it is no reply. */
 async function readEvents(response: CallResponse, running: RunningRequest): Promise<ReplyEvent[]> {
-  const { record } = running;
+  const { book } = running;
   const json = parseWithSource(await readText(response, maxReplyBytes));
   if (!isObject(json)) throw notJson("GitHub Copilot's answer");
   const events = codecs.responses.decodeReply(json);
-  record.markFirstByte();
+  book.markFirstByte();
   // Its searches are counted by the request that it runs for.
   for (const event of events) if (event.type !== "block-start") running.addEvent(event);
   const failure = events.find((event) => event.type === "error");
-  if (failure) throw new BrokenReply(failure, record.earlyError === undefined);
+  if (failure) throw new BrokenReply(failure, book.earlyError === undefined);
   return events;
 }

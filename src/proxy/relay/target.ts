@@ -23,7 +23,7 @@ import {
 export interface Target extends NamedModel {
   /** Null for embeddings, which have no dialect. */
   dialect: Dialect | null;
-  /** The upstream's path; for the record, that of a provider begins with its name. */
+  /** The upstream's path; for the book, that of a provider begins with its name. */
   endpoint: string;
   /** How Auto chose the model: it is served by this account only. */
   choice?: AutoChoice;
@@ -64,7 +64,7 @@ export function requireFurtherModels(
   for (const model of models) requireModel(key, `${provider.name}/${model}`);
 }
 
-/** What the record keeps of a target. */
+/** What the book keeps of a target. */
 export type KnownTarget = Pick<Target, "dialect" | "endpoint" | "provider" | "choice" | "named"> & {
   model: Pick<Model, "id" | "price"> & Partial<Pick<Model, "limits">>;
 };
@@ -211,4 +211,15 @@ function usable(named: NamedModel, key: ClientKey | undefined): NamedModel {
       { param: "model", code: "model_not_enabled" },
     );
   return named;
+}
+
+/** A reply of several answers has read the window as often, and more; the list of a provider may have too small a window. */
+const windowsOfReply = 16;
+const [mostOfWindow, mostOfReply, mostOfEmbeddings] = [2 ** 20, 2 ** 25, 2 ** 31];
+
+/** How many tokens a request can have at most. */
+export function mostTokens(target: KnownTarget | undefined): number {
+  if (target?.dialect == null) return mostOfEmbeddings;
+  const { context } = target.model.limits ?? {};
+  return context ? Math.max(mostOfWindow, windowsOfReply * context) : mostOfReply;
 }

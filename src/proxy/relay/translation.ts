@@ -11,10 +11,10 @@ import type { ResponseBody } from "../../lib/net/out/body";
 import { joined, pipe, run, type Stage } from "../../lib/net/stream/stream";
 import type { RequestScope } from "../scope";
 import type { ServerToolPlan } from "../server-tools/plan";
+import type { Book } from "./book";
 import type { Exchange } from "./exchange";
 import { passed } from "./passthrough";
 import { type ReplyReader, ReplyWay } from "./reply";
-import type { RequestRecord } from "./request-record";
 import { needsStream, type Target, whoOf } from "./target";
 import type { UpstreamCall } from "./upstream-call";
 
@@ -43,12 +43,12 @@ export function translation(
   options: TranslationOptions,
   tools?: TranslationTools,
 ): UpstreamCall {
-  const { codec, record, reshape, running } = exchange;
+  const { codec, book, reshape, running } = exchange;
   const plan = tools?.plan;
   const conversation = exchange.decoded();
   // Collected into a full reply where the client did not ask for a stream.
   const isStreamed = conversation.stream || needsStream(conversation.maxTokens, target);
-  record.addChanges(plan ?? {});
+  book.addChanges(plan ?? {});
   const asked = plan?.conversation ?? conversation;
   const plain = encode(exchange, target, options, asked, isStreamed);
   const who = whoOf(target);
@@ -56,7 +56,7 @@ export function translation(
   const written = {
     codec,
     asked: { ...conversation, turns: conversation.turns.filter(({ isInstructions }) => isInstructions) },
-    estimate: estimate && (() => noted(record, estimate())),
+    estimate: estimate && (() => noted(book, estimate())),
   };
   const way = { running, who, written };
   const anew = { reader: readAnew(target, joined(plain.restore, reshape)) };
@@ -89,8 +89,8 @@ function readAnew({ dialect }: TranslationTarget, restore: Encoded["restore"]): 
   };
 }
 
-function noted(record: RequestRecord, tokens: number | undefined): number | undefined {
-  if (tokens !== undefined) record.setEstimate("estimatedInput", tokens);
+function noted(book: Book, tokens: number | undefined): number | undefined {
+  if (tokens !== undefined) book.setEstimate("estimatedInput", tokens);
   return tokens;
 }
 
@@ -102,15 +102,15 @@ function encode(
   conversation: Conversation,
   stream: boolean,
 ): Encoded {
-  const { dialect: client, headers, incoming, record } = exchange;
+  const { dialect: client, headers, incoming, book } = exchange;
   const { dialect: upstream, upstreamModel } = target;
   const codec = codecs[upstream];
   const adapted = adapt(conversation, upstream, upstreamModel.vendor);
-  record.addChanges(adapted);
+  book.addChanges(adapted);
   const encoded = codec.encodeRequest({ ...adapted.conversation, stream }, upstreamModel, options);
-  record.addChanges(encoded);
+  book.addChanges(encoded);
   const ofDialect = codec.requestHeaders?.(client === upstream ? headers : null, encoded.body, upstreamModel, options);
-  record.addChanges(ofDialect ?? {});
+  book.addChanges(ofDialect ?? {});
   return {
     body: withTexts(JSON.stringify(encoded.body), incoming.skeleton),
     headers: ofDialect?.headers ?? {},

@@ -8,6 +8,7 @@ import { withTimeLimit } from "../../lib/net/time-limit";
 import type { Waiter } from "../../people/accounts/waiting-room";
 import { requireUnexpired } from "../../people/keys/client-keys";
 import type { RequestScope } from "../scope";
+import { release } from "./budget-lines";
 import { clientClosed } from "./client-error";
 import type { Exchange } from "./exchange";
 import { streamHeaders } from "./respond";
@@ -55,8 +56,8 @@ function placeOf({ config }: RequestScope, exchange: Exchange): Place {
 }
 
 /** The limit that the request waits for; undefined if it may not, or would wait in vain. */
-function limitOf({ running, record }: Exchange, { deadline }: Place, thrown: unknown): Limit | undefined {
-  if (running.isStopped || record.hasBegun || !(thrown instanceof ProxyError)) return undefined;
+function limitOf({ running, book }: Exchange, { deadline }: Place, thrown: unknown): Limit | undefined {
+  if (running.isStopped || book.hasBegun || !(thrown instanceof ProxyError)) return undefined;
   const { untilReady } = thrown.details;
   const ms = untilReady?.();
   if (!untilReady || ms === undefined || performance.now() + ms > deadline) return undefined;
@@ -89,13 +90,13 @@ async function served(
   first: Limit,
   serve: Serve,
 ): Promise<Response> {
-  const { key, record, running } = exchange;
+  const { key, book, running } = exchange;
   for (let limit = first; ; ) {
-    await running.budget.release();
-    record.beginWait(limit.error.written, parts.now() + (limit.untilReady() ?? 0));
+    await release(parts, running);
+    book.beginWait(limit.error.written, parts.now() + (limit.untilReady() ?? 0));
     const done = await parts.waitingRoom
       .wait({ ...place, ...limit, signal: running.controller.signal })
-      .finally(() => record.endWait());
+      .finally(() => book.endWait());
     let wasServed = false;
     try {
       if (key) requireUnexpired(key, parts.now());
@@ -142,7 +143,7 @@ function keptAwake({ limits }: RequestScope, exchange: Exchange, answer: Promise
         const { done, value } = await reader.read();
         if (!done) return controller.enqueue(value);
       } catch (thrown) {
-        // The answer's own stream has ended its record, and none is there before.
+        // The answer's own stream has ended its book, and none is there before.
         const { details, kind, message } = reader ? asProxyError(thrown) : running.fail(thrown, 200);
         writer.fail({ type: "error", code: details.code ?? kind, message });
         const last = out.take();

@@ -11,9 +11,9 @@ const logger = { debug: () => {} } as unknown as Scope["logger"];
 
 async function fixupsOf(count: () => Promise<unknown>, bytes: number): Promise<string[]> {
   const fixups: string[] = [];
-  const record = { addFixup: (name: string) => void fixups.push(name) };
+  const book = { addFixup: (name: string) => void fixups.push(name) };
   const tokenCounts = { want: () => {}, count } as unknown as Scope["tokenCounts"];
-  await countIfLong({ tokenCounts, logger }, { prompt, record }, model, bytes, 1000);
+  await countIfLong({ tokenCounts, logger }, { prompt, book }, model, bytes, 1000);
   return fixups;
 }
 
