@@ -67,6 +67,11 @@ describeWithOwnPostgres("the page state of a team", (server) => {
       keys.push({ member: member.id, secret: key });
     }
     const ids = keys.map((key) => state.signIns.begin(key));
+    // The other server hears of a new member a moment later.
+    await until(
+      async () => (await other.state.signIns.find(ids[2]!)) !== undefined,
+      "the newest member is known there",
+    );
     const views = await Promise.all([state, other.state].flatMap(({ signIns }) => ids.map((id) => signIns.find(id))));
     expect(views.map((view) => view?.member)).toEqual([...keys, ...keys].map(({ member }) => member));
     await members!.revokeKey(keys[0]!.member, "key-1");
