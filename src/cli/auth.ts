@@ -10,7 +10,7 @@ import { githubApp } from "../people/accounts/temporary-account";
 import { usageLines } from "./format-usage";
 import { table, wrapped } from "./layout";
 import { serverOf } from "./running-server";
-import { signInAppOf, signInPerson } from "./sign-in";
+import { signInAppOf, signInCli, signInPerson } from "./sign-in";
 import { atTerminal, bold, interrupted, mayRemove, print, say, withProgress } from "./terminal";
 import { askGithub } from "./usage";
 import { asUsage, UsageError } from "./usage-error";
@@ -88,6 +88,13 @@ export async function authApp(options: AppChoice): Promise<number> {
   });
 }
 
+/** `auth add --copilot-cli`. @param command Its path or name. @throws ProxyError with what is missing */
+export const authCli = (options: AuthOptions & { command: string }): Promise<number> =>
+  withSaved(options, async (store) => {
+    await signInCli(options.command, { ...options, store });
+    return next(options);
+  });
+
 /** `auth ls`, numbered from 1. With `quota`, the quota is requested from GitHub. */
 export async function authList({ quota, ...options }: AuthOptions & { quota: boolean }): Promise<number> {
   const accounts = await withSaved(options, async (store) => store.load());
@@ -143,11 +150,14 @@ async function removeFrom(store: AccountStore, options: RemoveOptions): Promise<
       );
   }
   await store.remove(options.which);
-  say(
-    `Removed ${name}; a running server stops using it within two seconds.`,
-    `Its ${"installation" in found ? "key" : "token"} is deleted from this machine. It stays valid at GitHub until you revoke the app at ${revocationPage(found)}.`,
-  );
+  say(`Removed ${name}; a running server stops using it within two seconds.`, whatStays(found));
   return 0;
+}
+
+function whatStays(removed: SavedAccount): string {
+  if ("command" in removed) return "The Copilot CLI stays signed in.";
+  const kept = "installation" in removed ? "key" : "token";
+  return `Its ${kept} is deleted from this machine. It stays valid at GitHub until you revoke the app at ${revocationPage(removed)}.`;
 }
 
 async function withSaved<T>({ environment }: AuthOptions, work: (store: AccountStore) => Promise<T>): Promise<T> {

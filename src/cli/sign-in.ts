@@ -6,7 +6,7 @@ import { unitNames } from "../lib/format";
 import { quietLogger } from "../lib/logger";
 import { Account } from "../people/accounts/account";
 import type { AccountStore, SavedAccount } from "../people/accounts/account-store";
-import { completeApp, completeSignIn } from "../people/accounts/complete-sign-in";
+import { completeApp, completeCli, completeSignIn } from "../people/accounts/complete-sign-in";
 import { consentNotice, type Hosts, hostsFor, ownAccountsOnly, type SignInApp } from "../people/accounts/hosts";
 import type { GithubApp } from "../people/accounts/installation";
 import type { ShownCode } from "../people/accounts/sign-in";
@@ -69,6 +69,22 @@ export async function signInAppOf(
   );
 }
 
+/** Takes what the Copilot CLI is signed in with. @throws ProxyError with what is missing */
+export async function signInCli(
+  command: string,
+  options: Pick<SignInOptions, "version" | "environment" | "store">,
+): Promise<void> {
+  const { saved, outcome } = await withProgress("Asking the Copilot CLI", () => completeCli(command, options.store));
+  say(
+    `The Copilot CLI is signed in as ${bold(saved.login)}${outcome === "replaced" ? ", which takes the place of that sign-in here" : ""}. This is experimental: a release of the CLI may end it.`,
+    (
+      await withProgress("Asking for its quota", () =>
+        describeAccount(saved, hostsFor(saved.host, options.environment), options),
+      )
+    ).sentence,
+  );
+}
+
 /** @returns Removes the countdown line. */
 function showCode({ userCode, address, mayOpen, warning, expiresIn }: ShownCode): () => void {
   if (warning) say(bold(warning));
@@ -93,7 +109,7 @@ async function describeAccount(saved: SavedAccount, hosts: Hosts, { version }: P
     const sentence = `The account is saved, but cannot be used yet. ${asProxyError(thrown).message}`;
     return { usable: false, sentence };
   }
-  if (account.isInstallation)
+  if (account.kind === "app")
     return { usable: true, sentence: "The account is saved and ready. GitHub does not say what is left." };
   const [usage] = (await accountUsageItem([account])).accounts;
   if (!usage || usage.unit === "unknown")

@@ -10,6 +10,7 @@ import {
   checkedAccount,
   findAmong,
   inRegistrationOrder,
+  kindOf,
   type SavedAccount,
   secretOf,
   withSecret,
@@ -177,12 +178,14 @@ async function save(sql: TransactionSQL, seals: Seals, account: SavedAccount): P
   if (before && !before.removed && before.member !== member) throw belongsToAnother(account);
   if (member !== null) await requireMember(sql, member);
   await holdSealKey(sql, seals);
+  const kind = kindOf(account);
+  if (kind === "copilot-cli")
+    throw new ProxyError("invalid_request", "The Copilot CLI belongs to one machine, and a database to several.");
   const secret = secretOf(account);
   const sealed = seals.seal(secret, aboutToken(key));
   const renewed = before !== undefined && !before.removed;
   const { host, login, app, mode, addedAt } = account;
   const signIn = signInOf(secret);
-  const kind = "installation" in account ? "app" : "person";
   await sql`INSERT INTO dragoman.accounts
       (key, host, login, member, app, mode, kind, sign_in, sealed_token, added_at_ms, revision)
     VALUES (${key}, ${host}, ${login}, ${member}, ${app}, ${mode}, ${kind}, ${signIn}, ${sealed},

@@ -35,7 +35,7 @@ async function showAccount({ catalogue }: Scope, account: Account): Promise<Acco
     account_type: plan,
     host: account.host,
     app: account.app,
-    kind: account.isInstallation ? "app" : "person",
+    kind: account.kind,
     temporary: account.temporary,
     auto_only: catalogue.isAutoOnly(account),
     warnings: warningsOf(catalogue.listOf(account)).map(warningInWords),

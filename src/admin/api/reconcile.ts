@@ -134,14 +134,13 @@ export async function reconcile(app: App, given: z.output<typeof reconcileSchema
 
 /** Whom GitHub is asked about, and with which token. */
 async function reporterOf(app: App, { account_key, token }: z.output<typeof reconcileSchema>) {
-  const isAsked = ({ key, isInstallation }: Account) =>
-    account_key === undefined ? !isInstallation : key === account_key;
+  const isAsked = ({ key, kind }: Account) => (account_key === undefined ? kind !== "app" : key === account_key);
   const named = app.accounts.find(isAsked);
   if (!named)
     throw account_key === undefined
       ? new ProxyError("invalid_request", "No GitHub account is signed in.")
       : new ProxyError("not_found", `There is no account ${account_key.slice(0, 200)}.`);
-  if (named.isInstallation)
+  if (named.kind === "app")
     throw new ProxyError(
       "invalid_request",
       `${named.id} pays as an organization, and GitHub reports that to its administrators alone, in its billing settings.`,

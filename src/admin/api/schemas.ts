@@ -55,8 +55,10 @@ export const accountSchema = z
     host: z.string().describe("`github.com`, or an enterprise's own."),
     app: text.describe("The app that was signed in with; null for a temporary account."),
     kind: z
-      .enum(["person", "app"])
-      .describe("`app`: the installation of a GitHub App, for which its organization pays; `account_id` is that."),
+      .enum(["person", "app", "copilot-cli"])
+      .describe(
+        "`app`: the installation of a GitHub App, for which its organization pays; `account_id` is that. `copilot-cli`: what GitHub's own program on this machine is signed in with.",
+      ),
     temporary: z.boolean().describe("Passed at start, and never saved."),
     auto_only: z
       .boolean()

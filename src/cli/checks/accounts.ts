@@ -115,11 +115,11 @@ async function examine(known: Known, host: string | undefined, subject: CheckCon
   }
 }
 
-/** What GitHub calls the person now. Undefined of an installation: its token was got with what it is called. */
+/** What GitHub calls the person now. Undefined where nobody signed in here: an installation, the Copilot CLI. */
 const loginOf = async (known: Known, caller: GithubCaller, mode: Mode): Promise<string | undefined> =>
-  "installation" in known || isOfInstallation(known.githubToken)
-    ? undefined
-    : fetchLogin(caller, known.githubToken, mode);
+  "githubToken" in known && !isOfInstallation(known.githubToken)
+    ? fetchLogin(caller, known.githubToken, mode)
+    : undefined;
 
 /** The models of all accounts whose lists can be fetched; none if no list can. */
 export async function listedModels(subject: CheckContext): Promise<Model[]> {

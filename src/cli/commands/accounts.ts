@@ -27,10 +27,16 @@ export const accountCommands = {
         installation: text("<number>", "With --app: its installation in the organization"),
         repository: text("<number>", "With --app: any repository there, for the older repository permission"),
         privateKey: text("<file>", "With --app: the .pem file of its private key; - reads it from stdin"),
+        copilotCli: optional(
+          "[path]",
+          "Experimental: what GitHub's Copilot CLI on this machine is signed in with",
+          (given) => (given === true ? "copilot" : given),
+        ),
       },
       run: async (given) => {
-        const { authApp, authSignIn } = await import("../auth");
-        const { app, installation, repository, privateKey, ...rest } = given;
+        const { authApp, authCli, authSignIn } = await import("../auth");
+        const { app, installation, repository, privateKey, copilotCli, ...rest } = given;
+        if (copilotCli !== undefined) return authCli({ ...rest, command: copilotCli });
         const signIn = { ...rest, ...signInWith(rest) };
         if (app !== undefined) return authApp({ ...signIn, installation, repository, privateKey, id: app });
         if ((installation ?? repository ?? privateKey) !== undefined)

@@ -42,12 +42,17 @@ const savedAccount = lazy(() => {
     .string()
     .trim()
     .regex(/^[!-~]{4,1024}$/);
-  return z.union([z.object({ ...common, installation: appInstallation() }), z.object({ ...common, githubToken })]);
+  return z.union([
+    z.object({ ...common, installation: appInstallation() }),
+    /** Of the Copilot CLI that is signed in: a path, or a name on the PATH. Its token stays with it. */
+    z.object({ ...common, command: z.string().min(1).max(1024) }),
+    z.object({ ...common, githubToken }),
+  ]);
 });
 
 /** Where a GitHub App is installed, and the key by which it gets tokens for that. */
 export type AppInstallation = z.infer<ReturnType<typeof appInstallation>>;
-/** A person's, or that of a GitHub App in an organization. */
+/** A person's, that of a GitHub App in an organization, or what GitHub's own Copilot CLI has. */
 export type SavedAccount = z.infer<ReturnType<typeof savedAccount>>;
 
 /** Given at start, and never saved. Its login is not known yet. */
@@ -56,9 +61,19 @@ export type TemporaryAccount = { temporary: true } & (
   | { app: string; installation: AppInstallation }
 );
 
-/** What nobody may see of an account, as one text, which tells its sign-ins apart. */
+/** `copilot-cli`: GitHub's own program on this machine is asked for its token. */
+export type AccountKind = "person" | "app" | "copilot-cli";
+
+export const kindOf = (account: SavedAccount | TemporaryAccount): AccountKind =>
+  "installation" in account ? "app" : "command" in account ? "copilot-cli" : "person";
+
+/** What nobody may see of an account, as one text, which tells its sign-ins apart; of the Copilot CLI, which it is. */
 export const secretOf = (account: SavedAccount | TemporaryAccount): string =>
-  "installation" in account ? JSON.stringify(account.installation) : account.githubToken;
+  "installation" in account
+    ? JSON.stringify(account.installation)
+    : "command" in account
+      ? account.command
+      : account.githubToken;
 
 /** What {@link secretOf} was made from. @param kind `app` for an installation. */
 export const withSecret = (

@@ -2,7 +2,14 @@
 import { asProxyError, type ProxyError } from "../../lib/errors";
 import type { Logger } from "../../lib/logger";
 import { type AccountState, isSuspended, type NewState, type ShownState } from "./account-state";
-import { accountKeyOf, type SavedAccount, secretOf, type TemporaryAccount } from "./account-store";
+import {
+  type AccountKind,
+  accountKeyOf,
+  kindOf,
+  type SavedAccount,
+  secretOf,
+  type TemporaryAccount,
+} from "./account-store";
 import { type AccountSync, type AccountUpdate, type SharedSignIn, signInOf } from "./account-sync";
 import type { CopilotToken } from "./copilot-token";
 import { fetchLogin, type GithubAnswer, type GithubCaller, getFromGithub } from "./github";
@@ -62,7 +69,7 @@ export class Account {
     const host = options.hosts.name;
     this.member = "temporary" in saved ? null : (saved.member ?? null);
     // A team has thousands of members: what hides their tokens is made at the first use too.
-    if (this.member === null) options.logger.conceal(secretOf(saved));
+    if (this.member === null && this.kind !== "copilot-cli") options.logger.conceal(secretOf(saved));
     this.key = "temporary" in saved ? `${host}/(temporary)` : accountKeyOf({ host, login: saved.login });
   }
 
@@ -78,9 +85,8 @@ export class Account {
   get app(): string | null {
     return "app" in this.#saved ? this.#saved.app : null;
   }
-  /** An organization pays for it: it is the installation of a GitHub App, and no person's. */
-  get isInstallation(): boolean {
-    return "installation" in this.#saved;
+  get kind(): AccountKind {
+    return kindOf(this.#saved);
   }
   get temporary(): boolean {
     return "temporary" in this.#saved;
@@ -235,7 +241,7 @@ function openParts(
   const mode: Mode = isTemporary ? "exchange" : saved.mode;
   const inspect = (where: InspectedAnswer, answer: unknown) => options.inspect?.(where, key, answer);
   const caller: GithubCaller = { hosts, version, timeoutMs: options.timeoutMs, answered: inspect };
-  const github = openGithubTokens(saved, caller, { logger, monotonic });
+  const github = openGithubTokens(saved, caller, { logger, now, monotonic });
   const login = openLogin({
     known: isTemporary ? undefined : saved.login,
     // An installation is nobody that GitHub's endpoint for the person behind a token knows.
@@ -247,7 +253,8 @@ function openParts(
   const id = () => login.known ?? "temporary";
   const clocks = { now, monotonic, random };
   const status: AccountStatus = new AccountStatus({
-    ...{ id, logger, isTemporary, ...clocks },
+    ...{ id, logger, ...clocks },
+    refused: isTemporary ? "start" : github.kind === "copilot-cli" ? "cli" : "sign-in",
     afterCooldown: () => quota.state,
     changed: () => sync?.publish(identity, { state: status.shared }),
   });

@@ -2,6 +2,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { inBoth, ProxyError } from "../../lib/errors";
 import type { AccountStore, SavedAccount } from "./account-store";
+import { signedInToCli } from "./copilot-cli";
 import { fetchLogin, type GithubCaller } from "./github";
 import { revocationPage } from "./hosts";
 import { type GithubApp, lookUpInstallation } from "./installation";
@@ -49,6 +50,19 @@ export async function completeApp(
   const { app, installation } = given;
   const addedAt = Date.now();
   const saved = { login: owner, host: caller.hosts.name, app, mode: "exchange" as const, installation, addedAt };
+  return { saved, outcome: await store.add(saved) };
+}
+
+/** Takes what GitHub's Copilot CLI is signed in with. @throws ProxyError as `signedInToCli` and the store do */
+export async function completeCli(
+  command: string,
+  store: Pick<AccountStore, "prepare" | "add">,
+): Promise<CompletedSignIn> {
+  const { login, host } = await signedInToCli(command);
+  await store.prepare(host);
+  // A service has another PATH than the person who signs in.
+  const path = Bun.which(command) ?? command;
+  const saved = { login, host, app: "copilot-cli", mode: "direct" as const, command: path, addedAt: Date.now() };
   return { saved, outcome: await store.add(saved) };
 }
 

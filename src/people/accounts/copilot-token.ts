@@ -8,6 +8,8 @@ export interface CopilotToken {
   /** Without a slash at its end. */
   readonly baseUrl: string;
   readonly mode: Mode;
+  /** What GitHub's own Copilot CLI wants to be sent with it; names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** ms timestamp by GitHub's clock, for display; missing if GitHub did not state it. */
   readonly expiresAt?: number;
 }

@@ -1,17 +1,16 @@
-/** What an account shows to GitHub: the token of its person, of a job, or of an App's installation, which lasts an hour. */
+/** What an account shows to GitHub: the token of its person, of a job, of an App's installation, or of the Copilot CLI. */
 import { minuteMs } from "../../lib/format";
 import type { Logger } from "../../lib/logger";
-import type { SavedAccount, TemporaryAccount } from "./account-store";
-import type { GithubCaller } from "./github";
-import type { GithubApp, InstallationToken } from "./installation";
+import type { AccountKind, SavedAccount, TemporaryAccount } from "./account-store";
+import type { GithubCaller, GithubToken } from "./github";
 
 /** `job`: a token of an installation that was given at start, such as that of a job of GitHub Actions. */
-export type GithubTokenKind = "person" | "app" | "job";
+export type GithubTokenKind = AccountKind | "job";
 
 export interface GithubTokens {
   readonly kind: GithubTokenKind;
   /** A valid token. @throws ProxyError `no_account` if a person has to act; `upstream`, `timeout`. Never for a token that is kept. */
-  get(): Promise<InstallationToken>;
+  get(): Promise<GithubToken>;
   /** GitHub has refused it: the next `get` brings another one, if there can be one. */
   forget(): void;
 }
@@ -19,9 +18,20 @@ export interface GithubTokens {
 export function openGithubTokens(
   account: SavedAccount | TemporaryAccount,
   caller: GithubCaller,
-  { logger, monotonic }: { logger: Logger; monotonic(): number },
+  clocks: { logger: Logger; now(): number; monotonic(): number },
 ): GithubTokens {
-  if ("installation" in account) return new InstallationTokens(account, caller, logger, monotonic);
+  const { logger, now } = clocks;
+  if ("installation" in account) {
+    logger.conceal(account.installation.privateKey);
+    // Most servers have no App, and no CLI: what asks for them is loaded when it is needed.
+    return new RenewedTokens("app", clocks, async () =>
+      (await import("./installation")).mintInstallationToken(caller, account),
+    );
+  }
+  if ("command" in account)
+    return new RenewedTokens("copilot-cli", clocks, async () =>
+      (await import("./copilot-cli")).endpointOfCli(account.command, caller.hosts, now),
+    );
   const { githubToken } = account;
   logger.conceal(githubToken);
   const kept = Promise.resolve({ token: githubToken, lifetime: Number.POSITIVE_INFINITY });
@@ -34,40 +44,39 @@ export const isOfInstallation = (githubToken: string): boolean => githubToken.st
 /** Milliseconds before its end from which a token is not used any more. */
 const endsBefore = 5 * minuteMs;
 
-class InstallationTokens implements GithubTokens {
-  readonly kind = "app";
-  /** Both by the monotonic clock, ms. */
-  #held: { token: string; endsAt: number } | undefined;
-  #minting: Promise<InstallationToken> | undefined;
+class RenewedTokens implements GithubTokens {
+  readonly kind: GithubTokenKind;
+  readonly #clocks: { logger: Logger; monotonic(): number };
+  readonly #ask: () => Promise<GithubToken>;
+  /** With its end by the monotonic clock, ms. */
+  #held: { given: GithubToken; endsAt: number } | undefined;
+  #asking: Promise<GithubToken> | undefined;
 
-  constructor(
-    private readonly given: GithubApp,
-    private readonly caller: GithubCaller,
-    private readonly logger: Logger,
-    private readonly monotonic: () => number,
-  ) {
-    logger.conceal(given.installation.privateKey);
+  constructor(kind: GithubTokenKind, clocks: { logger: Logger; monotonic(): number }, ask: () => Promise<GithubToken>) {
+    this.kind = kind;
+    this.#clocks = clocks;
+    this.#ask = ask;
   }
 
-  async get(): Promise<InstallationToken> {
-    const left = (this.#held?.endsAt ?? 0) - this.monotonic();
-    if (this.#held && left > endsBefore) return { token: this.#held.token, lifetime: left };
-    this.#minting ??= this.#mint().finally(() => {
-      this.#minting = undefined;
+  async get(): Promise<GithubToken> {
+    const left = (this.#held?.endsAt ?? 0) - this.#clocks.monotonic();
+    if (this.#held && left > endsBefore) return { ...this.#held.given, lifetime: left };
+    this.#asking ??= this.#renew().finally(() => {
+      this.#asking = undefined;
     });
-    return this.#minting;
+    return this.#asking;
   }
 
   forget(): void {
     this.#held = undefined;
   }
 
-  async #mint(): Promise<InstallationToken> {
-    // Most servers have no App: what signs for one is loaded when it is needed.
-    const { mintInstallationToken } = await import("./installation");
-    const minted = await mintInstallationToken(this.caller, this.given);
-    this.logger.conceal(minted.token);
-    this.#held = { token: minted.token, endsAt: this.monotonic() + minted.lifetime };
-    return minted;
+  async #renew(): Promise<GithubToken> {
+    const { logger, monotonic } = this.#clocks;
+    const given = await this.#ask();
+    logger.conceal(given.token);
+    for (const value of Object.values(given.endpoint?.headers ?? {})) if (value.length > 60) logger.conceal(value);
+    this.#held = { given, endsAt: monotonic() + given.lifetime };
+    return given;
   }
 }

@@ -21,6 +21,15 @@ export interface GithubCaller {
   answered?(where: "token" | "user", answer: unknown): void;
 }
 
+/** What an account shows to GitHub. */
+export interface GithubToken {
+  token: string;
+  /** Milliseconds from now. */
+  lifetime: number;
+  /** Where GitHub's own Copilot CLI shows it, with the headers that it wants there. */
+  endpoint?: { baseUrl: string; headers: Record<string, string> };
+}
+
 /** The login a GitHub token belongs to. @throws ProxyError `no_account` (revoked), `permission` (blocked), `upstream`, `timeout`. */
 export async function fetchLogin(caller: GithubCaller, githubToken: string, mode: Mode): Promise<string> {
   const answer = await getFromGithub(caller, "/user", githubToken, mode, "2022-11-28");

@@ -12,7 +12,7 @@ import { hourMs, minuteMs } from "../../lib/format";
 import { entryOf } from "../../lib/json";
 import { lazy } from "../../lib/lazy";
 import type { AppInstallation } from "./account-store";
-import { type GithubAnswer, type GithubCaller, getFromGithub, postToGithubApi } from "./github";
+import { type GithubAnswer, type GithubCaller, type GithubToken, getFromGithub, postToGithubApi } from "./github";
 
 /** What GitHub says of an installation. */
 interface InstallationFacts {
@@ -20,12 +20,6 @@ interface InstallationFacts {
   owner: string;
   /** What a token is asked for, and what the App has been granted. */
   permissions: Record<string, string>;
-}
-
-export interface InstallationToken {
-  token: string;
-  /** Milliseconds from now: an hour, as GitHub states it. */
-  lifetime: number;
 }
 
 export interface GithubApp {
@@ -52,8 +46,8 @@ export async function lookUpInstallation(caller: GithubCaller, given: GithubApp)
   return { owner: account.login, permissions: wantedPermissions(account.login, permissions, repository_selection) };
 }
 
-/** A token for Copilot requests alone. @throws ProxyError as {@link lookUpInstallation} */
-export async function mintInstallationToken(caller: GithubCaller, given: GithubApp): Promise<InstallationToken> {
+/** A token for Copilot requests alone, for an hour as GitHub states it. @throws ProxyError as {@link lookUpInstallation} */
+export async function mintInstallationToken(caller: GithubCaller, given: GithubApp): Promise<GithubToken> {
   const { id, repository } = given.installation;
   const { permissions } = await lookUpInstallation(caller, given);
   const body = { permissions, ...(repository && { repository_ids: [Number(repository)] }) };

@@ -25,6 +25,7 @@ interface QuotaTrackerOptions {
 }
 
 /** GitHub's endpoint knows persons only: what an installation may use is its organization's, which is billed in credits. */
+const isOrganization = ({ kind }: GithubTokens) => kind === "app" || kind === "job";
 const answerOfOrganization = { copilot_plan: "organization", token_based_billing: true };
 
 /** Milliseconds an answer of the quota endpoint is reused. */
@@ -41,7 +42,7 @@ export class QuotaTracker {
 
   constructor(options: QuotaTrackerOptions) {
     this.#options = options;
-    if (options.github.kind !== "person") this.#quota = readQuota(answerOfOrganization, options.now());
+    if (isOrganization(options.github)) this.#quota = readQuota(answerOfOrganization, options.now());
   }
 
   get known(): Quota | undefined {
@@ -135,7 +136,7 @@ export class QuotaTracker {
 
   async #askForUser(): Promise<CopilotUser> {
     const { caller, github, mode } = this.#options;
-    if (github.kind !== "person") return { answer: answerOfOrganization };
+    if (isOrganization(github)) return { answer: answerOfOrganization };
     return fetchCopilotUser(caller, (await github.get()).token, mode());
   }
 

@@ -86,4 +86,15 @@ export const roads: readonly Road[] = [
     models: policies,
     lost: `${noQuota} The token ends with the job.`,
   },
+  {
+    name: "Copilot CLI of this machine (experimental)",
+    how: "dragoman auth add --copilot-cli",
+    page: "GitHub Copilot CLI, when you run copilot login.",
+    pays: person,
+    promise:
+      "That a program may ask its CLI for the models' address and token; it calls that experimental, and a release may change it.",
+    happened: noneFound,
+    models: "Those of the plan; an organization's policy for the Copilot CLI has to be on.",
+    lost: "Requests carry the CLI's name beside dragoman's. The CLI, 190 MB, has to be installed and is started now and then.",
+  },
 ];

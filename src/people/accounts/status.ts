@@ -36,8 +36,8 @@ interface AccountStatusOptions {
   afterCooldown(): NewState;
   /** Called when this server has found out another state. */
   changed?(): void;
-  /** Its token was given at the start: nobody signed in. */
-  isTemporary?: boolean;
+  /** Where its token is from, which says what to do if GitHub does not accept it any more. */
+  refused?: keyof typeof refusedTokens;
 }
 
 const ready = { name: "ready" } as const;
@@ -48,8 +48,12 @@ const untilRaisedMs = 10 * minuteMs;
 const neverEnds = Number.POSITIVE_INFINITY;
 const descriptions = { cooling: "is cooling down", exhausted: "is exhausted", failed: "has failed" };
 
-const tokenRefused =
-  "GitHub does not accept the token that was given at the start, with --github-token or DRAGOMAN_GITHUB_TOKEN: it is wrong, expired or revoked. Start again with another token.";
+const refusedTokens = {
+  "sign-in": revoked,
+  start:
+    "GitHub does not accept the token that was given at the start, with --github-token or DRAGOMAN_GITHUB_TOKEN: it is wrong, expired or revoked. Start again with another token.",
+  cli: "GitHub no longer accepts the sign-in of the Copilot CLI: run `copilot login`.",
+};
 
 const noReason = "no reason was given.";
 
@@ -173,8 +177,8 @@ export class AccountStatus {
   /** The state with its time, and without a secret in its reason. @param from When it begins, ms. */
   #timed(next: NewState, from = this.#options.now()): AccountState {
     if (next.name === "ready") return ready;
-    const { logger, isTemporary } = this.#options;
-    const given = isTemporary && next.reason === revoked ? tokenRefused : next.reason;
+    const { logger, refused = "sign-in" } = this.#options;
+    const given = next.reason === revoked ? refusedTokens[refused] : next.reason;
     const reason = given && logger.scrub(given);
     const after = (ms: number) => from + ms;
     if (next.name === "cooling") return { ...next, reason, until: next.until ?? after(defaultMs.cooling) };

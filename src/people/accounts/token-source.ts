@@ -10,11 +10,11 @@ import { isSuspended } from "./account-state";
 import { type AccountSync, renewBefore, type SharedSignIn } from "./account-sync";
 import { openBackoff } from "./backoff";
 import type { CopilotToken, FreshToken, Unavailable } from "./copilot-token";
-import { type CopilotUser, fetchCopilotUser, type GithubCaller } from "./github";
+import { type CopilotUser, fetchCopilotUser, type GithubCaller, type GithubToken } from "./github";
 import type { GithubTokens } from "./github-tokens";
 import { allowedModelHost, type Mode } from "./hosts";
 import type { AccountStatus } from "./status";
-import { exchangeToken, type IssuedToken, type TokenExchange } from "./token-exchange";
+import { exchangeToken, type IssuedToken } from "./token-exchange";
 
 interface TokenSourceOptions {
   github: GithubTokens;
@@ -99,10 +99,12 @@ export class TokenSource {
    * @throws as {@link get}
    */
   async renew(rejected: CopilotToken): Promise<CopilotToken> {
-    const { mode, monotonic, id, logger } = this.#options;
+    const { mode, github, monotonic, id, logger } = this.#options;
     if (this.#held?.token !== rejected) return this.get();
     this.#forced = this.#forced.filter((at) => monotonic() - at < forcedWindowMs);
-    if (mode === "direct" || this.#forced.length === maxForced) return rejected;
+    // The token of a person who signed in here is the only one there is.
+    const isOnly = mode === "direct" && github.kind === "person";
+    if (isOnly || this.#forced.length === maxForced) return rejected;
     this.#forced.push(monotonic());
     logger.debug(`${id()}: its Copilot token was refused; fetching a new one.`);
     this.#forget();
@@ -240,7 +242,9 @@ export class TokenSource {
 
   async #exchange(): Promise<FreshToken | Unavailable> {
     const { caller, github, status, logger, id } = this.#options;
-    const result = await this.#exchangeWith(github, caller);
+    const given = await this.#githubToken();
+    if ("reason" in given) return given;
+    const result = await exchangeToken(caller, given.token, github.kind);
     if (result.outcome === "token") return this.#exchanged(result.copilot);
     if (result.outcome === "retry") return result;
     if (result.outcome === "direct") {
@@ -251,15 +255,16 @@ export class TokenSource {
     throw status.unusableError();
   }
 
-  async #exchangeWith(github: GithubTokens, caller: GithubCaller): Promise<TokenExchange> {
+  /** @throws ProxyError `no_account` after the account has failed, because a person has to act */
+  async #githubToken(): Promise<GithubToken | Unavailable> {
+    const { github, status } = this.#options;
     try {
-      const { token } = await github.get();
-      return await exchangeToken(caller, token, github.kind);
+      return await github.get();
     } catch (thrown) {
       const { kind, message } = asProxyError(thrown);
-      return kind === "no_account"
-        ? { outcome: "failed", reason: message }
-        : { outcome: "retry", reason: message, cause: thrown };
+      if (kind !== "no_account") return { reason: message, cause: thrown };
+      status.enter({ name: "failed", reason: message });
+      throw status.unusableError();
     }
   }
 
@@ -282,20 +287,22 @@ export class TokenSource {
     this.#options.logger.warn(`This machine's clock is ${state}, by GitHub's.`);
   }
 
-  async #direct(): Promise<FreshToken> {
-    const { github, caller } = this.#options;
-    const { token: bearer, lifetime } = await github.get();
-    const baseUrl = caller.hosts.copilotOverride ?? this.#directHost ?? caller.hosts.copilot;
-    return { token: { bearer, baseUrl, mode: "direct" }, freshFor: lifetime, lifetime };
+  async #direct(): Promise<FreshToken | Unavailable> {
+    const { hosts } = this.#options.caller;
+    const given = await this.#githubToken();
+    if ("reason" in given) return given;
+    const { token: bearer, lifetime, endpoint } = given;
+    const baseUrl = hosts.copilotOverride ?? endpoint?.baseUrl ?? this.#directHost ?? hosts.copilot;
+    return { token: { bearer, baseUrl, mode: "direct", headers: endpoint?.headers }, freshFor: lifetime, lifetime };
   }
 
   /**
    * The quota endpoint names the host of the account's plan: a Business seat gets 403 for every model at the general one
    * (opencode, 2026-09). While GitHub cannot be asked, the general host is tried.
    */
-  async #atOwnHost(): Promise<FreshToken> {
+  async #atOwnHost(): Promise<FreshToken | Unavailable> {
     const { caller, copilotUser, github, status, logger, id } = this.#options;
-    // Of an installation GitHub names none.
+    // Of an installation GitHub names none, and the CLI its own.
     const isKnown = caller.hosts.copilotOverride !== undefined || this.#directHost !== undefined;
     if (isKnown || github.kind !== "person") return this.#direct();
     try {
@@ -319,7 +326,8 @@ export class TokenSource {
         throw thrown;
       });
       this.#directHost = endpoint;
-      return this.#keep(await this.#direct());
+      const fetched = await this.#direct();
+      return "reason" in fetched ? this.#keepOld(fetched) : this.#keep(fetched);
     });
   }
 }

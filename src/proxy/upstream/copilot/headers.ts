@@ -54,5 +54,9 @@ export function headersOf(sending: Sending): Record<string, string> {
     const said = typeof value === "string" ? value : value(sending);
     if (said !== undefined) headers[name] = said;
   }
-  return headers;
+  const { headers: wanted } = sending.token;
+  // GitHub's own program says who it is, and dragoman that it is there too.
+  return wanted
+    ? { ...headers, ...wanted, "user-agent": `${wanted["user-agent"] ?? ""} ${sending.product}`.trim() }
+    : headers;
 }
