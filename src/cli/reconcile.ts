@@ -1,4 +1,4 @@
-/** `dragoman usage --reconcile`: GitHub's own report of AI credits beside what the history says. */
+/** `dragoman usage reconcile`: GitHub's own report of AI credits beside what the history says. */
 import {
   type Difference,
   differences,
@@ -18,9 +18,9 @@ interface ReconcileOptions {
   environment: Environment;
   json: boolean;
   /** `2026-11`; this month when missing. */
-  month?: string;
+  month?: string | undefined;
   /** `-`: the first line of stdin. A command line can be read by others, so a token itself is refused. */
-  token?: string;
+  token: string | undefined;
 }
 
 /** GitHub is asked once for each day. */
@@ -32,7 +32,7 @@ export async function reconcileUsage({ environment, json, month, token }: Reconc
     throw new UsageError(
       "--token must be -: the token is then read from the first line of stdin, where nobody sees it.",
     );
-  readOptions(reconcileSchema.pick({ month: true }), { month }, { month: "--reconcile" });
+  readOptions(reconcileSchema.pick({ month: true }), { month }, { month: `\`${month}\`` });
   const server = requireServer(environment);
   const given = token === undefined ? (server.demo ? undefined : environment.billingToken) : await tokenFromStdin();
   const body = { ...(month !== undefined && { month }), ...(given !== undefined && { token: given }) };

@@ -1,4 +1,4 @@
-/** `dragoman usage --by prompt`: what each of the newest prompts cost, and why. */
+/** `dragoman usage prompts`: what each of the newest prompts cost, and why. */
 import type { z } from "zod";
 import { promptPageSchema } from "../admin/api/prompts";
 import { toolOf } from "../clients/index";

@@ -77,7 +77,7 @@ export const variables = {
   billingToken: {
     names: ["DRAGOMAN_BILLING_TOKEN"],
     kind: "token",
-    description: "A GitHub token that may read your plan, for `usage --reconcile`; it is never saved.",
+    description: "A GitHub token that may read your plan, for `usage reconcile`; it is never saved.",
   },
   githubUrl: {
     names: ["DRAGOMAN_GITHUB_URL"],

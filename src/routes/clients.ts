@@ -10,12 +10,19 @@ import { modelLists } from "./model-lists";
 import { probes } from "./probes";
 import { providers } from "./providers";
 import { responses } from "./responses";
+import { responsesSocket } from "./responses-socket/plugin";
 import { frontSchema } from "./schemas";
 import { frontPage, toPages, wantsPage } from "./status";
 import { toolSignIn } from "./tool-sign-in";
 import { usages } from "./usages";
 
-const underV1 = new Elysia({ name: "under-v1" }).use(chat).use(responses).use(messages).use(embeddings).use(modelLists);
+const underV1 = new Elysia({ name: "under-v1" })
+  .use(chat)
+  .use(responses)
+  .use(responsesSocket)
+  .use(messages)
+  .use(embeddings)
+  .use(modelLists);
 
 const front = new Elysia({ name: "front" })
   .use(access)

@@ -12,7 +12,7 @@ import type { Account } from "../people/accounts/account";
 import { type ClientKey, hasModelLimits, type KeyedCaller, requireModel } from "../people/keys/client-keys";
 import { type AddressMembers, readIncoming } from "../proxy/relay/incoming";
 import { type AskedModel, findNamedModel } from "../proxy/relay/named-model";
-import { type ChatTarget, chooseTarget, isAutoTarget, isProvided, messagesProvider } from "../proxy/relay/target";
+import { type ChatTarget, chooseTarget, isAutoTarget, isProvided } from "../proxy/relay/target";
 import { PlannedPrompt, type PlannedRequest, planTools } from "../proxy/server-tools/plan";
 import { countExactly } from "../proxy/tokens/token-counter";
 import type { Prompt } from "../proxy/tokens/token-counts";
@@ -121,23 +121,8 @@ async function idOf(app: Scope, asked: AskedModel): Promise<string> {
   }
 }
 
-/** `POST /:provider/v1/messages/count_tokens`: estimated here, without a call to the provider. */
-export async function countForProvider(
-  app: Scope,
-  request: Request,
-  caller: KeyedCaller,
-  name: string,
-): Promise<Response> {
-  messagesProvider(app, name);
-  const { body, model } = await readIncoming(request);
-  caller.connection.keepOpen();
-  requireModel(caller.key, `${name}/${model}`);
-  const { decode, encode } = tokenCountFormats.messages;
-  return countHere(app, encode, decode(body));
-}
-
 /** @param model The upstream's id; undefined for a provider's model, of which nothing is learnt. */
-async function countHere(
+export async function countHere(
   { tokenCounts }: Scope,
   encode: TokenCountFormat["encode"],
   conversation: Conversation,

@@ -4,13 +4,9 @@ import type { z } from "zod";
 import { idForClaudeCode, isClaudeCode } from "../clients/claude-code-names";
 import { encodeModel } from "../dialects/gemini/model-list";
 import { ProxyError } from "../lib/errors";
-import { isObject, parseJson } from "../lib/json";
-import { readText } from "../lib/net/out/body";
 import type { Scope } from "../parts/app";
-import { type ClientKey, hasModelLimits, mayUse, requireModel } from "../people/keys/client-keys";
+import { type ClientKey, mayUse, requireModel } from "../people/keys/client-keys";
 import { findNamedModel } from "../proxy/relay/named-model";
-import { readProviderError } from "../proxy/relay/provider-send";
-import { messagesProvider } from "../proxy/relay/target";
 import { isAutoName } from "../proxy/upstream/copilot/auto-model";
 import { allModels } from "../proxy/upstream/models/all-models";
 import type { CurrentModels } from "../proxy/upstream/models/catalogue";
@@ -19,7 +15,6 @@ import type { Model } from "../proxy/upstream/models/model";
 import { aliasOf, findListed, findModel } from "../proxy/upstream/models/model-name";
 import { listedModel } from "../proxy/upstream/models/model-view";
 import { clientLimitsOf } from "../proxy/upstream/models/prompt-limit";
-import { passedDown } from "../proxy/upstream/providers/provider";
 import type { googleModelsQuery, modelsQuery } from "./schemas";
 
 /**
@@ -150,30 +145,3 @@ const freshness = ({ stale, age }: CurrentModels) => ({
   "x-model-list": stale ? "stale" : "current",
   age: String(Math.floor(age / 1000)),
 });
-
-/** Bytes. */
-const providerListLimit = 8 * 1024 * 1024;
-
-/** `GET /:provider/v1/models`: the provider's own list, unchanged unless the key may use only some of the models. */
-export async function listProviderModels(
-  app: Scope,
-  request: Request,
-  key: ClientKey | undefined,
-  name: string,
-): Promise<Response> {
-  const provider = messagesProvider(app, name);
-  const limits = app.limits.stream;
-  const response = await provider.call({ operation: "list", request, passesHeaders: true, limits });
-  if (!response.ok) throw (await readProviderError(provider, response)).error;
-  const text = await readText(response, providerListLimit);
-  const list = parseJson(text);
-  if (!isObject(list)) throw new ProxyError("upstream", `${provider.who}'s answer holds no model list.`);
-  return new Response(hasModelLimits(key) ? JSON.stringify(allowedOf(list, key, name)) : text, {
-    headers: [...passedDown(provider, response.headers), ["content-type", "application/json"]],
-  });
-}
-
-function allowedOf(list: Record<string, unknown>, key: ClientKey, provider: string): object {
-  const data = Array.isArray(list.data) ? list.data : [];
-  return { ...list, data: data.filter((model) => isObject(model) && mayUse(key, `${provider}/${model.id}`)) };
-}

@@ -1,9 +1,6 @@
-/** OpenAI's Responses, over HTTP and over a WebSocket; and what Codex asks besides. */
+/** OpenAI's Responses, and what Codex asks besides. */
 import { Elysia } from "elysia";
 import { z } from "zod";
-import { ProxyError } from "../lib/errors";
-import type { Scope } from "../parts/app";
-import type { KeyedCaller } from "../people/keys/client-keys";
 import { relay } from "../proxy/relay/relay";
 import { search } from "../proxy/relay/search";
 import { access } from "../web/access";
@@ -21,15 +18,6 @@ export const responses = new Elysia({ name: "responses" })
       dialect: "responses",
       about: "Responses, full or streamed.",
       reference: "https://platform.openai.com/docs/api-reference/responses/create",
-    }),
-  })
-  .get("/responses", ({ scope, request, caller }) => openSocket(scope, request, caller), {
-    access: "models",
-    detail: described({
-      dialect: "responses",
-      about: "Responses over a WebSocket: a message for each request, and one for each event.",
-      errors: ["upgrade_required", "method_not_allowed"],
-      reference: "https://developers.openai.com/api/docs/guides/websocket-mode",
     }),
   })
   .post("/responses/compact", ({ scope, request, caller }) => compactConversation(scope, request, caller), {
@@ -54,23 +42,3 @@ export const responses = new Elysia({ name: "responses" })
       errors: ["rate_limit"],
     }),
   });
-
-/** After a 426, Codex falls back to POST at once; after any other answer it keeps trying. */
-async function openSocket(scope: Scope, request: Request, caller: KeyedCaller): Promise<Response> {
-  const useHttp = "Send the request as POST to the same path.";
-  if (!/^websocket$/i.test(request.headers.get("upgrade") ?? "")) {
-    // A proxy on the way passes on the handshake without the header that belongs to the connection.
-    const isLost = request.headers.has("sec-websocket-key");
-    throw isLost
-      ? new ProxyError("upgrade_required", `A proxy on the way removed the Upgrade header. ${useHttp}`)
-      : new ProxyError("method_not_allowed", `Only a WebSocket can be opened with GET here. ${useHttp}`);
-  }
-  const { responsesSocket } = await import("./responses-socket");
-  const member = caller.key?.member ?? null;
-  const isOpen =
-    !scope.sockets.isFullFor(member) &&
-    caller.connection.upgrade((answer) => responsesSocket(scope, request, member, answer));
-  if (!isOpen) throw new ProxyError("upgrade_required", `No WebSocket can be opened now. ${useHttp}`);
-  // The connection is no longer HTTP: nothing reads this.
-  return new Response(null, { status: 204 });
-}

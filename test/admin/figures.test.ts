@@ -269,7 +269,7 @@ for (const round of Array.from({ length: triesOf(6) }, (_, at) => at))
     test("each prompt, by the API, the command and its page", async () => {
       writeFileSync(join(proxy.home, "running.json"), JSON.stringify({ url: proxy.url, pid: 1 }));
       const { items, without_prompt } = await json("/api/admin/prompts?limit=200");
-      const told = await inProcess(["usage", "--by", "prompt", "--json"], { DRAGOMAN_HOME: proxy.home });
+      const told = await inProcess(["usage", "prompts", "--json"], { DRAGOMAN_HOME: proxy.home });
       expect(JSON.parse(told.stdout).items).toEqual(items.slice(0, 20));
       const none = costOf(rows.filter(({ prompt }) => prompt === null));
       expect(costIn({ ...without_prompt, unknown_cost_count: none.unknown })).toEqual(none);

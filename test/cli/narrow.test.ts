@@ -52,7 +52,7 @@ test("at 120 columns no model has more than one line", async () => {
 });
 
 test("a prompt has one line and its reason, with the client as the pages call it", async () => {
-  const rows = rowsBelow(await screenOf(["usage", "--by", "prompt"]), /^time +client +project +requests +cost$/);
+  const rows = rowsBelow(await screenOf(["usage", "prompts"]), /^time +client +project +requests +cost$/);
   const prompts = rows.filter((row) => !row.startsWith("  "));
   expect(prompts).toHaveLength(20);
   for (const row of prompts)

@@ -23,7 +23,7 @@ test.each([
   [["auth", "list"], "There is no command `auth list`. Did you mean `dragoman auth ls`?"],
   [["database"], "`database` needs another word; there are `dragoman database copy`, `dragoman database reseal`."],
   [["service", "foo"], "There is no command `service foo`. There are `dragoman service"],
-  [["usage", "--reconcile", "2026-13"], "--reconcile must be a month, such as 2026-11."],
+  [["usage", "reconcile", "2026-13"], "`2026-13` must be a month, such as 2026-11."],
   [["strat"], "There is no command `strat`. Did you mean `dragoman start`?"],
   [["claude"], "`dragoman run claude-code` starts that tool with dragoman."],
   [["conect"], "There is no command `conect`. Did you mean `dragoman connect`?"],

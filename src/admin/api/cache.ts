@@ -2,11 +2,10 @@
 import { z } from "zod";
 import type { NameColumn } from "../../books/history/entry";
 import type { Filters, Group } from "../../books/history/history";
-import { addedCacheable, cachedShareOf, sum, sumKnown } from "../../lib/money";
+import { sum, sumKnown } from "../../lib/money";
 import type { Scope } from "../../parts/app";
 import { type CacheMiss, cacheMisses } from "../../proxy/upstream/cache-watch";
-import { cacheSaving } from "../../proxy/upstream/models/price";
-import type { Price } from "../../proxy/upstream/models/price-list";
+import { isKnown, type Prices, pricesOf, savingOf, sumOf, whatChanged } from "./cache-savings";
 import { listRequests } from "./requests";
 import { count, maybe, text, time } from "./values";
 
@@ -53,22 +52,7 @@ export const cacheReportSchema = z
 
 export type CacheReport = z.output<typeof cacheReportSchema>;
 export type CacheGroup = z.output<typeof groupSchema>;
-type Sums = Omit<CacheGroup, "name">;
 type MissedTurn = z.output<typeof missedTurnSchema>;
-
-/** Why the upstream's cache did not have a turn's prompt, as a sentence. */
-export const whatChanged: Record<CacheMiss, string> = {
-  model: "The model changed.",
-  account: "Another account served.",
-  tools: "The tools changed.",
-  system: "The system prompt changed.",
-  expired: "More time passed than the cache keeps a prompt, but less than an hour.",
-  expired_long: "More than an hour passed.",
-  shortened: "The conversation became shorter.",
-  no_key: "The request had no cache key.",
-  no_marks: "The request had no cache marks.",
-  unknown: "Nothing at the beginning changed.",
-};
 
 const maxSessions = 20;
 const maxTurns = 20;
@@ -97,47 +81,11 @@ export async function cacheReport(app: Scope, filters: Filters): Promise<CacheRe
   };
 }
 
-/** What the cache saved at list prices, in billionths of a credit; null if no price is known. @param groups By model, and by anything else. */
-export async function savedByCache(app: Scope, groups: Group[]): Promise<number | null> {
-  return sumOf(groups, await pricesOf(app)).saved_nano_credits;
-}
-
-export type Prices = ReadonlyMap<string, Price>;
-
-/** None if the list of models cannot be read: shares are known without it. */
-export async function pricesOf({ billedPrices, catalogue }: Scope): Promise<Prices> {
-  const models = await catalogue.models().catch(() => []);
-  return new Map(models.map((model) => [model.id, billedPrices.priceOf(model)]));
-}
-
-/** Only requests whose cached input is known count: errors and embeddings say nothing of it. */
-const isKnown = (group: Group) => group.cached_share !== null;
-
 function groupsBy(column: NameColumn, groups: Group[], prices: Prices): CacheGroup[] {
   const byName = Map.groupBy(groups.filter(isKnown), ({ key }) => key[column] ?? null);
   return [...byName]
     .map(([name, ofName]) => ({ name, ...sumOf(ofName, prices) }))
     .sort((one, other) => other.input_tokens - one.input_tokens);
-}
-
-function sumOf(groups: Group[], prices: Prices): Sums {
-  const known = groups.filter(isKnown);
-  const cacheable = addedCacheable(known.map((group) => group.cacheable));
-  return {
-    request_count: sum(known.map((group) => group.request_count - group.unknown.cached_tokens)),
-    ...cacheable,
-    cached_share: cachedShareOf(cacheable),
-    saved_nano_credits: sumKnown(
-      known.map((group) => savingOf(group, prices, group.cached_tokens ?? 0, group.cache_write_tokens ?? 0)),
-    ),
-  };
-}
-
-/** Null if the model's price is unknown. */
-export function savingOf({ key }: Pick<Group, "key">, prices: Prices, cached: number, written: number): number | null {
-  if (cached === 0 && written === 0) return 0;
-  const price = prices.get(key.upstream_model ?? "");
-  return price ? cacheSaving(price, cached, written) : null;
 }
 
 function missesIn(groups: Group[], prices: Prices): CacheReport["misses"] {

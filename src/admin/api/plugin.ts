@@ -10,13 +10,16 @@ import type { EndpointGroup } from "../../web/openapi";
 import { Paths } from "../../web/paths";
 import { adminGuard, type Role } from "../access/authorize";
 import { accounts } from "./features/accounts";
+import { bill } from "./features/bill";
 import { budgets } from "./features/budgets";
+import { cache } from "./features/cache";
 import { config } from "./features/config";
 import { documents } from "./features/documents";
 import { keys } from "./features/keys";
 import { live } from "./features/live";
 import { members } from "./features/members";
-import { reports } from "./features/reports";
+import { prompts } from "./features/prompts";
+import { reconciliation } from "./features/reconcile";
 import { requests } from "./features/requests";
 import { upstream } from "./features/upstream";
 import { type Admitted, roles } from "./roles";
@@ -26,7 +29,10 @@ import { adminErrorSchema } from "./schemas";
 export const features = new Elysia({ name: "admin-features", prefix: "/api/admin" })
   .use(accounts)
   .use(requests)
-  .use(reports)
+  .use(prompts)
+  .use(bill)
+  .use(reconciliation)
+  .use(cache)
   .use(live)
   .use(upstream)
   .use(config)

@@ -17,7 +17,7 @@ import {
 } from "../../lib/money";
 import type { Scope } from "../../parts/app";
 import type { CacheMiss } from "../../proxy/upstream/cache-watch";
-import { type Prices, pricesOf, savingOf } from "./cache";
+import { type Prices, pricesOf, savingOf } from "./cache-savings";
 import { count, maybe, text, time } from "./values";
 
 const requests = { request_count: count, ...costFields() };

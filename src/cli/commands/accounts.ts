@@ -94,22 +94,24 @@ export const accountCommands = {
         watch: optional("[seconds]", "Print it again every 30 seconds, or at another interval", (given) =>
           given === true ? 30 : given === undefined ? undefined : watch(given),
         ),
-        by: text("<what>", "prompt: what each of the newest prompts cost, and why", { values: () => ["prompt"] }),
-        reconcile: optional(
-          "[month]",
-          "Compare this month, or another such as 2026-11, with GitHub's own report",
-          (given) => (given === true ? {} : given === undefined ? undefined : { month: given }),
-        ),
-        token: text("<->", "With --reconcile: a GitHub token that may read your plan, from stdin; it is not stored"),
       },
-      run: async (given) => {
-        if (given.reconcile !== undefined)
-          return (await import("../reconcile")).reconcileUsage({ ...given, ...given.reconcile });
-        if (given.token !== undefined) throw new UsageError("--token belongs to --reconcile.");
-        if (given.by === undefined) return (await import("../usage")).usage(given);
-        if (given.by !== "prompt") throw new UsageError("--by must be: prompt.");
-        return (await import("../usage-by-prompt")).usageByPrompt(given);
+      run: async (given) => (await import("../usage")).usage(given),
+    }),
+    command({
+      name: "usage prompts",
+      about: "Show what each of the newest prompts cost, and why",
+      options: { json: json("/api/admin/prompts?limit=20") },
+      run: async (given) => (await import("../usage-by-prompt")).usageByPrompt(given),
+    }),
+    command({
+      name: "usage reconcile",
+      argument: "[month]",
+      about: "Compare this month, or another such as 2026-11, with GitHub's own report",
+      options: {
+        json: json(),
+        token: text("<->", "A GitHub token that may read your plan, from stdin; it is not stored"),
       },
+      run: async (given) => (await import("../reconcile")).reconcileUsage(given),
     }),
     command({
       name: "models",

@@ -114,7 +114,7 @@ function showFiles(files: ServiceFile[], service: ServiceDefinition, manager: Se
   if (process.env.DRAGOMAN_GITHUB_TOKEN?.trim())
     say("DRAGOMAN_GITHUB_TOKEN is not saved; sign in with `dragoman auth` instead.");
   if (process.env.DRAGOMAN_BILLING_TOKEN?.trim())
-    say("DRAGOMAN_BILLING_TOKEN is not saved; `dragoman usage --reconcile` takes one each time.");
+    say("DRAGOMAN_BILLING_TOKEN is not saved; `dragoman usage reconcile` takes one each time.");
 }
 
 function requireFreePort(port: number, environment: Environment): void {

@@ -77,7 +77,7 @@ interface Refused {
 
 /** How a person gives what is missing. */
 const howToGive =
-  "Make a fine-grained token at https://github.com/settings/personal-access-tokens/new with the account permission “Plan: Read-only”, and give it to `dragoman usage --reconcile --token -` or in DRAGOMAN_BILLING_TOKEN. It is never stored.";
+  "Make a fine-grained token at https://github.com/settings/personal-access-tokens/new with the account permission “Plan: Read-only”, and give it to `dragoman usage reconcile --token -` or in DRAGOMAN_BILLING_TOKEN. It is never stored.";
 
 const refusals: Record<number, (refused: Refused) => string> = {
   401: ({ what }) => `${what} is not accepted by GitHub (401): it is mistyped, expired or revoked. ${howToGive}`,

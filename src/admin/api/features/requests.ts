@@ -3,7 +3,6 @@ import { Elysia } from "elysia";
 import { z } from "zod";
 import { described } from "../../../web/described";
 import { answerExport, getRequest } from "../handlers";
-import { listPrompts, promptPageSchema } from "../prompts";
 import { dimensionWords, queries } from "../query";
 import { listRequests } from "../requests";
 import { roles } from "../roles";
@@ -33,15 +32,6 @@ export const requests = new Elysia({ name: "admin-requests" })
     detail: described({
       about: "One request, running or ended.",
       errors: ["not_found"],
-    }),
-  })
-  .get("/prompts", ({ app, query: { limit, cursor_id, ...filters } }) => listPrompts(app, filters, limit, cursor_id), {
-    member: true,
-    query: queries.requests,
-    response: promptPageSchema,
-    detail: described({
-      about:
-        "What each prompt came to, with its subagents and why: the newest first, 50 or `limit` (at most 200), continued with `cursor_id`, filtered as requests are. Clients name their prompts by ids; those that do not are added up in `without_prompt`.",
     }),
   })
   .get("/totals", ({ app, query }) => app.history.totals(query), {

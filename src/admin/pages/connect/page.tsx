@@ -23,7 +23,7 @@ import { Picker } from "../../ui/lists";
 import { Copy } from "../../ui/notes";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
-import { keyOfVisitor } from "../try/send";
+import { keyOfVisitor } from "../visitor-key";
 
 /** A key that was just made for a tool. It is shown this once. */
 interface MadeKey {

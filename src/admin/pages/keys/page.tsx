@@ -15,7 +15,7 @@ import { Empty } from "../../ui/lists";
 import { FailureNote, ShownOnce } from "../../ui/notes";
 import { orShownAgain, type PageContext, redirect } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
-import { keyOfVisitor } from "../try/send";
+import { keyOfVisitor } from "../visitor-key";
 import { KeyTable, keyIsRefused } from "./table";
 import { usesOfKeys } from "./uses";
 

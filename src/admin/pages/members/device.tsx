@@ -12,7 +12,7 @@ import { type Frame, Page } from "../../ui/layout";
 import { Pair, Section } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
 import { html, type PageContext, redirect } from "../../ui/page-context";
-import { keyOfVisitor } from "../try/send";
+import { keyOfVisitor } from "../visitor-key";
 
 const path = "/admin/device";
 

@@ -1,6 +1,5 @@
 import { Elysia } from "elysia";
 import { access, inMenu } from "../access";
-import { decideFromPage, devicePage } from "./device";
 import { inviteFromPage, membersPage } from "./list";
 import { dismissFromPage, limitFromPage, linkFromPage, memberPage, revokeOfMember, withdrawFromPage } from "./member";
 
@@ -17,8 +16,3 @@ export const members = new Elysia({ name: "members" })
   .post("/members/:name/withdraw", ({ ownersPage }) => withdrawFromPage(ownersPage), { page: "owner" })
   .post("/members/:name/revoke", ({ ownersPage }) => revokeOfMember(ownersPage), { page: "owner" })
   .post("/members/:name/remove", ({ ownersPage }) => dismissFromPage(ownersPage), { page: "owner" });
-
-export const device = new Elysia({ name: "device" })
-  .use(access)
-  .get("/device", ({ page }) => devicePage(page), { page: "member" })
-  .post("/device", ({ page }) => decideFromPage(page), { page: "member" });

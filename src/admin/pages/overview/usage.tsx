@@ -6,7 +6,7 @@ import { compact, dayMs, dollars, duration, formatAmount, formatCount, percent, 
 import { amountsOf, costUnits, isUnknown, marked } from "../../../lib/money";
 import { withTimeLimit } from "../../../lib/net/time-limit";
 import type { Scope } from "../../../parts/app";
-import { savedByCache } from "../../api/cache";
+import { savedByCache } from "../../api/cache-savings";
 import { lastHours, startOfDay } from "../../ui/days";
 import { Count, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";

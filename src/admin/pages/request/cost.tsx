@@ -6,7 +6,7 @@ import { entryOf } from "../../../lib/json";
 import { costUnits, marked } from "../../../lib/money";
 import { withTimeLimit } from "../../../lib/net/time-limit";
 import type { Scope } from "../../../parts/app";
-import { whatChanged } from "../../api/cache";
+import { whatChanged } from "../../api/cache-savings";
 import { type ModelItem, modelItems, showTokenPrice } from "../../api/models";
 import type { ShownEntry } from "../../api/requests";
 import { Count, Unknown } from "../../ui/format";

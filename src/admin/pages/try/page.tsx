@@ -14,8 +14,8 @@ import { FormTokenInput, Page } from "../../ui/layout";
 import { Copy } from "../../ui/notes";
 import type { PageContext } from "../../ui/page-context";
 import { needsKeyIn } from "../connect/page";
+import { keyOfVisitor } from "../visitor-key";
 import { curlOf, readPrompt } from "./prompt";
-import { keyOfVisitor } from "./send";
 
 export const tryPage = (context: PageContext): Promise<Markup> =>
   tryMarkup({ context, form: new URLSearchParams(context.url.search) });

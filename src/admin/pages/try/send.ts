@@ -1,25 +1,14 @@
 /** Sends the prompt of the page Try through the relay, as a client of its dialect would. Only the row of the request is kept. */
 import { codecs } from "../../../dialects/codecs";
 import { asProxyError } from "../../../lib/errors";
-import { type ClientKey, type KeyedCaller, keyGone, requireUnexpired } from "../../../people/keys/client-keys";
+import type { KeyedCaller } from "../../../people/keys/client-keys";
 import { relay } from "../../../proxy/relay/relay";
 import type { PageContext } from "../../ui/page-context";
+import { keyOfVisitor } from "../visitor-key";
 import { readPrompt, requestOf } from "./prompt";
 
 /** The name of the client in the history. */
 const tryClient = "dragoman-try";
-
-/**
- * The owner needs no client key here: the guard of the pages has let the request in. A member asks with the key of the sign-in,
- * whose limits and budgets hold. @throws ProxyError `authentication`
- */
-export function keyOfVisitor({ app, pageSignIn }: Pick<PageContext, "app" | "pageSignIn">): ClientKey | undefined {
-  if (!app.membership) return undefined;
-  const key = app.membership.clientKeys().find(({ name }) => name === pageSignIn?.keyName);
-  if (!key) throw keyGone();
-  requireUnexpired(key, app.now());
-  return key;
-}
 
 /** The answer as a client gets it: the stream of the dialect, or its error. */
 export async function sendFromPage(context: PageContext): Promise<Response> {

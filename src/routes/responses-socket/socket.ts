@@ -1,13 +1,13 @@
 /** A client's WebSocket: each message is answered as the same request over HTTP would be, one after another. */
 
-import { codecs } from "../dialects/codecs";
-import { failureMessage, ResponseChain, socketEnded } from "../dialects/responses/socket";
-import { asProxyError, ProxyError } from "../lib/errors";
-import { isObject, parseJson } from "../lib/json";
-import type { ClientSocket, ServerSocket, SocketHandlers } from "../lib/net/in/client-sockets";
-import type { AnswerRequest } from "../lib/net/in/guard";
-import { readSse, type SseFrame } from "../lib/net/stream/sse";
-import type { Scope } from "../parts/app";
+import { codecs } from "../../dialects/codecs";
+import { failureMessage, ResponseChain, socketEnded } from "../../dialects/responses/socket";
+import { asProxyError, ProxyError } from "../../lib/errors";
+import { isObject, parseJson } from "../../lib/json";
+import type { ClientSocket, ServerSocket, SocketHandlers } from "../../lib/net/in/client-sockets";
+import type { AnswerRequest } from "../../lib/net/in/guard";
+import { readSse, type SseFrame } from "../../lib/net/stream/sse";
+import type { Scope } from "../../parts/app";
 
 /** Bytes that may wait for a client; the upstream is not read while more do. */
 const highWater = 256 * 1024;
@@ -36,7 +36,7 @@ const isOfModel = (body: unknown): boolean =>
  * @param upgrade The request that opened the socket: its headers count for each message.
  * @param member Whose key it has; null for the owner's.
  */
-export function responsesSocket(
+export function serveSocket(
   { sockets, limits }: Pick<Scope, "sockets" | "limits">,
   upgrade: Request,
   member: string | null,
