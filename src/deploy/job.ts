@@ -38,7 +38,7 @@ async function start(): Promise<void> {
     if (server.exitCode !== null) break;
   }
   server.kill();
-  throw new Error(`dragoman did not start. ${readFileSync(log, "utf8")}`);
+  throw new Error(`The server did not start. ${readFileSync(log, "utf8")}`);
 }
 
 /** The job's token is tried at once: the next step would say less clearly what is wrong with it. */
