@@ -11,7 +11,7 @@ export interface CopyReport {
   /** `kept`: the target has a config of its own, which stays. */
   config: "copied" | "same" | "kept";
   accounts: number;
-  /** Logins that belong to somebody else in the target. */
+  /** Why accounts were not: one that belongs to somebody else in the target, or to this machine alone. */
   skipped: string[];
   periods: number;
   requests: number;
@@ -52,8 +52,9 @@ async function copyAccounts(from: Stores, to: Stores): Promise<Pick<CopyReport, 
       await to.accounts.add(account);
       accounts += 1;
     } catch (thrown) {
-      if (!(thrown instanceof ProxyError) || thrown.details.code !== "account_taken") throw thrown;
-      skipped.push(`${account.login} at ${account.host}`);
+      const why = thrown instanceof ProxyError ? thrown.details.code : undefined;
+      if (why !== "account_taken" && why !== "account_of_machine") throw thrown;
+      skipped.push((thrown as ProxyError).message);
     }
   return { accounts, skipped };
 }

@@ -180,7 +180,13 @@ async function save(sql: TransactionSQL, seals: Seals, account: SavedAccount): P
   await holdSealKey(sql, seals);
   const kind = kindOf(account);
   if (kind === "copilot-cli")
-    throw new ProxyError("invalid_request", "The Copilot CLI belongs to one machine, and a database to several.");
+    throw new ProxyError(
+      "conflict",
+      `The account ${account.login} of the Copilot CLI belongs to one machine, and a database to several.`,
+      {
+        code: "account_of_machine",
+      },
+    );
   const secret = secretOf(account);
   const sealed = seals.seal(secret, aboutToken(key));
   const renewed = before !== undefined && !before.removed;

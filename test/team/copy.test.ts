@@ -125,8 +125,17 @@ describeWithDatabases("dragoman database copy", (postgres) => {
       said: expect.stringContaining("It would be refused"),
     });
     expect(await contentOf(env)).toMatchObject({ accounts: [], rows: [] });
+    const ofMachine = {
+      login: "cli",
+      host: "github.com",
+      app: "copilot-cli",
+      mode: "direct",
+      command: "copilot",
+    } as const;
+    await withStores({ DRAGOMAN_HOME: home }, async ({ accounts }) => accounts.add({ ...ofMachine, addedAt: 9 }));
     const { code, said } = await copy(env, "--merge");
     expect([code, said]).toEqual([0, expect.stringContaining("not the config, because there is another one")]);
+    expect(said).toContain("Not copied: The account cli of the Copilot CLI belongs to one machine");
     expect((await contentOf(env)).config).toEqual({ retentionDays: 30 });
     const { DRAGOMAN_DATABASE_URL: _, ...bare } = env;
     expect(await copy(bare)).toEqual({ code: 2, said: expect.stringContaining("DRAGOMAN_DATABASE_URL") });

@@ -101,7 +101,7 @@ function reportLines({ config, accounts, skipped, periods, requests }: CopyRepor
   const parts = [configs[config], plural(accounts, "account"), `what ${plural(periods, "budget period")} used`];
   return [
     `Copied to the database: ${parts.join(", ")}, and ${plural(requests, "request")}.`,
-    ...skipped.map((login) => `Not copied: ${login}, because it belongs to somebody else there.`),
+    ...skipped.map((which) => `Not copied: ${which}`),
     "Nothing was removed. Now start the servers with the new setting.",
   ];
 }
