@@ -15,10 +15,18 @@ export interface GithubTokens {
   forget(): void;
 }
 
+interface Clocks {
+  logger: Logger;
+  /** Wall clock, ms. */
+  now(): number;
+  /** Monotonic clock, ms; it may stop while the machine sleeps. */
+  monotonic(): number;
+}
+
 export function openGithubTokens(
   account: SavedAccount | TemporaryAccount,
   caller: GithubCaller,
-  clocks: { logger: Logger; now(): number; monotonic(): number },
+  clocks: Clocks,
 ): GithubTokens {
   const { logger, now } = clocks;
   if ("installation" in account) {
@@ -46,20 +54,20 @@ const endsBefore = 5 * minuteMs;
 
 class RenewedTokens implements GithubTokens {
   readonly kind: GithubTokenKind;
-  readonly #clocks: { logger: Logger; monotonic(): number };
+  readonly #clocks: Clocks;
   readonly #ask: () => Promise<GithubToken>;
-  /** With its end by the monotonic clock, ms. */
-  #held: { given: GithubToken; endsAt: number } | undefined;
+  /** `left`: ms, by the clock that shows less. The monotonic one may stop during sleep, the wall clock may be set back. */
+  #held: { given: GithubToken; left(): number } | undefined;
   #asking: Promise<GithubToken> | undefined;
 
-  constructor(kind: GithubTokenKind, clocks: { logger: Logger; monotonic(): number }, ask: () => Promise<GithubToken>) {
+  constructor(kind: GithubTokenKind, clocks: Clocks, ask: () => Promise<GithubToken>) {
     this.kind = kind;
     this.#clocks = clocks;
     this.#ask = ask;
   }
 
   async get(): Promise<GithubToken> {
-    const left = (this.#held?.endsAt ?? 0) - this.#clocks.monotonic();
+    const left = this.#held?.left() ?? 0;
     if (this.#held && left > endsBefore) return { ...this.#held.given, lifetime: left };
     this.#asking ??= this.#renew().finally(() => {
       this.#asking = undefined;
@@ -72,11 +80,12 @@ class RenewedTokens implements GithubTokens {
   }
 
   async #renew(): Promise<GithubToken> {
-    const { logger, monotonic } = this.#clocks;
+    const { logger, now, monotonic } = this.#clocks;
     const given = await this.#ask();
     logger.conceal(given.token);
     for (const value of Object.values(given.endpoint?.headers ?? {})) if (value.length > 60) logger.conceal(value);
-    this.#held = { given, endsAt: monotonic() + given.lifetime };
+    const [wallEnd, monotonicEnd] = [now() + given.lifetime, monotonic() + given.lifetime];
+    this.#held = { given, left: () => Math.min(wallEnd - now(), monotonicEnd - monotonic()) };
     return given;
   }
 }

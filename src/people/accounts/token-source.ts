@@ -262,7 +262,7 @@ export class TokenSource {
       return await github.get();
     } catch (thrown) {
       const { kind, message } = asProxyError(thrown);
-      if (kind !== "no_account") return { reason: message, cause: thrown };
+      if (kind === "upstream" || kind === "timeout") return { reason: message, cause: thrown };
       status.enter({ name: "failed", reason: message });
       throw status.unusableError();
     }

@@ -60,6 +60,11 @@ describe("the token of an installation", () => {
     clock.pass(31 * minute);
     await account.copilotToken();
     expect([state.asked.length, exchangesOf(demo)]).toEqual([2, 3]);
+    // The machine sleeps: one clock stands still.
+    clock.pass(minute);
+    clock.jump(8 * 60 * minute);
+    await account.copilotToken();
+    expect([state.asked.length, exchangesOf(demo)]).toEqual([3, 4]);
   });
 
   test.each([
@@ -160,6 +165,7 @@ describe("each refusal has its own sentence", () => {
   test("what is no key is refused before anything is asked", async () => {
     const { account } = open({ ...saved, installation: { id: "1", privateKey: "-----BEGIN nothing" } });
     expect((await failureOf(account.copilotToken())).message).toMatch(/The private key cannot be read/);
+    expect(account.state.name).toBe("failed");
     expect(demo.journal).toEqual([]);
   });
 
