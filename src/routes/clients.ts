@@ -4,7 +4,7 @@ import { type AccessName, access } from "../web/access";
 import { type Described, described, endpointsOf } from "../web/described";
 import { chat } from "./chat";
 import { embeddings } from "./embeddings";
-import { gemini, geminiMethods } from "./gemini";
+import { gemini, geminiMethods } from "./gemini/plugin";
 import { messages } from "./messages";
 import { modelLists } from "./model-lists";
 import { probes } from "./probes";

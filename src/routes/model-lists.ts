@@ -3,23 +3,24 @@ import { Elysia } from "elysia";
 import { listedModelSchema } from "../proxy/upstream/models/model-view";
 import { access } from "../web/access";
 import { described } from "../web/described";
-import { isGoogleClient } from "../web/google-clients";
 import { upstreamErrors } from "./descriptions";
-import { refuseGoogleMethod } from "./gemini";
-import { getGoogleModel, getModel, listGoogleModels, listModels } from "./models";
-import { googleModelsQuery, modelListSchema, modelsQuery } from "./schemas";
+import { googleForm } from "./gemini/models";
+import { getModel, type ListForm, listModels } from "./models";
+import { listQuery, modelListSchema } from "./schemas";
+
+const forms: readonly ListForm[] = [googleForm];
+
+const formFor = (request: Request) => forms.find((form) => form.isAsked(request));
 
 export const modelLists = new Elysia({ name: "model-lists" })
   .use(access)
   .get(
     "/models",
     ({ scope, request, caller, query }) =>
-      isGoogleClient(request)
-        ? listGoogleModels(scope, caller.key, query)
-        : listModels(scope, request, caller.key, query),
+      formFor(request)?.list(scope, caller.key, query) ?? listModels(scope, request, caller.key, query),
     {
       access: "models",
-      query: modelsQuery().extend(googleModelsQuery().shape),
+      query: listQuery(),
       detail: described({
         about:
           "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` if the upstream does not answer and this is its last list. Google's clients get Google's format; Claude Code gets names that it takes, and Codex its own form.",
@@ -31,8 +32,8 @@ export const modelLists = new Elysia({ name: "model-lists" })
   .get(
     "/models/:id",
     ({ scope, request, caller, params }) => {
-      refuseGoogleMethod(params.id);
-      return (isGoogleClient(request) ? getGoogleModel : getModel)(scope, caller.key, params.id);
+      for (const form of forms) form.refuse(params.id);
+      return (formFor(request)?.get ?? getModel)(scope, caller.key, params.id);
     },
     {
       access: "models",

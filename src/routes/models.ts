@@ -1,12 +1,10 @@
-/** The model list: one answer that both OpenAI's and Anthropic's SDKs accept, with the limits that clients ask about, and Google's. */
+/** The model list: one answer that both OpenAI's and Anthropic's SDKs accept, with the limits that clients ask about. */
 
 import type { z } from "zod";
 import { idForClaudeCode, isClaudeCode } from "../clients/claude-code-names";
-import { encodeModel } from "../dialects/gemini/model-list";
 import { ProxyError } from "../lib/errors";
 import type { Scope } from "../parts/app";
 import { type ClientKey, mayUse, requireModel } from "../people/keys/client-keys";
-import { findNamedModel } from "../proxy/relay/named-model";
 import { isAutoName } from "../proxy/upstream/copilot/auto-model";
 import { allModels } from "../proxy/upstream/models/all-models";
 import type { CurrentModels } from "../proxy/upstream/models/catalogue";
@@ -14,8 +12,7 @@ import { codexCatalogue } from "../proxy/upstream/models/codex-catalogue";
 import type { Model } from "../proxy/upstream/models/model";
 import { aliasOf, findListed, findModel } from "../proxy/upstream/models/model-name";
 import { listedModel } from "../proxy/upstream/models/model-view";
-import { clientLimitsOf } from "../proxy/upstream/models/prompt-limit";
-import type { googleModelsQuery, modelsQuery } from "./schemas";
+import type { listQuery, modelsQuery } from "./schemas";
 
 /**
  * `GET /v1/models`: the models that the key may use, as the upstream lists them now; paged if `limit` or `after_id` is given.
@@ -59,7 +56,7 @@ async function listCodexModels(app: Scope, key: ClientKey | undefined): Promise<
  * @param after The id of the model before the page, and the parameter that names it.
  * @throws ProxyError `invalid_request` if no such model is in the list: from the beginning again, a client would never end.
  */
-async function usablePage(
+export async function usablePage(
   app: Scope,
   key: ClientKey | undefined,
   size: number | undefined,
@@ -82,7 +79,7 @@ async function usablePage(
 }
 
 /** Auto may be asked for with a key that may use something that it could choose. */
-const mayAsk = (key: ClientKey | undefined, id: string, listed: readonly Model[]): boolean =>
+export const mayAsk = (key: ClientKey | undefined, id: string, listed: readonly Model[]): boolean =>
   mayUse(key, id) || (isAutoName(id) && listed.some(({ id: other, kind }) => kind === "chat" && mayUse(key, other)));
 
 /** `GET /v1/models/:id`. The id may have any form that a request may use. */
@@ -99,49 +96,22 @@ export async function getModel(app: Scope, key: ClientKey | undefined, id: strin
   return Response.json(listedModel(model, app.config.current), { headers: freshness(current) });
 }
 
-/** `GET /v1beta/models`: the same models in Google's format; paged if `pageSize` is given. */
-export async function listGoogleModels(
-  app: Scope,
-  key: ClientKey | undefined,
-  { pageSize, pageToken }: z.infer<ReturnType<typeof googleModelsQuery>>,
-): Promise<Response> {
-  const { current, page, hasMore } = await usablePage(app, key, pageSize, { name: "pageToken", id: pageToken });
-  const last = hasMore ? { nextPageToken: page.at(-1)?.id } : {};
-  return Response.json(
-    { models: page.map((model) => googleModel(app, model)), ...last },
-    { headers: freshness(current) },
-  );
-}
-
-/** `GET /v1beta/models/:model` */
-export async function getGoogleModel(app: Scope, key: ClientKey | undefined, name: string): Promise<Response> {
-  const current = await allModels(app, "current");
-  const { model } = await findNamedModel(app, { name, client: "gemini" });
-  if (!mayAsk(key, model.id, current.models)) requireModel(key, model.id);
-  return Response.json(googleModel(app, model), { headers: freshness(current) });
-}
-
-function googleModel({ config }: Scope, model: Model) {
-  const { id, name, kind, limits, supports } = model;
-  const { prompt } = clientLimitsOf(model, config.current);
-  const thinks = supports.adaptiveThinking || supports.thinkingBudget !== undefined || supports.efforts.length > 0;
-  return encodeModel({
-    id,
-    name,
-    kind: kind === "embeddings" ? kind : "chat",
-    prompt,
-    output: limits.output,
-    thinks,
-  });
-}
-
 async function unlistedModel({ providerModels }: Scope, id: string): Promise<Model | undefined> {
   const found = await providerModels.find(id);
   return found && !(await providerModels.all()).complete.has(found.provider.name) ? found.model : undefined;
 }
 
 /** Whether the list is current, or the last one known, and its age in seconds (RFC 9111, section 5.1). */
-const freshness = ({ stale, age }: CurrentModels) => ({
+export const freshness = ({ stale, age }: CurrentModels) => ({
   "x-model-list": stale ? "stale" : "current",
   age: String(Math.floor(age / 1000)),
 });
+
+/** What other clients get at the paths of this list. */
+export interface ListForm {
+  isAsked(request: Request): boolean;
+  list(app: Scope, key: ClientKey | undefined, query: z.infer<ReturnType<typeof listQuery>>): Promise<Response>;
+  get(app: Scope, key: ClientKey | undefined, id: string): Promise<Response>;
+  /** @throws ProxyError 405 for a name that means something else to these clients: other clients do not end a name like that. */
+  refuse(id: string): void;
+}

@@ -90,6 +90,9 @@ export const googleModelsQuery = lazy(() =>
   }),
 );
 
+/** All clients ask for their lists at one path. */
+export const listQuery = lazy(() => modelsQuery().extend(googleModelsQuery().shape));
+
 export const googleStreamQuery = lazy(() =>
   z.object({
     alt: z

@@ -3,73 +3,14 @@
  * has a wildcard there, and the name is read here.
  */
 import { Elysia } from "elysia";
-import { z } from "zod";
-import { ProxyError } from "../lib/errors";
-import { parseInput } from "../lib/input";
-import type { Scope } from "../parts/app";
-import type { KeyedCaller } from "../people/keys/client-keys";
-import { relay } from "../proxy/relay/relay";
-import { access } from "../web/access";
-import { type Description, described, describedForms } from "../web/described";
-import { methodNotAllowed } from "../web/paths";
-import { countTokens } from "./count-tokens";
-import { upstreamErrors } from "./descriptions";
+import { ProxyError } from "../../lib/errors";
+import { access } from "../../web/access";
+import { described, describedForms } from "../../web/described";
+import { methodNotAllowed } from "../../web/paths";
+import { upstreamErrors } from "../descriptions";
+import { googleModelListSchema, googleModelSchema, googleModelsQuery } from "../schemas";
+import { type Method, methods } from "./methods";
 import { getGoogleModel, listGoogleModels } from "./models";
-import {
-  googleBody,
-  googleCountSchema,
-  googleModelListSchema,
-  googleModelSchema,
-  googleModelsQuery,
-  googleStream,
-  googleStreamQuery,
-} from "./schemas";
-
-interface Method extends Description {
-  answer(asked: Asked, model: string): Promise<Response>;
-}
-
-interface Asked {
-  scope: Scope;
-  request: Request;
-  caller: KeyedCaller;
-  query: Record<string, string>;
-}
-
-const relayed = {
-  dialect: "gemini",
-  reads: googleBody,
-  errors: ["not_found", ...upstreamErrors],
-  reference: "https://ai.google.dev/api/generate-content",
-} as const;
-
-/** The methods of a model. */
-const methods: Readonly<Record<string, Method>> = {
-  generateContent: {
-    ...relayed,
-    about: "An answer in Google's format.",
-    answers: () => z.looseObject({}),
-    answer: ({ scope, request, caller }, model) => relay(scope, request, caller, "gemini", { model, stream: false }),
-  },
-  streamGenerateContent: {
-    ...relayed,
-    about: "The same, streamed: as server-sent events with `?alt=sse`, otherwise as one JSON array.",
-    query: googleStreamQuery,
-    answers: googleStream,
-    async answer({ scope, request, caller, query }, model) {
-      const { alt } = parseInput(query, googleStreamQuery());
-      return relay(scope, request, caller, "gemini", { model, stream: true, alt });
-    },
-  },
-  countTokens: {
-    dialect: "gemini",
-    about:
-      "Input tokens of contents, or of a whole request: with the factor learned for the model, or estimated; `x-token-count` says which.",
-    reads: googleBody,
-    answers: googleCountSchema,
-    answer: ({ scope, request, caller }, model) => countTokens(scope, request, caller, "gemini", { model }),
-  },
-};
 
 const unknownMethod = (name: string) =>
   new ProxyError(
@@ -153,9 +94,3 @@ export const gemini = new Elysia({ name: "gemini" })
       }),
     },
   );
-
-/** Where another list has a model's name too, only Google's clients mean its methods. @throws ProxyError 405. */
-export function refuseGoogleMethod(name: string): void {
-  const end = name.lastIndexOf(":");
-  if (end > 0 && Object.hasOwn(methods, name.slice(end + 1))) throw methodNotAllowed("GET", ["POST"]);
-}
