@@ -32,9 +32,17 @@ function gate() {
 const atOnce = { sleep: async () => {} };
 
 /** A server with accounts in files, in front of the demo as github.com and as a company's own GitHub. */
-async function world({ device, clock = atOnce }: { device?: DemoOptions["device"]; clock?: AppOptions["clock"] } = {}) {
+async function world({
+  device,
+  clock = atOnce,
+  env,
+}: {
+  device?: DemoOptions["device"];
+  clock?: AppOptions["clock"];
+  env?: Record<string, string>;
+} = {}) {
   const saved = (demo: Demo) => [savedFrom(demo.accounts[1]!)];
-  const proxy = await startProxy({ saved, demo: { device: { interval: 0, ...device } }, clock });
+  const proxy = await startProxy({ saved, demo: { device: { interval: 0, ...device } }, clock, env });
   const ask = async (path: string, body?: object) => {
     const answer = await fetch(
       `${proxy.url}/api/admin/accounts${path}`,
@@ -233,7 +241,7 @@ describe("a GitHub App of an organization", () => {
   });
 
   test("that cannot serve is told so when it is entered, on the page too", async () => {
-    await using here = await world();
+    await using here = await world({ env: { DRAGOMAN_OAUTH_APP: "Ov23liOfMyOwn" } });
     const state = installApp(here.demo, { permissions: {} });
     const tell = async (changes: object) => {
       const { status, body } = await here.ask("/apps", { ...entered, ...changes });
@@ -245,11 +253,19 @@ describe("a GitHub App of an organization", () => {
     expect(here.app.accounts).toHaveLength(1);
     state.permissions = { organization_copilot_requests: "read" };
     here.demo.intercept("/copilot_internal/v2/token", () => Response.json({ token: "", expires_at: 0 }));
-    const form_token = formTokenIn(await (await fetch(`${here.url}/admin/accounts`)).text());
+    const page = await (await fetch(`${here.url}/admin/accounts`)).text();
+    const form_token = formTokenIn(page);
     const answer = await fetch(`${here.url}/admin/accounts/app`, {
       method: "POST",
-      body: new URLSearchParams({ form_token, ...entered }),
+      body: new URLSearchParams({
+        ...{ form_token, app_id: app, installation: installation.id, private_key: installation.privateKey },
+      }),
     });
+    // The form beside it offers the app that the variable names.
+    expect(page).toContain('<option value="Ov23liOfMyOwn" selected');
+    // Two forms of a page name their fields apart.
+    const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+    expect(ids.toSorted()).toEqual([...new Set(ids)].sort());
     expect(await answer.text()).toMatch(/The App is signed in for .*Acme-Corp[\s\S]*no active Copilot plan/);
     expect(here.app.accounts.map(({ id }) => id)).toEqual(["work-demo", "Acme-Corp"]);
   });

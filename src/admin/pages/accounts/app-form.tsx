@@ -16,8 +16,12 @@ export const AddApp = ({ app, frame }: { app: App; frame: Frame }): Markup => (
           organization has to allow Copilot requests from GitHub App installations. GitHub documents that for its own
           runtime, and promises it to no other client.
         </p>
-        <TextField name="host" label="GitHub" value={app.ownAccounts.signInDefaults.enterpriseHost ?? "github.com"} />
-        <TextField name="app" label="App ID" value={null} required={true}>
+        <TextField
+          name="app_host"
+          label="GitHub"
+          value={app.ownAccounts.signInDefaults.enterpriseHost ?? "github.com"}
+        />
+        <TextField name="app_id" label="App ID" value={null} required={true}>
           Or the client id; both are on the page of the App.
         </TextField>
         <TextField name="installation" label="Installation" value={null} required={true} inputmode="numeric">

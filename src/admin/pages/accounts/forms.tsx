@@ -45,8 +45,8 @@ export async function addAppFromPage(context: OwnerContext): Promise<StreamedPag
   const added = await addApp(
     app,
     newAppSchema.parse({
-      host: given("host")?.toLowerCase(),
-      app: given("app") ?? "",
+      host: given("app_host")?.toLowerCase(),
+      app: given("app_id") ?? "",
       installation: given("installation") ?? "",
       repository: given("repository"),
       private_key: given("private_key") ?? "",

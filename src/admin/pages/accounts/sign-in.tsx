@@ -138,8 +138,8 @@ export const AddAccount = ({ app, frame }: { app: Scope; frame: Frame }) => (
         <ChoiceField
           name="app"
           label="App"
-          choices={Object.keys(signInApps).map((name) => [name, entryOf(appNames, name) ?? name] as const)}
-          chosen={app.ownAccounts.signInDefaults.oauthApp ?? "vscode"}
+          choices={appChoices(app.ownAccounts.signInDefaults.oauthApp)}
+          chosen={app.ownAccounts.signInDefaults.oauthApp ?? signInApps.vscode.name}
         >
           The app that GitHub's page names when it asks for your approval. An enterprise below <code>ghe.com</code>{" "}
           knows the usual one only.
@@ -176,5 +176,11 @@ const Roads = () => (
     ))}
   </details>
 );
+
+/** @param usual What the owner's variable names, which may be an app of their own. */
+const appChoices = (usual: string = signInApps.vscode.name) =>
+  [...new Set([...Object.keys(signInApps), usual])].map(
+    (name) => [name, entryOf(appNames, name) ?? `${name} (your own)`] as const,
+  );
 
 const appNames: Record<string, string> = { vscode: "GitHub Copilot plugin (usual)", opencode: "opencode" };
