@@ -1,10 +1,10 @@
 /**
- * What request headers and the upstream's cache depend on. A dialect reads only the outline of the client's JSON, which
- * never fails and costs little: a request that is passed on is not decoded, and one that cannot be decoded has an outline.
+ * What request headers depend on. A dialect reads only the outline of the client's JSON, which never fails and costs little: a
+ * request that is passed on is not decoded, and one that cannot be decoded has an outline.
  */
 import { isObject } from "../lib/json";
 import type { LongText } from "../lib/net/json/json-skeleton";
-import { omit } from "./hub/json";
+import type { JsonObject } from "./hub/conversation";
 import type { ModelFacts } from "./hub/model";
 
 /** What a request says, as far as that can be told without decoding it; also of a request that cannot be decoded. */
@@ -46,6 +46,8 @@ export interface OutlineMessage {
   by: Speaker;
   /** A string, a part, or a list of parts. */
   content: unknown;
+  /** As the client wrote it; missing where that is a text alone. */
+  item?: JsonObject;
 }
 
 type Speaker = "system" | "model" | "user" | "tool";
@@ -125,26 +127,3 @@ function hasImage(content: unknown): boolean {
 
 const partsOf = (content: unknown): readonly unknown[] =>
   Array.isArray(content) ? content : content == null ? [] : [content];
-
-/** The beginning of a prompt, by which the upstream's cache finds it. Without cache marks, which move. */
-export interface PromptHead {
-  tools: unknown;
-  system: unknown;
-  /** The first message that is not the system's. */
-  first: unknown;
-}
-
-export function promptHeadOf({ tools, system, messages }: Outline): PromptHead {
-  const spoken = messages.findIndex(({ by }) => by !== "system");
-  const leading = messages.slice(0, spoken === -1 ? messages.length : spoken);
-  return {
-    tools: unmarked(tools),
-    system: [unmarked(system?.()), ...leading.map(({ content }) => unmarked(content))],
-    first: unmarked(messages[spoken]?.content),
-  };
-}
-
-const unmarked = (list: unknown): unknown =>
-  Array.isArray(list) ? list.map((part) => (isObject(part) ? omit(part, marks) : part)) : list;
-
-const marks: ReadonlySet<string> = new Set(["cache_control"]);

@@ -3,6 +3,7 @@ import type { SQL } from "bun";
 import { columnNames, type Entry, entryColumns, type Row } from "../books/history/entry";
 import type { Filters, History, HistoryOptions, Page } from "../books/history/history";
 import { pageOf } from "../books/history/page";
+import { type PortionFilters, portionSums } from "../books/history/portions";
 import { promptsOf } from "../books/history/prompts";
 import type { Source } from "../books/history/sql";
 import { type Dimension, largestSessionsOf, type Statistics, statisticsOf } from "../books/history/statistics";
@@ -101,6 +102,10 @@ export class TeamHistory implements History {
 
   prompts(filters: Filters, limit: number, cursor?: number): ReturnType<History["prompts"]> {
     return this.#askOnce((source) => promptsOf(source, filters, limit, cursor));
+  }
+
+  portions(filters: PortionFilters): ReturnType<History["portions"]> {
+    return this.#askOnce((source) => portionSums(source, filters));
   }
 
   async prune(): Promise<void> {

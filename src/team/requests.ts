@@ -1,6 +1,7 @@
 /** Writes rows of the history into daily partitions, and removes the partitions of days that are too old. */
 import type { TransactionSQL } from "bun";
 import { columnNames, type Entry } from "../books/history/entry";
+import { addedToPortions, portionColumns } from "../books/history/portions";
 import { dayMs, hourMs, utcDay } from "../lib/format";
 import { sqlState } from "./away";
 import type { Postgres } from "./connection";
@@ -17,7 +18,13 @@ const databaseNow = "(extract(epoch FROM now()) * 1000)::bigint";
 /** A row of a server whose clock is late may come when its hour was added up already: those sums are forgotten. */
 const insertSql = `WITH inserted AS (INSERT INTO dragoman.requests (${columnList})
     SELECT ${columnList} FROM json_to_recordset($1::text::json) AS given(${requestTypes.join(", ")})
-    ON CONFLICT (request_id, started_at_ms) DO NOTHING RETURNING started_at_ms)
+    ON CONFLICT (request_id, started_at_ms) DO NOTHING RETURNING started_at_ms, member, upstream_model, portions),
+  -- In the order of the key: of two servers that add to the same rows, one waits for the other, and not both.
+  added AS (INSERT INTO dragoman.portions (${portionColumns})
+    SELECT started_at_ms / ${dayMs}, coalesce(member, ''), coalesce(upstream_model, ''), portion->>0, coalesce(portion->>1, ''),
+        count(*), sum((portion->>3)::bigint), sum((portion->>4)::bigint), sum(coalesce((portion->>5)::bigint, 0))
+      FROM inserted, json_array_elements(inserted.portions::json) AS portion GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+    ${addedToPortions("dragoman.portions")})
   SELECT dragoman.forget_periods(min(started_at_ms), max(started_at_ms)) FROM inserted
   WHERE started_at_ms < coalesce($2::bigint, ${databaseNow}) - ${settledAfter} HAVING count(*) > 0`;
 
@@ -114,6 +121,7 @@ export function removeOldDays(postgres: Postgres, before: number, maxRows: numbe
       const hours = sql`BETWEEN ${day / hourMs}::bigint AND ${day / hourMs + 23}::bigint`;
       await sql`DELETE FROM dragoman.rollup_periods WHERE hour ${hours}`;
       await sql`DELETE FROM dragoman.rollup WHERE hour ${hours}`;
+      await sql`DELETE FROM dragoman.portions WHERE day = ${day / dayMs}::bigint`;
     }
     return old.length;
   }, 60_000);

@@ -1,6 +1,7 @@
 /** The steps that lead to the present schema of the database, which the files of `schema/` describe. */
 import type { TransactionSQL } from "bun";
 import { columnNames, entryColumns, promptIndexes } from "../books/history/entry";
+import { portionTable } from "../books/history/portions";
 import { rollupColumns } from "../books/history/rollup";
 import { ProxyError } from "../lib/errors";
 import { memberFieldNames, memberFields } from "../people/keys/member-fields";
@@ -53,7 +54,11 @@ const tablesWithColumns = tables.replace(
 
 const requestsWithColumns = requests
   .replace("/* the columns of history/entry.ts */", requestColumns)
-  .replace("/* the columns of history/rollup.ts */", rollupColumns().join(", "));
+  .replace("/* the columns of history/rollup.ts */", rollupColumns().join(", "))
+  .replace(
+    "/* the table of history/portions.ts */",
+    portionTable("dragoman.portions", { text: "text", integer: "bigint" }),
+  );
 
 /** The first step may change until a version is released; then no step does, and new ones are added at the end. */
 const steps: readonly Step[] = [

@@ -20,7 +20,12 @@ import type { Postgres } from "./connection";
 import { settledBefore } from "./requests";
 
 export const dialect: Dialect = {
-  tables: { requests: "dragoman.requests", rollup: "dragoman.rollup", periods: "dragoman.rollup_periods" },
+  tables: {
+    requests: "dragoman.requests",
+    rollup: "dragoman.rollup",
+    periods: "dragoman.rollup_periods",
+    portions: "dragoman.portions",
+  },
   isComplete: "true",
   parameter: (place, type) => `$${place}::${type}`,
   // Postgres stores no NUL.

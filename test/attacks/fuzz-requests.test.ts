@@ -14,10 +14,11 @@ import {
 } from "../../src/dialects/hub/conversation";
 import { mendRefused } from "../../src/dialects/hub/refused-schemas";
 import { type RuleTable, requestRules } from "../../src/dialects/hub/rules";
-import { overviewOf, promptHeadOf } from "../../src/dialects/overview";
+import { overviewOf } from "../../src/dialects/overview";
 import { ProxyError } from "../../src/lib/errors";
 import { editedTo } from "../../src/lib/net/json/json-edit";
 import { learnFromHeaders, type Quota, readQuota } from "../../src/people/accounts/quota";
+import { measurePrompt } from "../../src/proxy/tokens/measured-prompt";
 import { readFailure } from "../../src/proxy/upstream/copilot/failure";
 import { withoutParams } from "../../src/proxy/upstream/copilot/unsupported-params";
 import { readModel } from "../../src/proxy/upstream/models/model";
@@ -125,7 +126,7 @@ describe.each([...clientDialects])("a request of %s with something wrong in it",
     fc.assert(
       fc.property(requests, (body) => {
         expect(["nobody", "model", "others"]).toContain(overviewOf(codec.outline(copied(body))).last);
-        expect(promptHeadOf(codec.outline(copied(body)))).toBeObject();
+        expect(measurePrompt(codec.outline(copied(body)), new Uint8Array(), undefined)).toBeObject();
         only(() => codec.checkRequest(copied(body)));
       }),
       runs,

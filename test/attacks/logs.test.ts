@@ -101,6 +101,29 @@ test("no secret and no word of a conversation is in any line, file, error or pag
     { role: "tool", tool_call_id: "call_1", content: canaries.completion },
   ];
   await send("/v1/chat/completions", { model: "gpt-5-mini", messages: tools });
+  // What a prompt is made of is measured, and what changed in it is named: sizes, and names of declared tools.
+  const named = (name: string) => ({ name, description: content(name), input_schema: { type: "object" } });
+  const declared = [named("read_file"), named(`says ${canaries.prompt}`), named("write_file")];
+  for (const offered of [declared, declared.slice(1), declared])
+    for (const [id, call] of ["read_file", canaries.toolArguments, `${canaries.prompt} now`].entries())
+      await send(
+        "/v1/messages",
+        {
+          model: "claude-sonnet-4.6",
+          max_tokens: 50,
+          system: [{ type: "text", text: content("").repeat(200), cache_control: { type: "ephemeral" } }],
+          tools: offered,
+          messages: [
+            { role: "user", content: [{ type: "text", text: `<system-reminder>${content("")}</system-reminder>` }] },
+            {
+              role: "assistant",
+              content: [{ type: "tool_use", id: `t${id}`, name: call, input: { a: canaries.toolArguments } }],
+            },
+            { role: "user", content: [{ type: "tool_result", tool_use_id: `t${id}`, content: canaries.completion }] },
+          ],
+        },
+        { "x-claude-code-session-id": "a-session" },
+      );
   await send("/v1/messages", `{"model": "${canaries.prompt}`);
   await send("/v1/messages", { model: "claude-sonnet-4.6", max_tokens: "x", messages: canaries.prompt });
   await send("/v1/messages/count_tokens", {

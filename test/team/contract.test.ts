@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import type { Dimension, Entry, Filters, History, Statistics } from "../../src/books/history/history";
+import { type Portion, packed } from "../../src/books/history/portions";
 import type { Stores } from "../../src/books/stores";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
@@ -296,6 +297,32 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       await history.flush();
       history.add(row);
       expect(await history.count()).toBe(1);
+      history.close();
+    });
+
+    test("what prompts were made of is added up by day, each row once, and a member's apart", async () => {
+      const { stores } = await world();
+      const history = stores.openHistory(options);
+      const part = { tool: null, count: 1, cached: 10, cost: 7, grown: null };
+      const row = (more: Partial<Entry>, portions: Partial<Portion>[]) =>
+        entry({ ...more, portions: packed(portions.map((each) => ({ ...part, ...each }) as Portion)) });
+      const tools = { kind: "tools", tool: "mcp__github", tokens: 100 } as const;
+      const first = row({}, [tools, { kind: "system", tokens: 50, cost: null }]);
+      for (const each of [first, first, row({}, [tools]), row({ member: "anna" }, [{ ...tools, tokens: 1 }])])
+        history.add(each);
+      history.add(entry({ portions: null }));
+      history.add(row({ started_at_ms: noon - 72 * hourMs }, [{ ...tools, tokens: 1_000 }]));
+      await history.flush();
+      history.add(first);
+      await history.flush();
+      const sums = await history.portions({ from_ms: noon - 24 * hourMs });
+      const model = first.upstream_model;
+      expect(sums).toEqual([
+        { kind: "tools", tool: "mcp__github", upstream_model: model, requests: 3, tokens: 201, cached: 30, cost: 21 },
+        { kind: "system", tool: null, upstream_model: model, requests: 1, tokens: 50, cached: 10, cost: 0 },
+      ]);
+      expect(await history.portions({ from_ms: noon, member: "anna" })).toMatchObject([{ tokens: 1 }]);
+      expect((await history.portions({}))[0]).toMatchObject({ tokens: 1_201 });
       history.close();
     });
 

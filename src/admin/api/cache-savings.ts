@@ -1,10 +1,13 @@
 /** What the upstream's prompt cache saved, and why it did not have a prompt. */
 import type { Group } from "../../books/history/history";
+import { span } from "../../lib/format";
+import { entryOf } from "../../lib/json";
 import { addedCacheable, cachedShareOf, sum, sumKnown } from "../../lib/money";
 import type { Scope } from "../../parts/app";
 import type { CacheMiss } from "../../proxy/upstream/cache-watch";
 import { cacheSaving } from "../../proxy/upstream/models/price";
 import type { Price } from "../../proxy/upstream/models/price-list";
+import type { ShownEntry } from "./requests";
 
 /** Why the upstream's cache did not have a turn's prompt, as a sentence. */
 export const whatChanged: Record<CacheMiss, string> = {
@@ -14,11 +17,36 @@ export const whatChanged: Record<CacheMiss, string> = {
   system: "The system prompt changed.",
   expired: "More time passed than the cache keeps a prompt, but less than an hour.",
   expired_long: "More than an hour passed.",
+  rewritten: "A message of the conversation was rewritten.",
   shortened: "The conversation became shorter.",
   no_key: "The request had no cache key.",
   no_marks: "The request had no cache marks.",
   unknown: "Nothing at the beginning changed.",
 };
+
+/** The same of one request, with what is known of the change: `The tools changed: mcp__playwright was added.` */
+export function missSentence({ cache_miss, cache_change, cache_idle_ms }: MissOfRow): string | undefined {
+  const general = entryOf(whatChanged, cache_miss ?? "");
+  if (general === undefined) return undefined;
+  const { added, removed, changed, message, of, model } = cache_change ?? {};
+  if (cache_idle_ms !== null) return `It came ${span(cache_idle_ms)} after the request before: too late for the cache.`;
+  if (model !== undefined) return `The model changed: ${model} had it.`;
+  if (cache_miss === "rewritten") return `Message ${message} of ${of} was rewritten.`;
+  if (cache_miss === "shortened" && message !== undefined)
+    return `The conversation became shorter: message ${message} of ${of} was rewritten.`;
+  if (cache_miss !== "tools") return general;
+  const parts = Object.entries({ added, removed, changed }).flatMap(([how, names]) =>
+    names ? `${listed(names)} ${names.length === 1 ? "was" : "were"} ${how}` : [],
+  );
+  return `The tools changed: ${parts.join("; ") || "they stand in another order"}.`;
+}
+
+type MissOfRow = Pick<ShownEntry, "cache_miss" | "cache_change" | "cache_idle_ms">;
+
+/** `a`, `a and b`, `a, b and c` */
+const listed = (names: readonly string[]): string =>
+  [names.slice(0, -1).map(quote).join(", "), quote(names.at(-1)!)].filter((part) => part !== "").join(" and ");
+const quote = (name: string): string => `\`${name}\``;
 
 /** What the cache saved at list prices, in billionths of a credit; null if no price is known. @param groups By model, and by anything else. */
 export async function savedByCache(app: Scope, groups: Group[]): Promise<number | null> {

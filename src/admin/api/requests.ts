@@ -2,6 +2,7 @@
 import type { z } from "zod";
 import { columnNames, type InFlightRequest } from "../../books/history/entry";
 import type { Entry, Filters, Row } from "../../books/history/history";
+import { portionsIn } from "../../books/history/portions";
 import type { Scope } from "../../parts/app";
 import type { entrySchema, pageSchema, runningSchema } from "./schemas";
 
@@ -54,6 +55,8 @@ export function showEntry(entry: Entry | Row): ShownEntry {
     dropped: JSON.parse(entry.dropped),
     fallbacks: JSON.parse(entry.fallbacks ?? "[]"),
     auto: JSON.parse(entry.auto ?? "null"),
+    cache_change: JSON.parse(entry.cache_change ?? "null"),
+    portions: portionsIn(entry.portions),
   };
 }
 

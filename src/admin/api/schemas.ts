@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { type Entry, entryColumns, type InFlightRequest, runningColumns } from "../../books/history/entry";
 import type { Filters, Totals } from "../../books/history/history";
+import { portionKinds } from "../../books/history/portions";
 import { type Measure, measureNames } from "../../books/history/totals";
 import { configSchema } from "../../config/schema";
 import { costFields } from "../../lib/money";
@@ -193,7 +194,42 @@ const auto = z
   })
   .nullable()
   .describe("How GitHub Copilot’s Auto chose the model; null if the client did not ask for `auto`.");
-const lists = { attempts, fixups: z.array(z.string()), dropped: z.array(z.string()), fallbacks, auto };
+const portions = z
+  .array(
+    z.object({
+      kind: z
+        .enum(portionKinds)
+        .describe("`client`: what the client put into the person's messages; `output`: the reply."),
+      tool: text.describe("The tool, or `mcp__<server>`. Null where there is none, and for the smaller ones together."),
+      count: count.describe("How many pieces."),
+      tokens: count.describe("The upstream's count of the input, divided by how long the pieces are."),
+      cached: count.describe("Of them, read from the cache, which has the beginning of a prompt."),
+      cost: maybe.describe("Billionths of an AI credit, at this request's prices."),
+      grown: maybe.describe("How many more than in the request before in the conversation."),
+    }),
+  )
+  .describe("What the prompt was made of, in its order, and the reply. Empty if it is not known.");
+const names = z.array(z.string()).optional();
+const cache_change = z
+  .object({
+    ...{ added: names, removed: names, changed: names },
+    message: count.optional().describe("The first message that is another one, counted from 1."),
+    of: count.optional(),
+    model: z.string().optional().describe("The model that had the prompt in its cache."),
+  })
+  .nullable()
+  .describe(
+    "What changed since the prompt before, if that is why the cache did not have it: tools, a message, the model.",
+  );
+const lists = {
+  attempts,
+  fixups: z.array(z.string()),
+  dropped: z.array(z.string()),
+  fallbacks,
+  auto,
+  cache_change,
+  portions,
+};
 
 export const entrySchema = z
   .object({ id: count.optional().describe("Once its row is written."), ...columnSchemas, ...lists })

@@ -99,6 +99,14 @@ const columns = {
   project: { sql: "TEXT", running: true, label: "Project" },
   /** How long a prompt had not been used, if the cache had dropped it meanwhile. */
   cache_idle_ms: { sql: "INTEGER" },
+  /** What of the prompt changed, if that is why the cache did not have it: JSON of a `CacheChange`. */
+  cache_change: { sql: "TEXT" },
+  /** What it cost that the cache did not have it, in billionths of an AI credit; null also if that is not known. */
+  cache_lost_cost: { sql: "INTEGER" },
+  /** What the prompt was made of, and the reply: JSON of `portions.ts`. Sizes and names of tools, never a text. */
+  portions: { sql: "TEXT" },
+  /** Tokens of the prompt up to the last mark for the cache. */
+  marked_tokens: { sql: "INTEGER" },
 } as const satisfies Record<string, Column>;
 
 /**
@@ -149,8 +157,10 @@ const limits: Partial<Record<keyof Entry, number>> = {
   fixups: 4_000,
   dropped: 4_000,
   fallbacks: 4_000,
+  cache_change: 1_000,
+  portions: 4_000,
 };
-const lists: Set<string> = new Set<keyof Entry>(["attempts", "fixups", "dropped", "fallbacks"]);
+const lists: Set<string> = new Set<keyof Entry>(["attempts", "fixups", "dropped", "fallbacks", "portions"]);
 
 /** The entry with its texts cut to their limits, as a copy if one was too long. A JSON array loses its last members. */
 export function cut<Fields extends Partial<Entry>>(entry: Fields): Fields {

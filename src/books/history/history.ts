@@ -10,6 +10,7 @@ import { cut, type Entry, type Row } from "./entry";
 import type { Filters } from "./filters";
 import { migrations, prepareHistory } from "./migrations";
 import type { HistoryPage } from "./page";
+import type { PortionFilters, PortionSum } from "./portions";
 import type { PromptPage } from "./prompts";
 import { countRows, openPruning } from "./prune";
 import { HistoryReader } from "./reader";
@@ -56,6 +57,8 @@ export interface History {
   largestSessions(filters: Filters, count: number): Promise<Group[]>;
   /** What each prompt came to, the newest first. @param cursor The `next_cursor_id` of the page before. */
   prompts(filters: Filters, limit: number, cursor?: number): Promise<PromptPage>;
+  /** What the prompts of these days were made of, by kind, tool and model, the dearest first. */
+  portions(filters: PortionFilters): Promise<PortionSum[]>;
   /**
    * Removes rows that are too old or too many, in small steps, and adds up the hours that are over. Also runs a second after the start, and every hour. After
    * the clock has jumped ahead, rows become too old only when the jump has lasted for a day.
@@ -173,6 +176,7 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
     statistics: (filters, by) => askReader("statistics", filters, by),
     largestSessions: (filters, count) => askReader("largestSessions", filters, count),
     prompts: (filters, limit, cursor) => askReader("prompts", filters, limit, cursor),
+    portions: (filters) => askReader("portions", filters),
     prune: pruning.run,
     tokenRatios: () => connection.use(readTokenRatios),
     keepTokenRatio: (ratio) => connection.use((database) => keepTokenRatio(database, ratio, now())),
@@ -254,6 +258,7 @@ function noHistory(error: unknown, warn: (sentence: string) => void): LocalHisto
     statistics: async (_filters, by) => ({ by, totals: nothing, groups: [], others: null }),
     largestSessions: async () => [],
     prompts: noPage,
+    portions: async () => [],
     prune: async () => {},
     tokenRatios: () => [],
     keepTokenRatio() {},

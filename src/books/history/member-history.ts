@@ -34,6 +34,7 @@ export function historyOf(history: History, member: string): History {
     statistics: (filters, by, signal) => inTurn(() => history.statistics(own(filters), by, signal)),
     largestSessions: (filters, count) => inTurn(() => history.largestSessions(own(filters), count)),
     prompts: (filters, limit, cursor) => inTurn(() => history.prompts(own(filters), limit, cursor)),
+    portions: (filters) => inTurn(() => history.portions({ ...filters, member })),
     after: refuse,
     oldest: refuse,
     prune: refuse,

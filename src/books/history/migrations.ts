@@ -2,6 +2,7 @@
 import type { Database } from "bun:sqlite";
 import type { Migration } from "../../lib/sqlite";
 import { columnNames, entryColumns, promptIndexes } from "./entry";
+import { portionTable } from "./portions";
 import { prepareRollup } from "./sqlite-rollup";
 import { prepareTokenRatios } from "./token-ratios";
 
@@ -32,5 +33,6 @@ export function prepareHistory(database: Database): void {
       `CREATE INDEX IF NOT EXISTS requests_${columns.replace(", ", "_")} ON requests (${columns}) WHERE prompt IS NOT NULL`,
     );
   prepareRollup(database);
+  database.run(portionTable("portions", { text: "TEXT", integer: "INTEGER" }));
   prepareTokenRatios(database);
 }

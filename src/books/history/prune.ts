@@ -6,6 +6,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { FreshRuns } from "../../lib/awaitable";
 import { hourMs } from "../../lib/format";
 import { isBusy, reasonOf, type SqliteFile } from "../../lib/sqlite";
+import { portionDay } from "./portions";
 
 interface PruneParts {
   connection: SqliteFile;
@@ -75,6 +76,8 @@ export function openPruning(parts: PruneParts): Pruning {
 async function removeRows({ connection, oldest, maxRows }: PruneParts): Promise<void> {
   await removeSteps(connection, "started_at_ms < $bound ORDER BY started_at_ms", oldest());
   if (connection.isClosed) return;
+  const day = portionDay(oldest());
+  await inTurn(connection, (database) => database.query("DELETE FROM portions WHERE day < ?").run(day));
   const bound = connection.use((database) => lastTooMany(database, maxRows()));
   if (bound !== undefined) await removeSteps(connection, "id <= $bound ORDER BY id", bound);
 }

@@ -2,23 +2,30 @@
 import type { Database } from "bun:sqlite";
 import { reasonOf, sqliteCode } from "../../lib/sqlite";
 import { type Entry, insertEntry, type Row, valuesOf } from "./entry";
+import { addedToPortions, portionColumns, portionRows } from "./portions";
+
+const addPortions = `INSERT INTO portions (${portionColumns})
+  VALUES (${portionColumns.replace(/\w+/g, "?")}) ${addedToPortions("portions")}`;
 
 /** Inserts all entries or none, but skips an entry that the table rejects, since it would block all others. */
 /** @returns How many entries SQLite refused; the others are written all or none. */
 export function insertEntries(database: Database, entries: Entry[], warn: (sentence: string) => void): number {
   const statement = database.query(insertEntry);
+  const added: Entry[] = [];
   let refused = 0;
   database
     .transaction(() => {
       for (const entry of entries) {
         try {
-          statement.run(...valuesOf(entry));
+          if (statement.run(...valuesOf(entry)).changes > 0) added.push(entry);
         } catch (error) {
           if (!isEntryError(error)) throw error;
           warnOfEntry(error, warn);
           refused += 1;
         }
       }
+      const portions = database.query(addPortions);
+      for (const row of portionRows(added)) portions.run(...row);
     })
     .immediate();
   return refused;

@@ -4,8 +4,8 @@ import { type Filters, filteredNames } from "./filters";
 
 /** The words of one database. */
 export interface Dialect {
-  /** The tables of the rows, of what they add up to, and of the periods that are added up. */
-  tables: { requests: string; rollup: string; periods: string };
+  /** The tables of the rows, of what they add up to, of the periods that are added up, and of what prompts were made of. */
+  tables: { requests: string; rollup: string; periods: string; portions: string };
   /** A condition that is true of a period whose cells are all there. */
   isComplete: string;
   parameter(place: number, type: "bigint" | "text"): string;

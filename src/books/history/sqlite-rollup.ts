@@ -14,7 +14,7 @@ import {
 import type { Dialect, Source } from "./sql";
 
 const sqlite: Dialect = {
-  tables: { requests: "requests", rollup: "rollup", periods: "rollup_periods" },
+  tables: { requests: "requests", rollup: "rollup", periods: "rollup_periods", portions: "portions" },
   isComplete: "complete",
   parameter: (place) => `?${place}`,
   text: (value) => value,

@@ -28,7 +28,7 @@ export const chat: Codec = {
   checkRequest,
   outline: (body) => ({
     tools: body.tools,
-    messages: objectsAmong(body.messages).map(({ role, content }) => ({ by: speakerOf(role), content })),
+    messages: objectsAmong(body.messages).map((item) => ({ by: speakerOf(item.role), content: item.content, item })),
     session: sessionOf(body),
     maxTokens: numberIn(body.max_completion_tokens ?? body.max_tokens),
     offersServerTools: () => offersServerTools(body),

@@ -5,9 +5,10 @@ import { fieldsIn, objectsAmong } from "./fields";
 
 export function outline(body: JsonObject): Outline {
   const { tools, systemInstruction, contents } = fieldsIn(body);
-  const messages = objectsAmong(contents)
-    .map(fieldsIn)
-    .map(({ role, parts }) => ({ by: role === "model" ? speakerOf(role) : "user", content: partsIn(parts) }) as const);
+  const messages = objectsAmong(contents).map((item) => {
+    const { role, parts } = fieldsIn(item);
+    return { by: role === "model" ? speakerOf(role) : "user", content: partsIn(parts), item } as const;
+  });
   return { tools, system: () => systemInstruction, messages };
 }
 

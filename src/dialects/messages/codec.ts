@@ -59,7 +59,7 @@ function outline(body: JsonObject): Outline {
   return {
     tools,
     system: () => withoutBilling(system),
-    messages: objectsIn(messages).map(({ role, content }) => ({ by: speakerOf(role), content })),
+    messages: objectsIn(messages).map((item) => ({ by: speakerOf(item.role), content: item.content, item })),
     isForcedTool: isServers && isObject(choice) && choice.type === "tool" && choice.name === tool.name,
     session: session(body),
     auxiliaryKind: () => auxiliaryKind(body),

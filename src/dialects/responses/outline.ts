@@ -26,7 +26,12 @@ export function outline(body: JsonObject): Outline {
 
 /** A compaction item ends what was said before it; if nothing follows, the model goes on as after a tool's result. */
 const spokenIn = (item: JsonObject): OutlineMessage[] =>
-  item.type === "compaction" ? [read(item), { by: "tool", content: undefined }] : [read(item)];
+  item.type === "compaction"
+    ? [
+        { ...read(item), item },
+        { by: "tool", content: undefined },
+      ]
+    : [{ ...read(item), item }];
 
 /**
  * Messages have a role. Of the other items of the OpenAI SDK's ResponseInputItem, those whose type ends in `_output`,

@@ -15,8 +15,9 @@ import type { Cost } from "../../lib/money";
 import type { Account } from "../../people/accounts/account";
 import type { Reservation } from "../../people/budgets/entries";
 import type { RequestScope } from "../scope";
+import type { MeasuredPrompt } from "../tokens/measured-prompt";
 import type { Lesson } from "../tokens/token-counts";
-import type { CacheAddress, HeadHashes } from "../upstream/cache-watch";
+import type { CacheAddress } from "../upstream/cache-watch";
 import { writtenOfReply } from "../upstream/copilot/failure";
 import type { Hints } from "./hints";
 import type { Facts, Incoming } from "./incoming";
@@ -63,10 +64,10 @@ export interface PassedOver {
   why: string;
 }
 
-/** What the upstream's cache knows a prompt by. */
+/** What a prompt is made of, and how the upstream's cache finds it. */
 export interface RecordedPrompt {
   address: CacheAddress;
-  head: HeadHashes;
+  measured: MeasuredPrompt;
 }
 
 /** What a request has in the budgets for its calls with one account and model. */

@@ -2,9 +2,8 @@
 
 import type { CacheHints } from "../../dialects/codecs";
 import { type Dialect, familyOf } from "../../dialects/hub/conversation";
-import { promptHeadOf } from "../../dialects/overview";
-import { inOnePiece, withTexts } from "../../lib/net/in/request-body";
 import type { RequestScope } from "../scope";
+import { measurePrompt } from "../tokens/measured-prompt";
 import { type CacheAddress, leastTokens } from "../upstream/cache-watch";
 import type { RecordedPrompt } from "./book";
 import type { Exchange } from "./exchange";
@@ -49,18 +48,12 @@ const maxKey = 64;
 const cacheKey = (session: string): string =>
   session.length <= maxKey ? session : new Bun.CryptoHasher("sha256").update(session).digest("hex");
 
-/** By which the prompt's way through the upstream's cache is followed; undefined for one that is too short for a cache. */
-export function recordedPrompt(exchange: Exchange, address: CacheAddress): RecordedPrompt | undefined {
+/** What the prompt is made of, and how the upstream's cache finds it; undefined for one that is too short for a cache. */
+export function recordedPrompt(
+  { incoming, outline, whole }: Exchange,
+  address: CacheAddress,
+): RecordedPrompt | undefined {
   // No token has less than a byte.
-  const isTooShort = exchange.incoming.bytes.length < leastTokens;
-  return isTooShort ? undefined : { address, head: headOf(exchange) };
-}
-
-function headOf({ incoming, outline }: Exchange): RecordedPrompt["head"] {
-  const { tools, system, first } = promptHeadOf(outline);
-  const hash = (part: unknown) => {
-    const json = JSON.stringify(part) ?? "";
-    return Bun.hash(inOnePiece(withTexts(json, incoming.skeleton)));
-  };
-  return { tools: hash(tools), system: hash(system), first: hash(first) };
+  const isTooShort = incoming.bytes.length < leastTokens;
+  return isTooShort ? undefined : { address, measured: measurePrompt(outline, incoming.bytes, whole) };
 }

@@ -2,12 +2,14 @@
 
 import type { Losses } from "../../books/changes/losses";
 import type { Entry, InFlightRequest } from "../../books/history/entry";
+import { packed } from "../../books/history/portions";
 import type { Usage } from "../../dialects/hub/reply";
 import type { Cost } from "../../lib/money";
-import type { CachedTurn, JudgedMiss } from "../upstream/cache-watch";
+import type { CachedTurn, CacheWatch } from "../upstream/cache-watch";
 import type { AutoChoice } from "../upstream/copilot/auto";
 import { type CostFacts, costOf } from "../upstream/models/price";
 import { type Attempted, type AttemptedAccount, type Book, type Chapter, errorName } from "./book";
+import { type EndedPrompt, endedPrompt } from "./portions";
 import { shortHash } from "./session-id";
 
 /** The row as far as it is known while the request runs. */
@@ -78,13 +80,14 @@ interface End {
   isCut: boolean;
   /** Numbers that the usage lacks although it always had them. */
   lost: CostFacts["lost"];
-  cacheMiss: JudgedMiss | null | undefined;
+  /** Compares the prompt with the one before it in its conversation. */
+  watch: CacheWatch;
   /** Removes secrets from an error's message. */
   scrub(text: string): string;
 }
 
 /** The row of a request that has ended. */
-export function finishedRow(book: Book, { status, durationMs, isCut, lost, cacheMiss, scrub }: End): Entry {
+export function finishedRow(book: Book, { status, durationMs, isCut, lost, watch, scrub }: End): Entry {
   const { chapter, target, wait, session } = book;
   const { account, usage, error } = chapter;
   // A client that hangs up may have been answered meanwhile.
@@ -93,6 +96,10 @@ export function finishedRow(book: Book, { status, durationMs, isCut, lost, cache
   // What tokens cost is known by the tokens. A request that failed, and of which no usage is known, may have cost nothing.
   const isKnown = cost.unit === "credits" || status < 400 || status === 499 || usage.input !== undefined;
   const amount = refused ?? (isKnown ? cost.amount : null);
+  const price = target?.model.price;
+  const ended = { usage, cost, prompt: chapter.prompt, price, turn: cachedTurn(book, durationMs) };
+  // Nothing is said of the prompt by numbers that are not final.
+  const { miss, lostCost, portions, marked }: EndedPrompt = isCut ? {} : endedPrompt(watch, ended);
   return {
     ...inFlightRow(book),
     duration_ms: durationMs,
@@ -108,8 +115,12 @@ export function finishedRow(book: Book, { status, durationMs, isCut, lost, cache
     reasoning_tokens: usage.reasoning ?? null,
     tokens_estimated: refused === null && (isCut || hasEstimates(chapter)) ? 1 : 0,
     session: session === undefined ? null : shortHash(session),
-    cache_miss: cacheMiss?.reason ?? null,
-    cache_idle_ms: cacheMiss?.idleMs ?? null,
+    cache_miss: miss?.reason ?? null,
+    cache_idle_ms: miss?.idleMs ?? null,
+    cache_change: miss?.change ? JSON.stringify(miss.change) : null,
+    cache_lost_cost: lostCost ?? null,
+    portions: portions ? packed(portions) : null,
+    marked_tokens: marked ?? null,
     cost: amount,
     cost_unit: amount === null ? null : cost.unit,
     cost_at_least: refused === null && cost.isAtLeast ? 1 : 0,
@@ -189,7 +200,7 @@ export function inspectUsage(
 }
 
 /** What is known of the prompt's way through the upstream's cache; undefined if the usage is not known. */
-export function cachedTurn(book: Book, durationMs: number): CachedTurn | undefined {
+function cachedTurn(book: Book, durationMs: number): CachedTurn | undefined {
   const { chapter, target } = book;
   const { account, prompt, usage } = chapter;
   if (!prompt || !target || !account || usage.input === undefined || usage.cachedInput === undefined) return undefined;
@@ -204,7 +215,7 @@ export function cachedTurn(book: Book, durationMs: number): CachedTurn | undefin
     cached: usage.cachedInput,
     written: usage.cacheWrite ?? 0,
     writtenHour: usage.cacheWriteHour ?? 0,
-    head: prompt.head,
+    hashes: prompt.measured.hashes,
   };
 }
 
@@ -227,7 +238,7 @@ export function logLine(method: string, row: Entry): string {
 export const logFields = (row: Entry): Record<string, unknown> => ({
   ...row,
   ...Object.fromEntries(
-    (["attempts", "fixups", "dropped", "fallbacks", "auto"] as const).map((name) => [
+    (["attempts", "fixups", "dropped", "fallbacks", "auto", "cache_change", "portions"] as const).map((name) => [
       name,
       JSON.parse(row[name] ?? "null"),
     ]),

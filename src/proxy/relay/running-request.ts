@@ -19,17 +19,7 @@ import { endLines } from "./budget-lines";
 import { clientClosed, errorForClient } from "./client-error";
 import { hintsIn } from "./hints";
 import { rememberMaker } from "./references";
-import {
-  cachedTurn,
-  costOfRow,
-  finishedRow,
-  inFlightRow,
-  inspectUsage,
-  isCharged,
-  isInterrupted,
-  logFields,
-  logLine,
-} from "./row";
+import { costOfRow, finishedRow, inFlightRow, inspectUsage, isCharged, isInterrupted, logFields, logLine } from "./row";
 import { requireRoomFor } from "./running-limits";
 
 /**
@@ -179,10 +169,7 @@ export class RunningRequest implements InFlightHandle {
     // A title is asked for before the first request that names the prompt.
     else book.sessionPrompt ??= sessionPrompts.runningIn(book);
     const isCut = isInterrupted(book);
-    // Nothing is said of the cache by numbers that are not final.
-    const turn = isCut ? undefined : cachedTurn(book, durationMs);
-    const cacheMiss = turn && cacheWatch.judge(turn);
-    const row = finishedRow(book, { status, durationMs, isCut, lost, cacheMiss, scrub: logger.scrub });
+    const row = finishedRow(book, { status, durationMs, isCut, lost, watch: cacheWatch, scrub: logger.scrub });
     endLines(this.#parts, this, book.hasBegun || isCharged(book) ? costOfRow(row) : undefined);
     history.add(row);
     inFlight.end(row);

@@ -15,6 +15,10 @@ const perTool = 8;
 const perDocument = 1500;
 const documentPageBytes = 50_000;
 
+/** @param base64 Bytes of the document's data. */
+export const documentTokens = (base64: number): number =>
+  perDocument * Math.max(1, Math.ceil((base64 * 0.75) / documentPageBytes));
+
 /** What is counted of a conversation. */
 export interface PromptParts {
   /** Among them the definitions of tools and the schema of the reply. */
@@ -61,7 +65,7 @@ function addPart(part: Part, to: PromptParts): void {
       to.media += imageTokens("base64" in part.source ? to.whole(part.source.base64, 64 * 1024) : undefined);
       return;
     case "file":
-      to.media += perDocument * Math.max(1, Math.ceil((bytesOf(part.base64) * 0.75) / documentPageBytes));
+      to.media += documentTokens(bytesOf(part.base64));
       return;
     case "file-link":
       to.media += perDocument;

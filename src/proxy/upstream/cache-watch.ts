@@ -1,9 +1,8 @@
 /**
- * Finds out why an upstream did not have a prompt in its cache that it should have had. It remembers hashes of how each
- * conversation's prompt begins, in memory, never content.
+ * Finds out why an upstream did not have a prompt in its cache that it should have had: the prompt is compared with the one before
+ * it in its conversation, part by part. Hashes and sizes are remembered, in memory, never content.
  */
 
-import type { PromptHead } from "../../dialects/overview";
 import { BoundedMap } from "../../lib/bounded-map";
 import { hourMs } from "../../lib/format";
 
@@ -15,6 +14,7 @@ export const cacheMisses = [
   "system",
   "expired",
   "expired_long",
+  "rewritten",
   "shortened",
   "no_key",
   "no_marks",
@@ -38,16 +38,50 @@ export interface CachedTurn {
   written: number;
   /** Part of `written` that the cache keeps for an hour. */
   writtenHour: number;
-  head: HeadHashes;
+  hashes: PromptHashes;
 }
 
-/** The parts of the prompt's beginning, each as one number. */
-export type HeadHashes = Readonly<Record<keyof PromptHead, number | bigint>>;
+/** What a prompt is compared by, as numbers. */
+export interface PromptHashes {
+  /** By the tool or its server. */
+  tools: ReadonlyMap<string, number>;
+  system: number;
+  /** Of the messages after the instructions, the first ones. */
+  messages: Int32Array;
+  messageCount: number;
+  /** Hashes of large prompts are made in another way: messages of the two are not compared. */
+  isLarge: boolean;
+}
+
+/** What changed. Names of tools are at most {@link maxNames}. */
+export interface CacheChange {
+  added?: string[];
+  removed?: string[];
+  /** Their definitions are others. */
+  changed?: string[];
+  /** The first message that is another one, counted from 1, and how many there are. */
+  message?: number;
+  of?: number;
+  /** The model that had the prompt in its cache. */
+  model?: string;
+}
 
 export interface JudgedMiss {
   reason: CacheMiss;
   /** How long the prompt had not been used, ms; only if that is the reason. */
   idleMs: number | null;
+  change: CacheChange | null;
+  /** Tokens that the cache had and that were not read from it. */
+  lost: number;
+}
+
+interface Judged {
+  /** Null if enough was read from the cache, or if none was expected to be there. */
+  miss: JudgedMiss | null;
+  /** The sizes of the request before in the conversation, by what `keepSizes` has got; undefined if it is not known. */
+  before: ReadonlyMap<string, number> | undefined;
+  /** To be called with this request's. */
+  keepSizes(sizes: ReadonlyMap<string, number>): void;
 }
 
 /** Tokens: upstreams do not cache shorter prompts. */
@@ -57,14 +91,17 @@ export const lifetimes = { usual: 5 * 60_000, hour: hourMs };
 /** Of the prompt before: when less of it was read, the prompt was not found. */
 const leastShare = 0.5;
 const maxConversations = 2_000;
-const maxModels = 8;
+const maxModels = 4;
+/** Names of each list in a change. */
+const maxNames = 5;
 
 interface Prompt {
   account: string;
   lifetime: keyof typeof lifetimes;
   endedAtMs: number;
   input: number;
-  head: HeadHashes;
+  hashes: PromptHashes;
+  sizes?: ReadonlyMap<string, number>;
 }
 
 const newPrompts = () => new BoundedMap<string, Prompt>(maxModels);
@@ -76,38 +113,95 @@ export class CacheWatch {
   /** @param now Wall clock, ms. */
   constructor(private readonly now: () => number) {}
 
-  /** Null if enough was read from the cache, or if none was expected to be there. */
-  judge(turn: CachedTurn): JudgedMiss | null {
-    if (turn.input < leastTokens) return null;
-    const name = `${turn.client} ${turn.head.first}`;
+  judge(turn: CachedTurn): Judged {
+    const { account, input } = turn;
+    const name = `${turn.client} ${turn.hashes.messages[0]}`;
     const prompts = this.#conversations.renewed(name, newPrompts);
     const before = prompts.get(turn.model);
-    const isFound = turn.cached >= leastShare * Math.min(turn.input, before?.input ?? turn.input);
+    const isFound = turn.cached >= leastShare * Math.min(input, before?.input ?? input);
     // What was written for an hour is kept for another one whenever it is read.
     const lifetime: Prompt["lifetime"] = turn.writtenHour > 0 ? "hour" : isFound && before ? before.lifetime : "usual";
-    const { account, head, input } = turn;
-    const prompt: Prompt = { head, lifetime, account, endedAtMs: this.now(), input };
+    const hashes = { ...turn.hashes, tools: sameTools(turn.hashes, before?.hashes) ?? turn.hashes.tools };
+    const prompt: Prompt = { hashes, lifetime, account, endedAtMs: this.now(), input };
     const idleMs = before ? prompt.endedAtMs - turn.durationMs - before.endedAtMs : 0;
-    const reason = isFound ? null : before ? reasonOf(turn, prompt, before, idleMs) : reasonOfFirst(prompt, prompts);
+    const isExpected = !isFound && input >= leastTokens;
+    const found = isExpected && (before ? reasonOf(turn, prompt, before, idleMs) : reasonOfFirst(prompt, prompts));
     prompts.set(turn.model, prompt);
-    return reason && { reason, idleMs: reason === "expired" || reason === "expired_long" ? idleMs : null };
+    const miss = found
+      ? {
+          reason: found.reason,
+          idleMs: found.reason === "expired" || found.reason === "expired_long" ? idleMs : null,
+          change: found.change ?? null,
+          lost: Math.max(0, Math.min(input, before?.input ?? input) - turn.cached),
+        }
+      : null;
+    return {
+      miss,
+      before: before?.sizes,
+      keepSizes(sizes) {
+        prompt.sizes = sizes;
+      },
+    };
   }
 }
 
+interface Reason {
+  reason: CacheMiss;
+  change?: CacheChange;
+}
+
 /** Another lifetime would have kept what `expired`, and none keeps what `expired_long`. */
-function reasonOf(turn: CachedTurn, prompt: Prompt, before: Prompt, idleMs: number): CacheMiss {
-  if (before.account !== prompt.account) return "account";
-  if (before.head.tools !== prompt.head.tools) return "tools";
-  if (before.head.system !== prompt.head.system) return "system";
-  if (idleMs > lifetimes.hour) return "expired_long";
-  if (idleMs > lifetimes[before.lifetime]) return "expired";
-  if (turn.input < before.input) return "shortened";
-  if (turn.address === "no key") return "no_key";
-  return turn.address === "marks" && turn.cached + turn.written === 0 ? "no_marks" : "unknown";
+function reasonOf(turn: CachedTurn, prompt: Prompt, before: Prompt, idleMs: number): Reason {
+  if (before.account !== prompt.account) return { reason: "account" };
+  if (!sameTools(prompt.hashes, before.hashes))
+    return { reason: "tools", change: toolsChanged(before.hashes.tools, prompt.hashes.tools) };
+  if (before.hashes.system !== prompt.hashes.system) return { reason: "system" };
+  if (idleMs > lifetimes.hour) return { reason: "expired_long" };
+  if (idleMs > lifetimes[before.lifetime]) return { reason: "expired" };
+  const at = rewrittenAt(before.hashes, prompt.hashes);
+  const change = at === undefined ? undefined : { message: at + 1, of: before.hashes.messageCount };
+  if (prompt.hashes.messageCount < before.hashes.messageCount) return { reason: "shortened", change };
+  if (change) return { reason: "rewritten", change };
+  if (turn.address === "no key") return { reason: "no_key" };
+  return { reason: turn.address === "marks" && turn.cached + turn.written === 0 ? "no_marks" : "unknown" };
 }
 
 /** The first prompt for a model misses nothing, unless another model has had the same one. */
-function reasonOfFirst(prompt: Prompt, prompts: ReadonlyMap<string, Prompt>): CacheMiss | null {
-  const isSame = ({ head }: Prompt) => head.system === prompt.head.system && head.tools === prompt.head.tools;
-  return [...prompts.values()].some(isSame) ? "model" : null;
+function reasonOfFirst(prompt: Prompt, prompts: ReadonlyMap<string, Prompt>): Reason | null {
+  const { hashes } = prompt;
+  for (const [model, other] of [...prompts].reverse())
+    if (other.hashes.system === hashes.system && sameTools(hashes, other.hashes))
+      return { reason: "model", change: { model } };
+  return null;
+}
+
+/** The other's tools, if they are the same in the same order. */
+function sameTools({ tools }: PromptHashes, other: PromptHashes | undefined): PromptHashes["tools"] | undefined {
+  if (tools.size !== other?.tools.size) return undefined;
+  const others = other.tools.entries();
+  for (const [name, hash] of tools) {
+    const [otherName, otherHash] = others.next().value!;
+    if (name !== otherName || hash !== otherHash) return undefined;
+  }
+  return other.tools;
+}
+
+/** Empty where nothing but the order is another, or the tools have no names. */
+function toolsChanged(before: PromptHashes["tools"], after: PromptHashes["tools"]): CacheChange {
+  const named = (tools: PromptHashes["tools"], isOne: (name: string) => boolean) => {
+    const names = [...tools.keys()].filter((name) => name !== "" && isOne(name)).slice(0, maxNames);
+    return names.length > 0 ? names : undefined;
+  };
+  const added = named(after, (name) => !before.has(name));
+  const removed = named(before, (name) => !after.has(name));
+  const changed = named(after, (name) => before.has(name) && before.get(name) !== after.get(name));
+  return { ...(added && { added }), ...(removed && { removed }), ...(changed && { changed }) };
+}
+
+/** The first message of those before that is another one now; undefined if none is, or if it is not known. */
+function rewrittenAt(before: PromptHashes, after: PromptHashes): number | undefined {
+  if (before.isLarge !== after.isLarge) return undefined;
+  const count = Math.min(before.messages.length, after.messages.length);
+  for (let at = 0; at < count; at += 1) if (before.messages[at] !== after.messages[at]) return at;
+  return undefined;
 }

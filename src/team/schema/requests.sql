@@ -23,6 +23,9 @@ CREATE TABLE dragoman.rollup_periods (
   PRIMARY KEY (length, hour)
 );
 
+-- What prompts were made of, by day: see history/portions.ts.
+/* the table of history/portions.ts */;
+
 -- Called with the times of rows that may belong to periods which were added up: these are added up again. The lock waits for a
 -- server that is adding up, and that server waits for rows which are being stored, so that none is left out.
 CREATE FUNCTION dragoman.forget_periods(first_ms bigint, last_ms bigint) RETURNS void LANGUAGE plpgsql AS $$

@@ -189,6 +189,8 @@ describe("pages", () => {
 describe("what is too old or too much", () => {
   test("goes: rows past their days, then all but the newest, the rest untouched", async () => {
     const history = open();
+    const portions = '[["system",null,1,10,0,1,null]]';
+    fill(history, [{ portions, started_at_ms: noon - 16 * day }, { portions }]);
     fill(
       history,
       many(1_300, () => ({ started_at_ms: noon - 14 * day - 1 })),
@@ -198,7 +200,8 @@ describe("what is too old or too much", () => {
       many(1_200, (index) => ({ request_id: `kept${index}`, started_at_ms: noon - 14 * day })),
     );
     await history.prune();
-    expect(history.count()).toBe(1_200);
+    expect(history.count()).toBe(1_201);
+    expect(await history.portions({})).toMatchObject([{ requests: 1 }]);
     rows = 100;
     await history.prune();
     expect((await history.list({}, 200)).items.map((row) => row.request_id)).toEqual(

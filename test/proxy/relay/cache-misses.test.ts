@@ -1,5 +1,6 @@
 /** Why a turn's prompt was not read from the upstream's cache, as the history says. */
 import { describe, expect, test } from "bun:test";
+import type { Row } from "../../../src/books/history/history";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { type TimedProxy, timed } from "./bench";
@@ -22,7 +23,9 @@ interface Turn {
   headers?: Record<string, string>;
 }
 
-async function send(proxy: TimedProxy, turn: Turn = {}): Promise<string | null> {
+const send = async (proxy: TimedProxy, turn: Turn = {}) => (await sendFor(proxy, turn)).cache_miss;
+
+async function sendFor(proxy: TimedProxy, turn: Turn = {}): Promise<Row> {
   const { model = gpt, system = words("Be brief.", 700), tools = [tool("read")], turns = 0, headers = session } = turn;
   const messages = [
     { role: "user", content: turn.first ?? "What is this?" },
@@ -33,7 +36,7 @@ async function send(proxy: TimedProxy, turn: Turn = {}): Promise<string | null> 
   ];
   const response = await proxy.post("/v1/messages", { model, max_tokens: 100, system, tools, messages }, { headers });
   expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
-  return proxy.rows()[0]!.cache_miss;
+  return proxy.rows()[0]!;
 }
 
 const [account] = demoAccounts();
@@ -121,6 +124,37 @@ describe("a miss", () => {
     expect(await send(proxy, { turns: 1 })).toBe("account");
   });
 
+  test("a cache miss names what changed, and what it cost", async () => {
+    await using proxy = await start();
+    const tools = [tool("read"), tool("mcp__playwright__click"), tool("mcp__playwright__type")];
+    const changeAfter = async (turn: Turn) => {
+      const row = await sendFor(proxy, turn);
+      return { reason: row.cache_miss, change: JSON.parse(row.cache_change ?? "null"), lost: row.cache_lost_cost };
+    };
+    expect(await changeAfter({})).toEqual({ reason: null, change: null, lost: null });
+    const added = await changeAfter({ turns: 1, tools });
+    expect(added).toMatchObject({ reason: "tools", change: { added: ["mcp__playwright"] } });
+    // What was in the cache is about all of the first prompt, and was written anew.
+    const { input_tokens } = proxy.rows()[1]!;
+    const price = (await proxy.app.catalogue.models()).find(({ id }) => id === gpt)!.price.tokens!;
+    expect(added.lost).toBe(Math.round((input_tokens! * (price.cacheWrite! - price.cachedInput!) * 1e9) / price.per));
+    const changed = [{ ...tools[0], description: "Reads." }, ...tools.slice(1)];
+    expect(await changeAfter({ turns: 2, tools: changed })).toMatchObject({ change: { changed: ["read"] } });
+    expect(await changeAfter({ turns: 3, tools: changed.slice(1) })).toMatchObject({ change: { removed: ["read"] } });
+    expect(await changeAfter({ turns: 4, tools: changed.slice(1).reverse() })).toMatchObject({ reason: "tools" });
+    expect(await changeAfter({ turns: 5, model: exampleModels.gpt, tools: changed.slice(1).reverse() })).toMatchObject({
+      reason: "model",
+      change: { model: gpt },
+    });
+  });
+
+  test("a cache miss is of the first message that was rewritten", async () => {
+    await using proxy = await start();
+    await send(proxy, { system: "Be brief.", turns: 60 });
+    const row = await sendFor(proxy, { system: "Be brief.", turns: 61, past: "It was" });
+    expect([row.cache_miss, JSON.parse(row.cache_change!)]).toEqual(["rewritten", { message: 2, of: 121 }]);
+  });
+
   test("a cache miss is of the missing key if the client names no session", async () => {
     await using proxy = await start();
     const reasons = [];
@@ -137,7 +171,8 @@ describe("a miss", () => {
   test("a cache miss is of a shorter prompt if the client compacted it", async () => {
     await using proxy = await start();
     await send(proxy, { turns: 60 });
-    expect(await send(proxy, { turns: 40, past: "In short:" })).toBe("shortened");
+    const row = await sendFor(proxy, { turns: 40, past: "In short:" });
+    expect([row.cache_miss, JSON.parse(row.cache_change!)]).toEqual(["shortened", { message: 2, of: 121 }]);
   });
 
   test("a cache miss is not found in a session's other agent, which has another prompt", async () => {

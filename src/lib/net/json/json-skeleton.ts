@@ -38,6 +38,82 @@ export function bytesOf(text: LongText): number {
   return bytes;
 }
 
+/** What a text is measured by. */
+export interface TextMeasure {
+  /** In UTF-8, about; of what a mark stands for those in the JSON. */
+  bytes: number;
+  /** Of 32 bits. It tells whether a text is probably the same as before. */
+  hash: number;
+}
+
+/** A text is looked at in so many places, at equal distances, so that megabytes take no time. */
+const samples = 16;
+
+/**
+ * Measures a text without decoding it.
+ * @param to Gets the numbers: thousands of texts are measured one after the other.
+ * @param json The JSON that the marks point into; undefined where there are none, because it is small. A text has the same numbers
+ * in both, unless the client escapes characters that `JSON.stringify` does not.
+ * @param hasAll All of it is hashed, and not only its length and samples.
+ */
+export function measureText(to: TextMeasure, text: LongText, json: Uint8Array | undefined, hasAll = false): void {
+  const value = text as string;
+  if (value.length > beginning) {
+    if (json === undefined) {
+      const bytes = Buffer.from(JSON.stringify(value));
+      if (bytes.length - 1 > longest) {
+        const start = endOfBeginning(bytes, 1);
+        measureShort(to, JSON.parse(`${textOf(bytes, 0, start)}"`), hasAll);
+        measureRest(to, bytes, start, bytes.length - 1, hasAll);
+        return;
+      }
+    } else if (value.charCodeAt(value.length - 1) === semicolon) {
+      const at = value.lastIndexOf(markStart);
+      if (at !== -1) {
+        const [start, end] = value.slice(at + markStart.length, -1).split("_");
+        measureShort(to, value.slice(0, at), hasAll);
+        measureRest(to, json, Number(start), Number(end), hasAll);
+        return;
+      }
+    }
+  }
+  measureShort(to, value, hasAll);
+}
+
+const semicolon = 0x3b;
+const prime = 0x01000193;
+
+function measureShort(to: TextMeasure, value: string, hasAll: boolean): void {
+  const { length } = value;
+  if (hasAll) {
+    to.bytes = Buffer.byteLength(value);
+    to.hash = Bun.hash.xxHash32(value) | 0;
+    return;
+  }
+  let hash = length;
+  let seen = 0;
+  const step = ((length / samples) | 0) + 1;
+  for (let at = length - 1; at >= 0; at -= step) {
+    const code = value.charCodeAt(at);
+    hash = Math.imul(hash ^ code, prime);
+    seen |= code;
+  }
+  to.bytes = seen < 128 ? length : Buffer.byteLength(value);
+  to.hash = hash;
+}
+
+function measureRest(to: TextMeasure, json: Uint8Array, start: number, end: number, hasAll: boolean): void {
+  const length = end - start;
+  let hash = Math.imul(to.hash ^ length, prime);
+  if (hasAll) hash = Bun.hash.xxHash32(json.subarray(start, end), hash >>> 0);
+  else {
+    const step = ((length / samples) | 0) + 1;
+    for (let at = end - 1; at >= start; at -= step) hash = Math.imul(hash ^ json[at]!, prime);
+  }
+  to.bytes += length;
+  to.hash = hash | 0;
+}
+
 /** One text after the other. */
 export const joinTexts = (...texts: LongText[]): LongText => texts.join("");
 

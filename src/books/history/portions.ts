@@ -1,0 +1,117 @@
+/**
+ * What prompts are made of: the portions of each, as its row has them, and what those of a day add up to, in a table of its own. A
+ * page adds up weeks of it in a moment, which it could not do from the rows.
+ */
+import { type PieceKind, pieceKinds } from "../../dialects/prompt-pieces";
+import { dayMs } from "../../lib/format";
+import { parseJson } from "../../lib/json";
+import type { Entry } from "./entry";
+import type { Filters } from "./filters";
+import { boundsOf, Parameters, type Source, where } from "./sql";
+
+/** The kinds of portions: what prompts are made of, and the reply. */
+export const portionKinds = [...pieceKinds, "output"] as const;
+export type PortionKind = PieceKind | "output";
+
+/** A part of one request: pieces of its prompt that are alike, or its reply. */
+export interface Portion {
+  kind: PortionKind;
+  /** The tool, or `mcp__<server>`; null where there is none, and for those that are not named. */
+  tool: string | null;
+  /** How many pieces. */
+  count: number;
+  tokens: number;
+  /** Of the tokens those that were read from the cache. */
+  cached: number;
+  /** Billionths of an AI credit; null if it is unknown. */
+  cost: number | null;
+  /** How many tokens more than in the request before in the conversation; null if that is not known. */
+  grown: number | null;
+}
+
+const members = ["kind", "tool", "count", "tokens", "cached", "cost", "grown"] as const;
+
+/** As the column keeps them: an array of arrays. */
+export const packed = (portions: readonly Portion[]): string =>
+  JSON.stringify(
+    portions.map((each) => [each.kind, each.tool, each.count, each.tokens, each.cached, each.cost, each.grown]),
+  );
+
+/** None for a row that has none, or that another program wrote. */
+export function portionsIn(column: string | null): Portion[] {
+  const rows = column === null ? undefined : parseJson(column);
+  if (!Array.isArray(rows)) return [];
+  return rows.map((row: unknown[]) => Object.fromEntries(members.map((name, at) => [name, row[at] ?? null]))) as never;
+}
+
+/** What portions of one kind, tool and model add up to. */
+export interface PortionSum {
+  kind: PortionKind;
+  tool: string | null;
+  upstream_model: string | null;
+  requests: number;
+  tokens: number;
+  cached: number;
+  /** Billionths of an AI credit, of the portions whose cost is known. */
+  cost: number;
+}
+
+const keys = ["day", "member", "upstream_model", "kind", "tool"] as const;
+const sums = ["requests", "tokens", "cached", "cost"] as const;
+
+/** In place of null, which would be equal to nothing. */
+const nothing = "";
+
+/** The table, for each database. @param types What it calls a text and a whole number. */
+export const portionTable = (table: string, { text, integer }: { text: string; integer: string }): string =>
+  `CREATE TABLE IF NOT EXISTS ${table} (day ${integer} NOT NULL, ${keys
+    .slice(1)
+    .map((name) => `${name} ${text} NOT NULL`)
+    .join(", ")}, ${sums.map((name) => `${name} ${integer} NOT NULL`).join(", ")}, PRIMARY KEY (${keys.join(", ")}))`;
+
+/** The end of an INSERT: what is there already is added to. */
+export const addedToPortions = (table: string): string =>
+  `ON CONFLICT (${keys.join(", ")}) DO UPDATE SET ${sums.map((name) => `${name} = ${table}.${name} + excluded.${name}`).join(", ")}`;
+
+export const portionColumns = [...keys, ...sums].join(", ");
+
+/** The day of UTC in which a request began. */
+export const portionDay = (startedAtMs: number): number => Math.floor(startedAtMs / dayMs);
+
+/** What the portions of these rows add up to, in the order of the table's columns. */
+export function portionRows(entries: readonly Entry[]): (string | number)[][] {
+  const rows = new Map<string, (string | number)[]>();
+  for (const { started_at_ms, member, upstream_model, portions } of entries)
+    for (const { kind, tool, tokens, cached, cost } of portionsIn(portions)) {
+      const key = [portionDay(started_at_ms), member ?? nothing, upstream_model ?? nothing, kind, tool ?? nothing];
+      const name = JSON.stringify(key);
+      const before = rows.get(name) ?? [...key, 0, 0, 0, 0];
+      const added = [1, tokens, cached, cost ?? 0];
+      rows.set(name, [...key, ...added.map((value, at) => Number(before[key.length + at]) + value)]);
+    }
+  return [...rows.values()];
+}
+
+/** The filters that portions are known by: whose requests, and the days that have a part of this time. */
+export type PortionFilters = Pick<Filters, "member" | "from_ms" | "to_ms">;
+
+/** The dearest first. */
+export async function portionSums(source: Source, filters: PortionFilters): Promise<PortionSum[]> {
+  const { dialect } = source;
+  const parameters = new Parameters(dialect);
+  const { from, to } = boundsOf(filters);
+  const terms: string[] = [];
+  if (from !== undefined) terms.push(`day >= ${parameters.number(portionDay(from))}`);
+  if (to !== undefined) terms.push(`day <= ${parameters.number(portionDay(to))}`);
+  if (filters.member !== undefined) terms.push(`member = ${parameters.text(filters.member ?? nothing)}`);
+  const named = ["kind", "tool", "upstream_model"];
+  const added = sums.map((name) => `${dialect.number(`sum(${name})`)} AS ${name}`);
+  const rows = await source.rows<Record<string, string | number>>(
+    `SELECT ${[...named, ...added].join(", ")} FROM ${dialect.tables.portions}${where(terms)}
+      GROUP BY ${named.join(", ")} ORDER BY sum(cost) DESC, sum(tokens) DESC`,
+    parameters.values,
+  );
+  return rows.map(
+    (row) => ({ ...row, tool: row.tool || null, upstream_model: row.upstream_model || null }) as PortionSum,
+  );
+}
