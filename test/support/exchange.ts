@@ -45,7 +45,7 @@ export function exchangeOf(incoming: Incoming, dialect: ClientDialect): { exchan
   };
   const running = { book, addEvent } as unknown as RunningRequest;
   return {
-    exchange: new Exchange({ running, request, connection: noConnection, key: undefined, dialect, incoming }),
+    exchange: new Exchange(running, request, { connection: noConnection, key: undefined }, dialect, incoming),
     recorded,
   };
 }

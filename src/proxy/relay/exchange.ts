@@ -13,16 +13,6 @@ import { type Facts, type Incoming, readFacts } from "./incoming";
 import type { RunningRequest } from "./running-request";
 import { clientSession } from "./session-id";
 
-/** A request whose body was read. */
-interface ReadRequest {
-  running: RunningRequest;
-  request: Request;
-  connection: ClientConnection;
-  key: ClientKey | undefined;
-  dialect: ClientDialect;
-  incoming: Incoming;
-}
-
 /** What a client says, decoded when that is first needed: a request that is passed through seldom needs it. */
 class AskedPrompt implements PlannedRequest {
   #decoded: Conversation | ProxyError | undefined;
@@ -59,35 +49,18 @@ class AskedPrompt implements PlannedRequest {
   }
 }
 
-/** A request for a reply, when its body is there. */
-export function readRequest(
-  running: RunningRequest,
-  request: Request,
-  { connection, key }: KeyedCaller,
-  dialect: ClientDialect,
-  incoming: Incoming,
-): ReadRequest {
-  connection.keepOpen();
-  running.book.setRequest(incoming);
-  return { running, request, connection, key, dialect, incoming };
-}
-
 export class Exchange {
-  readonly running: RunningRequest;
-  readonly book: Book;
-  readonly request: Request;
-  readonly headers: Headers;
   readonly connection: ClientConnection;
   readonly key: ClientKey | undefined;
-  readonly dialect: ClientDialect;
   readonly codec: ClientCodec;
   readonly facts: Facts;
   /** The cache key or the session's id in the body; not validated. */
   readonly bodySession: unknown;
   /** The client's session, if it names one. */
   readonly session: string | undefined;
-  /** Undefined once it was let go. */
-  #asked: { read: ReadRequest; prompt: AskedPrompt } | undefined;
+  /** Undefined once it was let go, like the prompt. */
+  #incoming: Incoming | undefined;
+  #prompt: AskedPrompt | undefined;
   #isKept = false;
 
   /**
@@ -95,53 +68,53 @@ export class Exchange {
    * @param reshape Makes of the model's reply the summary that the client expects, if it asked for one.
    */
   constructor(
-    read: ReadRequest,
-    body: JsonObject = read.incoming.body,
+    readonly running: RunningRequest,
+    readonly request: Request,
+    { connection, key }: Pick<KeyedCaller, "connection" | "key">,
+    readonly dialect: ClientDialect,
+    incoming: Incoming,
+    body: JsonObject = incoming.body,
     readonly reshape?: CompactionCodec["reply"],
   ) {
-    const { running, request, connection, key, dialect, incoming } = read;
-    this.running = running;
-    this.book = running.book;
-    this.request = request;
-    this.headers = request.headers;
     this.connection = connection;
     this.key = key;
-    this.dialect = dialect;
     this.codec = codecs[dialect];
-    this.#asked = { read, prompt: new AskedPrompt(dialect, body, incoming.skeleton?.whole) };
-    const outline = this.outline;
+    this.#incoming = incoming;
+    this.#prompt = new AskedPrompt(dialect, body, incoming.skeleton?.whole);
+    const { book, outline } = this;
     this.bodySession = outline.session;
     this.session = clientSession(request.headers, this.bodySession);
-    const facts = readFacts(outline, incoming, this.book.hints.kind);
+    const facts = readFacts(outline, incoming, book.hints.kind);
     this.facts = reshape ? { ...facts, ...summarized } : facts;
-    const prompt = idOf(outline.promptId);
-    this.book.setSession(this.session, { prompt, kind: this.facts.kind });
+    book.setSession(this.session, { prompt: idOf(outline.promptId), kind: this.facts.kind });
   }
 
   /** The same request with the client's own body, which asks the upstream itself for a summary. */
   unchanged(reshape: CompactionCodec["reply"]): Exchange {
-    return new Exchange(this.#held.read, undefined, reshape);
+    return new Exchange(this.running, this.request, this, this.dialect, this.incoming, undefined, reshape);
   }
 
-  get #held() {
-    if (this.#asked) return this.#asked;
-    throw new Error("The prompt of a request was let go that is to be sent again.");
+  get book(): Book {
+    return this.running.book;
+  }
+
+  get headers(): Headers {
+    return this.request.headers;
   }
 
   get incoming(): Incoming {
-    return this.#held.read.incoming;
+    return this.#incoming ?? throwLetGo();
   }
 
   /** Whoever holds it has it also when the exchange has let it go. */
   get prompt(): AskedPrompt {
-    return this.#held.prompt;
+    return this.#prompt ?? throwLetGo();
   }
 
   /** Of the client's own body, also where a request for a summary stands for it. */
   get outline(): Outline {
-    const { prompt, read } = this.#held;
-    const { body } = read.incoming;
-    return prompt.body === body ? prompt.outline : this.codec.outline(body);
+    const { body } = this.incoming;
+    return this.body === body ? this.prompt.outline : this.codec.outline(body);
   }
 
   get body(): JsonObject {
@@ -168,8 +141,12 @@ export class Exchange {
 
   /** It was sent: what is kept of it from now on is what the call needs to be repeated. */
   sent(): void {
-    if (!this.#isKept) this.#asked = undefined;
+    if (!this.#isKept) this.#incoming = this.#prompt = undefined;
   }
+}
+
+function throwLetGo(): never {
+  throw new Error("The prompt of a request was let go that is to be sent again.");
 }
 
 function decodedBy(codec: ClientCodec, body: JsonObject): Conversation | ProxyError {

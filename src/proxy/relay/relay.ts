@@ -18,7 +18,7 @@ import { asChosen, serveByAuto } from "./auto-choice";
 import { withMendedSchemas, withoutRefused } from "./body-remedies";
 import { tellRemaining } from "./budget-lines";
 import { cacheUseOf, recordedPrompt } from "./cache-hints";
-import { Exchange, readRequest } from "./exchange";
+import { Exchange } from "./exchange";
 import { withFallbacks } from "./fallbacks";
 import { type AddressMembers, readIncoming } from "./incoming";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
@@ -58,11 +58,13 @@ export async function relay(
   const running = openRequest(parts, request, caller, dialect);
   try {
     const incoming = await readIncoming(request, longTexts[dialect], inAddress, running.held);
-    const read = readRequest(running, request, caller, dialect, incoming);
+    caller.connection.keepOpen();
+    running.book.setRequest(incoming);
     const codec = codecs[dialect];
-    codec.checkRequest(read.incoming.body);
-    const summary = codec.compaction?.inWords.request(read.incoming.body);
-    const exchange = new Exchange(read, summary, summary && codec.compaction?.inWords.reply);
+    codec.checkRequest(incoming.body);
+    const summary = codec.compaction?.inWords.request(incoming.body);
+    const reshape = summary && codec.compaction?.inWords.reply;
+    const exchange = new Exchange(running, request, caller, dialect, incoming, summary, reshape);
     return await orWait(parts, exchange, serveOnce);
   } catch (thrown) {
     throw running.fail(thrown);
@@ -86,7 +88,9 @@ export async function relayToProvider(
   const running = openRequest(parts, request, caller, provider.dialect);
   try {
     const incoming = await readIncoming(request, longTexts[provider.dialect], undefined, running.held);
-    const exchange = new Exchange(readRequest(running, request, caller, provider.dialect, incoming));
+    caller.connection.keepOpen();
+    running.book.setRequest(incoming);
+    const exchange = new Exchange(running, request, caller, provider.dialect, incoming);
     const target = directTarget(parts, provider, exchange.incoming.model, caller.key);
     requireFurtherModels(caller.key, provider, exchange.body);
     exchange.book.setTarget(target, exchange.facts);

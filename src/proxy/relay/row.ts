@@ -31,7 +31,7 @@ export function inFlightRow(book: Book): InFlightRequest {
     stream: asked?.stream ? 1 : 0,
     initiator: facts?.initiator ?? null,
     initiator_reason: facts?.reason ?? null,
-    attempts: JSON.stringify(passedOver ? book.attempts.map(shownWithModel) : book.attempts.map(shownAttempt)),
+    attempts: shownAttempts(book.attempts, passedOver !== undefined),
     client_name: book.clientName,
     key_name: book.keyName,
     member: book.member,
@@ -55,21 +55,17 @@ const hintColumns = ({ hints: { prompt, kind, agentType, project }, member, sess
   project: project ?? null,
 });
 
-const shownAttempt = ({ account, status, error, ms }: Attempted) => ({
-  account: account?.id ?? null,
-  status,
-  error,
-  ms,
-});
-
-/** The model is named only where several were asked. */
-const shownWithModel = ({ account, model, status, error, ms }: Attempted) => ({
-  account: account?.id ?? null,
-  model,
-  status,
-  error,
-  ms,
-});
+/** @param hasSeveral Several models were asked: only then each attempt names its own. */
+const shownAttempts = (attempts: readonly Attempted[], hasSeveral: boolean): string =>
+  JSON.stringify(
+    attempts.map(({ account, model, status, error, ms }) => ({
+      account: account?.id ?? null,
+      model: hasSeveral ? model : undefined,
+      status,
+      error,
+      ms,
+    })),
+  );
 
 /** What is known of a request when it has ended. */
 interface End {
