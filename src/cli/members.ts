@@ -1,11 +1,14 @@
-/** `dragoman member add`, `set`, `withdraw`, `ls` and `rm`: directly in the database, which all servers of the team follow. */
+/** `dragoman member add`, `set`, `withdraw`, `ls` and `rm`: directly in the data folder or the database, which servers ask. */
+import type { Stores } from "../books/stores";
 import type { Environment } from "../config/environment";
+import { ensurePrivateFolder } from "../config/files";
 import { ago, formatCount, plural, utcDay } from "../lib/format";
 import { costInWords } from "../lib/money";
 import { isLoopbackUrl } from "../lib/net/address";
+import { openStores } from "../parts/open-stores";
 import { type ChangedLimits, memberFields, memberLimitsSchema } from "../people/keys/member-fields";
 import { type MemberItem, memberList, memberTrouble } from "../people/keys/member-list";
-import { openPostgresStores, type PostgresStores } from "../team/stores";
+import type { Members } from "../people/keys/members";
 import { table } from "./layout";
 import type { ListOptions } from "./list-command";
 import { serverOf } from "./running-server";
@@ -79,7 +82,19 @@ function readLimits(options: LimitOptions): ChangedLimits {
 export async function memberLs({ environment, json }: ListOptions): Promise<number> {
   const now = Date.now();
   const everybody = { sort: "name", offset: 0, limit: Number.POSITIVE_INFINITY } as const;
-  const list = await withTeam(environment, ({ members }) => memberList(members, everybody, now));
+  const list = await withTeam(environment, async ({ stores, members }) => {
+    const { current } = stores.config;
+    const history = stores.openHistory({
+      retentionDays: () => current.retentionDays,
+      maxRows: () => current.maxRows,
+      warn: say,
+    });
+    try {
+      return await memberList({ members, history }, everybody, now);
+    } finally {
+      history.close();
+    }
+  });
   if (json) printJson(list);
   else if (list.items.length === 0) say("There are no members. `dragoman member add NAME` invites one.");
   else {
@@ -124,12 +139,14 @@ export async function memberRm({ environment, name, yes }: MemberOptions & { nam
   return 0;
 }
 
-async function withTeam<T>(environment: Environment, work: (stores: PostgresStores) => T | Promise<T>): Promise<T> {
-  if (environment.databaseUrl === undefined)
-    throw new UsageError("Members need a database: set DRAGOMAN_DATABASE_URL, and DRAGOMAN_SEAL_KEY.");
-  const stores = await openPostgresStores(environment, { follow: false });
+async function withTeam<T>(
+  environment: Environment,
+  work: (team: { stores: Stores; members: Members }) => T | Promise<T>,
+): Promise<T> {
+  ensurePrivateFolder(environment.home, say);
+  const stores = await openStores(environment, { follow: false });
   try {
-    return await work(stores);
+    return await work({ stores, members: stores.members! });
   } finally {
     await stores.close();
   }

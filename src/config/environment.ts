@@ -118,7 +118,8 @@ export const variables = {
   sealKey: {
     names: ["DRAGOMAN_SEAL_KEY"],
     kind: "sealKey",
-    description: "Seals the tokens in Postgres: 32 random bytes as base64, such as `openssl rand -base64 32` prints.",
+    description:
+      "Seals the tokens in Postgres, and those of members in the data folder, where a file `seal.key` is made when unset: 32 random bytes as base64, such as `openssl rand -base64 32` prints.",
   },
   sealKeyNext: {
     names: ["DRAGOMAN_SEAL_KEY_NEXT"],
@@ -231,16 +232,19 @@ const readers = {
     /^postgres(?:ql)?:$/.test(URL.parse(value)?.protocol ?? "")
       ? value
       : refuse(`${name} must be the address of a Postgres database: postgres://user:password@host:5432/name.`),
-  sealKey: (name: string, value: string) => {
-    const key = Buffer.from(value, "base64");
-    if (key.length === 32 && /^[A-Za-z0-9+/_-]{43}=?$/.test(value)) return key;
-    refuse(`${name} must be 32 bytes as base64, such as \`openssl rand -base64 32\` prints.`);
-  },
+  sealKey: checkSealKey,
   minutes: (name: string, value: string) =>
     /^\d{1,5}$/.test(value) ? Number(value) * 60_000 : refuse(`${name} must be a whole number of minutes.`),
   milliseconds: (name: string, value: string) =>
     /^0*[1-9]\d{0,8}$/.test(value) ? Number(value) : refuse(`${name} must be a whole number of milliseconds above 0.`),
 };
+
+/** The bytes of a key that seals. `name`: the variable or file, for the error. */
+export function checkSealKey(name: string, value: string): Buffer {
+  const key = Buffer.from(value, "base64");
+  if (key.length === 32 && /^[A-Za-z0-9+/_-]{43}=?$/.test(value)) return key;
+  return refuse(`${name} must be 32 bytes as base64, such as \`openssl rand -base64 32\` prints.`);
+}
 
 /** A bare public host name, in lower case. `name`: the variable or option, for the error. */
 export function checkEnterpriseHost(name: string, value: string): string {

@@ -1,32 +1,63 @@
 /** The stores in the data folder: files and SQLite. */
 
+import { existsSync } from "node:fs";
 import { openHistory } from "../books/history/history";
 import { openMemoryPageState } from "../books/memory-page-state";
 import { type LocalSentNotices, openSentNotices } from "../books/notices/sent-notices";
 import type { Stores, StoresOptions } from "../books/stores";
 import type { Environment } from "../config/environment";
 import { inHome } from "../config/home-names";
+import { keyInFile } from "../config/seal-key-file";
 import { openConfig } from "../config/store";
 import { lazy } from "../lib/lazy";
 import { createLogger } from "../lib/logger";
-import { openAccountStore } from "../people/accounts/account-store";
+import { Seals } from "../lib/seals";
+import { inFile, SqliteTables } from "../lib/sqlite-tables";
+import { accountKeyOf, type LocalAccountStore, openAccountStore } from "../people/accounts/account-store";
 import { openAffinity } from "../people/accounts/affinity";
 import { openMemorySignIns } from "../people/accounts/sign-in-store";
 import { type LedgerOptions, type LocalLedger, openLedger } from "../people/budgets/ledger";
+import { AccessTokens } from "../people/keys/access-tokens";
+import { memberTables } from "../people/keys/member-tables";
+import { StoredLogins } from "../people/keys/stored-logins";
+import { StoredMembers } from "../people/keys/stored-members";
 
 /** What a copy reads of a data folder, and no database has. */
 export interface LocalStores extends Stores {
+  readonly members: StoredMembers;
   openLedger(options: LedgerOptions): LocalLedger;
   openSentNotices(options: Parameters<Stores["openSentNotices"]>[0]): LocalSentNotices;
 }
 
 export function openLocalStores(
-  { home, configFile, accountsFolder, historyFile, adminToken }: Environment,
+  { home, configFile, accountsFolder, historyFile, adminToken, sealKey }: Environment,
   { follow, write, logFormat }: StoresOptions,
 ): LocalStores {
   const config = lazy(() => openConfig(configFile));
   const logger = createLogger(() => (follow ? config().current.logLevel : "warn"), write, logFormat);
-  const accounts = lazy(() => openAccountStore(accountsFolder, logger));
+  const seals = lazy(() => new Seals(sealKey ?? keyInFile(inHome(home, "sealKey"))));
+  const accounts = lazy(() => openAccountStore(accountsFolder, logger, { seals }));
+  const signIns = openMemorySignIns();
+  const file = inHome(home, "members");
+  const tables = new SqliteTables(file, {
+    migrations: [(database) => database.run(inFile(memberTables))],
+    // The file that takes its place says that there were members, so nobody is served without a key.
+    content: { name: "file of members", consequence: "nobody is a member any more: invite them again, or restore it" },
+    warn: (sentence) => logger.warn(sentence),
+  });
+  const tokens = new AccessTokens(() => [seals().derived("access tokens")]);
+  const members = new StoredMembers({
+    tables,
+    requests: tables,
+    tokens,
+    wasUsed: () => existsSync(file),
+    hasTables: () => existsSync(file),
+    accountsOf: async (ids) => accountsOf(accounts(), ids),
+    signOut: async (_, member) => accounts().removeOf(member),
+    async cancelSignIns(_, member) {
+      for (const { id } of signIns.waiting(member)) await signIns.cancel(id);
+    },
+  });
   return {
     logger,
     get config() {
@@ -36,14 +67,28 @@ export function openLocalStores(
       return accounts();
     },
     affinity: openAffinity(),
-    signIns: openMemorySignIns(),
+    signIns,
+    members,
+    logins: new StoredLogins(tables, tokens, members),
     openHistory: (options) => openHistory(historyFile, options),
     openLedger: (options) => openLedger(inHome(home, "budgets"), options),
     openSentNotices: (options) => openSentNotices(inHome(home, "notices"), options),
-    openPageState: (now) => openMemoryPageState(now, adminToken),
+    openPageState: (now) => openMemoryPageState(now, adminToken, members),
     isLeader: true,
     isolation: undefined,
-    // Each store writes what is queued when it is closed.
-    close: async () => {},
+    // The other stores write what is queued when they are closed.
+    close: async () => tables.close(),
   };
+}
+
+/** A command does not know more of the states: these are in the memory of the server. */
+function accountsOf(accounts: LocalAccountStore, ids: readonly string[]) {
+  const own = accounts.load().filter(({ member }) => member !== undefined && ids.includes(member));
+  const shown = own.map((account) => ({ member: account.member!, key: accountKeyOf(account) }));
+  return new Map(
+    [...Map.groupBy(shown, ({ member }) => member)].map(([member, each]) => [
+      member,
+      each.map(({ key }) => ({ account_key: key, state: accounts.choices?.isPaused(key) ? "paused" : "ready" })),
+    ]),
+  );
 }

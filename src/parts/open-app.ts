@@ -132,7 +132,8 @@ class RunningApp extends Foundation implements App {
   exposed = false;
   readonly trustedProxies = this.options.trustedProxies;
   readonly wrongSecrets = countWrongSecrets(this.monotonic);
-  readonly members = this.stores.members;
+  /** The demo has none. */
+  readonly members = this.demo ? undefined : this.stores.members;
   readonly logins = this.stores.logins;
   readonly team = this.stores.team;
   readonly membership = undefined;

@@ -32,6 +32,7 @@ export async function countTokens(
 ): Promise<Response> {
   using held = app.heldBodies.of(caller.key?.member ?? null);
   const { body, model, skeleton } = await readIncoming(request, longTexts[dialect], inAddress, held);
+  await caller.key?.hear?.();
   caller.connection.keepOpen();
   const asked = { name: model, client: dialect, key: caller.key };
   const id = hasModelLimits(caller.key) ? await idOf(app, asked) : autoId;

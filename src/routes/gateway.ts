@@ -38,11 +38,11 @@ interface AskedByMember extends Pick<Asked, "request" | "caller"> {
 }
 
 /** @throws ProxyError `not_found` where there are no members to sign in. */
-function loginsOf({ logins }: Server): Logins {
-  if (logins) return logins;
+function loginsOf({ logins, members }: Server): Logins {
+  if (logins && members?.needKeys) return logins;
   throw new ProxyError(
     "not_found",
-    "Nobody signs in here: this dragoman has no members, which need a database. Use its address, and a client key if it asks for one.",
+    "Nobody signs in here: this dragoman has no members. Use its address, and a client key if it asks for one.",
   );
 }
 

@@ -62,6 +62,7 @@ export const providers = new Elysia({ name: "providers", prefix: "/:provider/v1"
 async function countForProvider(app: Scope, request: Request, caller: KeyedCaller, name: string): Promise<Response> {
   messagesProvider(app, name);
   const { body, model } = await readIncoming(request);
+  await caller.key?.hear?.();
   caller.connection.keepOpen();
   requireModel(caller.key, `${name}/${model}`);
   const { decode, encode } = tokenCountFormats.messages;

@@ -25,7 +25,7 @@ export const health = (app: Server): z.infer<ReturnType<typeof healthSchema>> =>
   version: app.version,
   demo: app.demo,
   accounts: app.owner.accounts.map(({ state }) => state.name),
-  ...(app.members ? { team_accounts: countStates(app.allAccounts) } : {}),
+  ...(app.members?.needKeys ? { team_accounts: countStates(app.allAccounts) } : {}),
   history: app.history.degraded ? "degraded" : "ok",
 });
 
@@ -50,6 +50,7 @@ const degradedParts = ({ allAccounts, history, team }: Server): z.infer<ReturnTy
 ];
 
 export async function metricsResponse(app: Server): Promise<Response> {
+  await app.members?.hearAll();
   return new Response(prometheusText(await readMetrics(app)), {
     headers: { "content-type": prometheusType, "cache-control": "no-store" },
   });

@@ -1,6 +1,7 @@
 /** The accounts in Postgres. Each server holds all of them in memory, and follows their changes. */
 import type { SQL, TransactionSQL } from "bun";
 import { ProxyError } from "../lib/errors";
+import { aboutToken, type Seals } from "../lib/seals";
 import {
   type AccountChoices,
   type AccountStore,
@@ -19,7 +20,6 @@ import { signInOf } from "../people/accounts/account-sync";
 import { announceChange } from "./changes";
 import { HeldTable } from "./held-table";
 import type { StoreParts } from "./parts";
-import { aboutToken, type Seals } from "./seal";
 import { holdSealKey } from "./seal-key";
 
 /** What a member has chosen for an account. */

@@ -11,9 +11,9 @@ import {
 } from "../config/store";
 import type { Awaitable } from "../lib/awaitable";
 import { asProxyError } from "../lib/errors";
+import { aboutConfig } from "../lib/seals";
 import { announceChange } from "./changes";
 import type { StoreParts } from "./parts";
-import { aboutConfig } from "./seal";
 import { holdSealKey } from "./seal-key";
 
 type Parts = Omit<StoreParts, "logger">;

@@ -1,9 +1,9 @@
 /** Looks at the database without changing anything in it. */
 import type { Environment } from "../config/environment";
+import { keyIdOf } from "../lib/seals";
 import type { KnownServer } from "../people/keys/team";
 import { Postgres } from "./connection";
 import { schemaVersion } from "./schema";
-import { keyIdOf } from "./seal";
 import { aliveServers } from "./server";
 import { otherSettings } from "./settings";
 

@@ -1,8 +1,8 @@
 /** The parts that the stores in Postgres share. */
 import type { Logger } from "../lib/logger";
+import type { Seals } from "../lib/seals";
 import type { Changes } from "./changes";
 import type { Postgres } from "./connection";
-import type { Seals } from "./seal";
 
 export interface StoreParts {
   postgres: Postgres;

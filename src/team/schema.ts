@@ -4,22 +4,15 @@ import { columnNames, entryColumns, promptIndexes } from "../books/history/entry
 import { portionTable } from "../books/history/portions";
 import { rollupColumns } from "../books/history/rollup";
 import { ProxyError } from "../lib/errors";
-import { memberFieldNames, memberFields } from "../people/keys/member-fields";
+import { memberFieldNames } from "../people/keys/member-fields";
+import { memberColumnTypes, memberTables } from "../people/keys/member-tables";
 import type { Postgres } from "./connection";
 import ledger from "./schema/ledger.sql" with { type: "text" };
 import requests from "./schema/requests.sql" with { type: "text" };
 import tables from "./schema/tables.sql" with { type: "text" };
 
 /** Tables whose changes all servers follow. A row's `revision` is that of its table when it was last changed. */
-const followedTables = [
-  "config",
-  "members",
-  "keys",
-  "accounts",
-  "account_states",
-  "ended_page_sign_ins",
-  "sign_ins",
-] as const;
+const followedTables = ["config", "accounts", "account_states", "ended_page_sign_ins", "sign_ins"] as const;
 export type FollowedTable = (typeof followedTables)[number];
 
 interface Step {
@@ -46,12 +39,6 @@ export const requestTypes = columnNames.map(
   (name) => `${name} ${columnType(entryColumns[name].sql).replace(/ NOT NULL.*/, "")}`,
 );
 
-const memberColumns = new Map(memberFieldNames.map((name) => [name, `${name} ${memberFields[name].column}`]));
-const tablesWithColumns = tables.replace(
-  "/* the columns of keys/member-fields.ts */",
-  [...memberColumns.values()].join(", "),
-);
-
 const requestsWithColumns = requests
   .replace("/* the columns of history/entry.ts */", requestColumns)
   .replace("/* the columns of history/rollup.ts */", rollupColumns().join(", "))
@@ -64,7 +51,7 @@ const requestsWithColumns = requests
 const steps: readonly Step[] = [
   {
     compatibleWith: 1,
-    sql: [tablesWithColumns, requestsWithColumns, ledger],
+    sql: [memberTables, tables, requestsWithColumns, ledger],
   },
 ];
 
@@ -132,7 +119,7 @@ async function addColumns(sql: TransactionSQL): Promise<void> {
     return names.filter((name) => !present.some(({ attname }) => attname === name));
   };
   for (const name of await missingOf("members", memberFieldNames))
-    await sql.unsafe(`ALTER TABLE dragoman.members ADD COLUMN ${memberColumns.get(name)}`);
+    await sql.unsafe(`ALTER TABLE dragoman.members ADD COLUMN ${memberColumnTypes.get(name)}`);
   for (const name of await missingOf("requests", columnNames))
     await sql.unsafe(`ALTER TABLE dragoman.requests ADD COLUMN ${name} ${columnType(entryColumns[name].sql)}`);
   for (const columns of promptIndexes)

@@ -2,9 +2,9 @@
 import type { SQL, TransactionSQL } from "bun";
 import { ProxyError } from "../lib/errors";
 import { plural } from "../lib/format";
+import { aboutConfig, aboutCopilotToken, aboutSignIn, aboutToken, aboutTokenSecret, type Seals } from "../lib/seals";
 import { loginTimes } from "../people/keys/logins";
 import type { Postgres } from "./connection";
-import { aboutConfig, aboutCopilotToken, aboutSignIn, aboutToken, aboutTokenSecret, type Seals } from "./seal";
 import { aliveServers, requireNoServer } from "./server";
 
 /**

@@ -5,9 +5,11 @@ import { rememberSentFor } from "../books/notices/sent-notices";
 import { ProxyError } from "../lib/errors";
 import { plural } from "../lib/format";
 import type { Logger } from "../lib/logger";
+import { overOf } from "../people/keys/member-tables";
 import type { KnownServer } from "../people/keys/team";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
+import { PostgresTables } from "./postgres-tables";
 import { settledDays } from "./settlements";
 
 interface OwnServerParts {
@@ -141,16 +143,13 @@ async function removeOld(postgres: Postgres): Promise<void> {
       (SELECT budget, kind, member, item, start_ms FROM dragoman.reservations WHERE state = 'running' AND expires_at <= now())`,
     "DELETE FROM dragoman.ledger WHERE changed_at < now() - interval '400 days'",
     "DELETE FROM dragoman.affinity WHERE seen_at < now() - interval '30 days'",
-    // For 30 days the page of a link says what became of it.
-    "DELETE FROM dragoman.invitations WHERE expires_at < now() - interval '30 days'",
     "DELETE FROM dragoman.ended_page_sign_ins WHERE until_ms < (extract(epoch FROM now()) * 1000)::bigint",
     "DELETE FROM dragoman.sign_ins WHERE kept_until < now()",
-    "DELETE FROM dragoman.device_logins WHERE expires_at < now() - interval '10 minutes'",
-    // A revoked key stays for the history of names; its refresh token is of no use.
-    "DELETE FROM dragoman.logins USING dragoman.keys WHERE keys.sha256 = logins.key AND revoked_at_ms IS NOT NULL",
     "DELETE FROM dragoman.servers WHERE heartbeat_at < now() - interval '1 day'",
     `DELETE FROM dragoman.notices WHERE sent_at < now() - make_interval(secs => ${rememberSentSeconds})`,
   ];
   await removeSettled(postgres);
+  const tables = new PostgresTables(postgres);
+  for (const statement of overOf(tables)) await tables.ask(statement);
   for (const statement of statements) await postgres.ask((sql) => sql.unsafe(statement), 60_000);
 }

@@ -1,9 +1,10 @@
 /** Copilot tokens that servers share through Postgres: one is exchanged once for all of them. */
+
+import { aboutCopilotToken } from "../lib/seals";
 import { renewBefore, type SharedSignIn } from "../people/accounts/account-sync";
 import type { FreshToken, Unavailable } from "../people/accounts/copilot-token";
 import { isAwayError } from "./away";
 import type { StoreParts } from "./parts";
-import { aboutCopilotToken } from "./seal";
 import { holdSealKey } from "./seal-key";
 
 /** Milliseconds that another server's exchange is waited for. After that each makes its own: several valid tokens do no harm. */

@@ -5,6 +5,7 @@
 import type { TransactionSQL } from "bun";
 import type { Awaitable } from "../lib/awaitable";
 import { sha256 } from "../lib/net/in/credentials";
+import { aboutSignIn } from "../lib/seals";
 import type { ShownCode } from "../people/accounts/sign-in";
 import {
   type BegunSignIn,
@@ -18,7 +19,6 @@ import { isAwayError, orAway } from "./away";
 import { announceChange } from "./changes";
 import { followRows } from "./held-table";
 import type { StoreParts } from "./parts";
-import { aboutSignIn } from "./seal";
 import { holdSealKey } from "./seal-key";
 
 /** Milliseconds between two tries to write how a sign-in has ended. */
@@ -176,7 +176,7 @@ async function insert(sql: TransactionSQL, { seals }: StoreParts, signIn: Waitin
   // Locks the table's revision, so that two servers do not count at the same time.
   const revision = await announceChange(sql, "sign_ins");
   const [row] = await sql<{ count: number }[]>`SELECT count(*)::int AS count FROM dragoman.sign_ins
-    WHERE member IS NOT DISTINCT FROM ${member}::uuid AND state->>'name' = 'waiting' AND expires_at > now()`;
+    WHERE member IS NOT DISTINCT FROM ${member}::text AND state->>'name' = 'waiting' AND expires_at > now()`;
   if (row!.count >= maxWaiting) throw tooManySignIns();
   await holdSealKey(sql, seals);
   const sealed = seals.seal(JSON.stringify({ id, code } satisfies SealedSignIn), aboutSignIn(keyOf(id)));
@@ -195,6 +195,14 @@ async function end(sql: TransactionSQL, id: string, state: SignInState): Promise
   const revision = await announceChange(sql, "sign_ins");
   await sql`UPDATE dragoman.sign_ins SET state = ${JSON.stringify(state)}::text::jsonb, revision = ${revision},
     kept_until = now() + make_interval(secs => ${keptSeconds}) WHERE ${mayEnd}`;
+}
+
+/** Those of a member that wait. */
+export async function cancelSignIns(sql: TransactionSQL, member: string): Promise<void> {
+  const waiting = sql`member = ${member} AND state->>'name' = 'waiting'`;
+  if ((await sql`SELECT 1 FROM dragoman.sign_ins WHERE ${waiting}`).length === 0) return;
+  const revision = await announceChange(sql, "sign_ins");
+  await sql`UPDATE dragoman.sign_ins SET state = '{"name":"cancelled"}', revision = ${revision} WHERE ${waiting}`;
 }
 
 const keyOf = (id: string) => sha256(id).toHex();

@@ -1,21 +1,8 @@
 /** Statistics in Postgres: its words for the questions of `books/history/`, and how a leader adds up what is over. */
 import type { SQL } from "bun";
 import { bucketCount, bucketGrowth, exactBelow, firstMark } from "../books/history/durations";
-import { piecesOf } from "../books/history/pieces";
-import {
-  cellInserts,
-  hasWholeHours,
-  type PeriodLength,
-  periodLengths,
-  periodsToAddUp,
-  sumColumns,
-  viewOf,
-} from "../books/history/rollup";
-import { type Dialect, Parameters, type Source } from "../books/history/sql";
-import { sumsBy } from "../books/history/statistics";
-import { costsIn } from "../books/history/totals";
-import type { MemberUsage } from "../people/keys/members";
-import { sqlState } from "./away";
+import { cellInserts, hasWholeHours, type PeriodLength, periodLengths, periodsToAddUp } from "../books/history/rollup";
+import type { Dialect, Source } from "../books/history/sql";
 import type { Postgres } from "./connection";
 import { settledBefore } from "./requests";
 
@@ -140,59 +127,3 @@ const addUp = (postgres: Postgres, hour: number, length: PeriodLength): Promise<
     for (const insert of cellInserts(dialect, dialect.tables.rollup, hour, length)) await sql.unsafe(insert);
     await sql`INSERT INTO dragoman.rollup_periods (length, hour) VALUES (${length}::smallint, ${hour}::bigint)`;
   }, addUpMs);
-
-/**
- * What each member has used since a time, Unix ms.
- * @returns By the member's id; who has made no request is missing. Undefined if it takes longer than `patienceMs`.
- */
-export async function memberUsageIn(
-  postgres: Postgres,
-  since: number,
-  patienceMs = 20_000,
-): Promise<Map<string, MemberUsage> | undefined> {
-  try {
-    return await atOneMoment(postgres, (source) => usageIn(source, since), { ms: patienceMs });
-  } catch (thrown) {
-    if (sqlState(thrown) === canceled) return undefined;
-    throw thrown;
-  }
-}
-
-const usageColumns = sumColumns.filter(({ name }) =>
-  /^(?:requests|open_cost|(?:credits|premium)_.*|last_at_ms)$/.test(name),
-);
-type UsageRow = Record<(typeof usageColumns)[number]["name"], number> & { key_0: string };
-
-async function usageIn(source: Source, since: number): Promise<Map<string, MemberUsage>> {
-  const [filters, by] = [{ from_ms: since }, ["member"] as const];
-  const pieces = await piecesOf(source, filters, []);
-  const parameters = new Parameters(dialect);
-  const grouped = sumsBy({ filters, by, view: viewOf(filters, by), pieces }, parameters, usageColumns);
-  const rows = await source.rows<UsageRow>(
-    `WITH ${grouped} SELECT key_0, ${usageColumns.map(({ name }) => `${dialect.number(name)} AS ${name}`)}
-      FROM grouped WHERE key_0 IS NOT NULL`,
-    parameters.values,
-  );
-  return new Map(
-    rows.map((row) => [
-      row.key_0,
-      {
-        requests: row.requests!,
-        ...costsIn((name) => row[name]!),
-        lastAt: row.last_at_ms!,
-      },
-    ]),
-  );
-}
-
-/** When the newest request of each of these members started, Unix ms. */
-export async function lastRequestsOf(postgres: Postgres, ids: readonly string[]): Promise<Map<string, number>> {
-  if (ids.length === 0) return new Map();
-  const rows = await postgres.ask(
-    (sql) => sql<{ wanted: string; at: number | null }[]>`SELECT wanted, (SELECT started_at_ms::float8
-        FROM dragoman.requests WHERE member = wanted ORDER BY id DESC LIMIT 1) AS at
-      FROM jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb) AS each (wanted)`,
-    questionMs,
-  );
-  return new Map(rows.filter(({ at }) => at !== null).map(({ wanted, at }) => [wanted, at!]));
-}

@@ -11,6 +11,7 @@ import type { ConfigStore } from "../config/store";
 import { ProxyError } from "../lib/errors";
 import { dayMs } from "../lib/format";
 import { createLogger, type Logger } from "../lib/logger";
+import { Seals } from "../lib/seals";
 import type { AccountStore } from "../people/accounts/account-store";
 import { openMemorySignIns, type SignInStore } from "../people/accounts/sign-in-store";
 import type { LedgerOptions } from "../people/budgets/ledger";
@@ -18,6 +19,7 @@ import { AccessTokens } from "../people/keys/access-tokens";
 import type { Logins } from "../people/keys/logins";
 import type { Members } from "../people/keys/members";
 import { type EndedPageSignIns, PageSignIns } from "../people/keys/page-sign-ins";
+import { StoredLogins } from "../people/keys/stored-logins";
 import type { Team } from "../people/keys/team";
 import { TeamAccountSync } from "./account-sync";
 import { TeamAccounts } from "./accounts";
@@ -31,12 +33,11 @@ import { openEndedPageSignIns } from "./ended-page-sign-ins";
 import { TeamHistory } from "./history";
 import { TeamLedger } from "./ledger";
 import type { Settlement } from "./ledger-queries";
-import { TeamLogins } from "./logins";
-import { TeamMembers } from "./members";
+import { openMembers } from "./members";
 import type { StoreParts } from "./parts";
 import { requireOwnConnection } from "./pooler";
+import { PostgresTables } from "./postgres-tables";
 import { migrate } from "./schema";
-import { Seals } from "./seal";
 import { agreeOnKey } from "./seal-key";
 import { postgresSentNotices } from "./sent-notices";
 import { OwnServer } from "./server";
@@ -96,14 +97,14 @@ async function tryOpening(
     configRead(config);
     const accounts = await TeamAccounts.open(parts);
     const tokens = new AccessTokens(tokenSecrets);
-    const members = await TeamMembers.open(parts, tokens);
-    const opened = { config, accounts, members };
+    const { members, close: closeMembers } = await openMembers(parts, tokens, follow);
+    const opened = { config, accounts, members, closeMembers };
     if (!follow) return new PostgresStores(environment, parts, opened, undefined);
     server = await OwnServer.join({ ...parts, version });
     const { id } = server;
     const joined: Joined = {
       server,
-      logins: new TeamLogins(parts, tokens),
+      logins: new StoredLogins(new PostgresTables(postgres), tokens, members),
       accountSync: await TeamAccountSync.open({ ...parts, server: id }),
       ended: await openEndedPageSignIns(parts),
       signIns: await TeamSignIns.open(parts),
@@ -119,12 +120,12 @@ async function tryOpening(
   }
 }
 
-type Opened = Pick<PostgresStores, "config" | "accounts" | "members">;
+type Opened = Pick<PostgresStores, "config" | "accounts" | "members"> & { closeMembers(): void };
 
 /** What only a server has: a command that ends at once takes no part in the team. */
 interface Joined {
   server: OwnServer;
-  logins: TeamLogins;
+  logins: StoredLogins;
   accountSync: TeamAccountSync;
   ended: EndedPageSignIns;
   signIns: TeamSignIns;
@@ -146,6 +147,7 @@ export class PostgresStores implements Stores {
   readonly #environment: Environment;
   readonly #parts: StoreParts;
   readonly #joined: Joined | undefined;
+  readonly #closeMembers: () => void;
   readonly #serverId: string;
   readonly #graceMs: number;
   #queues: DiskQueues | undefined;
@@ -164,6 +166,7 @@ export class PostgresStores implements Stores {
     this.config = opened.config;
     this.accounts = opened.accounts;
     this.members = opened.members;
+    this.#closeMembers = opened.closeMembers;
     this.logins = joined?.logins;
     this.signIns = joined?.signIns ?? openMemorySignIns();
     this.affinity = new TeamAffinity(parts.postgres, this.#warn);
@@ -208,14 +211,17 @@ export class PostgresStores implements Stores {
     if (!this.#joined) return openMemoryPageState(now);
     const { ended } = this.#joined;
     const { adminToken } = this.#environment;
-    const { changes, seals } = this.#parts;
-    const keys = {
-      keyWith: (digest: Uint8Array) => this.members.keyWith(digest),
-      catchUp: () => changes.catchUp("keys"),
-    };
+    const { seals } = this.#parts;
     const server = this.#serverId;
     return {
-      signIns: new PageSignIns({ secret: seals.derived("page sign-ins"), server, now, adminToken, ended, keys }),
+      signIns: new PageSignIns({
+        secret: seals.derived("page sign-ins"),
+        server,
+        now,
+        adminToken,
+        ended,
+        keys: this.members,
+      }),
       changeKey: seals.derived("config changes"),
       formSecret: { secret: seals.derived("form tokens"), lifetimeMs: formTokenMs },
     };
@@ -239,6 +245,7 @@ export class PostgresStores implements Stores {
       this.accountSync?.flush(),
     ]);
     await Promise.race([written, Bun.sleep(finishMs)]);
+    this.#closeMembers();
     for (const part of [this.#queues, this.affinity, this.accountSync, this.#parts.changes]) part?.close();
     await this.#joined?.server.close();
     await this.postgres.close();

@@ -12,9 +12,17 @@ import { refuseKeyInAddress } from "./google-clients";
 /** Sets the caller's key. @throws ProxyError `authentication`, `permission`. */
 export function requireClientKey(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
   requireContact(app);
-  if (app.requiresKey) return requireKey(app, request, caller);
-  refuseStrangers(caller, app.config.current.allowedOrigins);
-  if (app.openTo === "this machine" && !caller.fromHere) throw noKeyForOthers();
+  return whenKnown(hearKeys(app, request), (sent) => {
+    if (app.requiresKey) return requireKey(app, sent, caller);
+    refuseStrangers(caller, app.config.current.allowedOrigins);
+    if (app.openTo === "this machine" && !caller.fromHere) throw noKeyForOthers();
+  });
+}
+
+/** Finds out of the keys that were sent whose they are: the first member may have been added elsewhere a moment ago. */
+function hearKeys({ members, clientKeys }: Server, { headers }: Request): Awaitable<string[]> {
+  const sent = sentSecrets(headers, keyHeaders);
+  return findClientKey(sent, clientKeys) ? sent : whenKnown(members?.hear(sent), () => sent);
 }
 
 /**
@@ -41,16 +49,24 @@ export function requireTokenAccess(app: Server, request: Request, caller: KeyedC
   requireContact(app);
   if (caller.foreign)
     throw new ProxyError("permission", "A web page may not read the token.", { code: "origin_not_allowed" });
-  if (app.requiresKey)
-    return whenKnown(requireKey(app, request, caller), () => {
-      requireLasting(caller.key);
-      if (caller.key && (caller.key.limited || app.budgets.limits(caller.key)))
-        throw new ProxyError(
-          "permission",
-          "A client key that has models or budgets may not read the token, to which they do not apply.",
-          { code: "token_not_allowed" },
-        );
-    });
+  return whenKnown(hearKeys(app, request), (sent) => {
+    if (app.requiresKey) requireKeyForToken(app, sent, caller);
+    else requirePlaceForToken(app, caller);
+  });
+}
+
+function requireKeyForToken(app: Server, sent: readonly string[], caller: KeyedCaller): void {
+  requireKey(app, sent, caller);
+  requireLasting(caller.key);
+  if (caller.key && (caller.key.limited || app.budgets.limits(caller.key)))
+    throw new ProxyError(
+      "permission",
+      "A client key that has models or budgets may not read the token, to which they do not apply.",
+      { code: "token_not_allowed" },
+    );
+}
+
+function requirePlaceForToken(app: Server, caller: KeyedCaller): void {
   if (app.adminAuth === "always")
     throw new ProxyError(
       "permission",
@@ -108,22 +124,8 @@ const noKeyForOthers = () =>
   );
 
 /** One header with a valid key is enough, even if the other is wrong: some clients send both. */
-function requireKey(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
-  const sent = sentSecrets(request.headers, keyHeaders);
-  const find = () => {
-    caller.key = findClientKey(sent, app.clientKeys) ?? app.members?.findKey(sent);
-  };
-  find();
-  // A tool may use its token at another server than the one that gave it, sooner than that one hears of it.
-  const heard = caller.key ? undefined : app.members?.hearOf(sent);
-  if (!heard) return admit(app, sent, caller);
-  return heard.then(() => {
-    find();
-    admit(app, sent, caller);
-  });
-}
-
-function admit(app: Server, sent: readonly string[], caller: KeyedCaller): void {
+function requireKey(app: Server, sent: readonly string[], caller: KeyedCaller): void {
+  caller.key = findClientKey(sent, app.clientKeys) ?? app.members?.findKey(sent);
   if (caller.key) {
     requireUnexpired(caller.key, app.now());
     return;

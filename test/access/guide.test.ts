@@ -12,13 +12,13 @@ import { openStores } from "../../src/parts/open-stores";
 import { handler } from "../../src/server";
 import { addMember, saveAccounts, withTeamStores } from "../support/members";
 import { describeWithDatabases, type TestDatabases } from "../support/shared-postgres";
-import { individuals, teamEnv } from "../support/teams";
+import { individuals, placeOf, upstreamEnv } from "../support/teams";
 import { temporaryFolder } from "../support/temporary-folder";
 import { sharedTokenizer } from "../support/tokenizer";
 import { key, token } from "./callers";
 
 /** Served, or refused with this status. `–` where the setting has no such path. */
-type Outcome = "ok" | 401 | 403 | "–";
+type Outcome = "ok" | 401 | 403 | 404 | "–";
 interface Row {
   client: Outcome;
   admin: Outcome;
@@ -194,14 +194,14 @@ const settings: Record<string, Setting> = {
     host: "localhost",
     gets: {
       // The proxy may stand in front of anybody.
-      "this machine": row(401, 401, 403, "ok"),
-      "another machine": row(401, 401, 403, "ok"),
-      "another machine that calls itself this one": row(401, 401, 403, "ok"),
-      "another machine, by an address": row(401, 401, 403, "ok"),
-      "a wrong host": row(403, 401, 403, "ok"),
+      "this machine": row(401, 401, 403, 404),
+      "another machine": row(401, 401, 403, 404),
+      "another machine that calls itself this one": row(401, 401, 403, 404),
+      "another machine, by an address": row(401, 401, 403, 404),
+      "a wrong host": row(403, 401, 403, 404),
       "a page of another site": row(403, 403, 403, 403),
-      "a page of its own over TLS": row(401, 401, 403, "ok"),
-      "the admin token": row(401, "ok", 403, "ok"),
+      "a page of its own over TLS": row(401, 401, 403, 404),
+      "the admin token": row(401, "ok", 403, 404),
     },
   },
   "the same, asked beside the proxy": {
@@ -210,7 +210,7 @@ const settings: Record<string, Setting> = {
     trusts: ["127.0.0.1"],
     by: silent,
     host: "localhost:4141",
-    gets: { "this machine": row(401, 401, 403, "ok"), "another machine": row(401, 401, 403, "ok") },
+    gets: { "this machine": row(401, 401, 403, 404), "another machine": row(401, 401, 403, 404) },
   },
   "a team behind a proxy on this machine, with a member": {
     team: "with a member",
@@ -271,7 +271,7 @@ async function start(
 ): Promise<Started> {
   const demo = startDemo({ pace: 0, accounts: individuals("octo-demo") });
   const home = temporaryFolder();
-  const database = team ? teamEnv(await databases!.database(), demo) : {};
+  const database = team ? { ...upstreamEnv(demo), ...(databases && (await placeOf(databases))) } : {};
   const variables = { HOME: home, DRAGOMAN_HOME: home, ...database, ...env };
   await Bun.write(`${home}/config.json`, JSON.stringify(config));
   let memberKey = "";

@@ -4,8 +4,8 @@ import { adminEndpoints } from "../../src/admin/api/plugin";
 import { sha256 } from "../../src/lib/net/in/credentials";
 import { browserOf, postForm, signedInTool, toolAt } from "../support/device-login";
 import type { TestMember } from "../support/members";
-import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";
+import { describeWithMembers } from "../support/teams";
 import { token as adminToken } from "./callers";
 
 /** `yes`: it is made, and good as long as it says itself · `no`: it is refused · `as long`: it is made, and ends with what made it. */
@@ -50,13 +50,13 @@ const table: Record<Made, Record<Credential, May>> = {
   },
 };
 
-describeWithDatabases("what a credential may make", (postgres) => {
+describeWithMembers("what a credential may make", (place) => {
   let server: TeamApp;
   let anna: TestMember;
   let tomorrow: number;
   const secrets = {} as Record<Credential, string>;
   beforeAll(async () => {
-    server = await startTeamApp(postgres, { env: { ADMIN_TOKEN: adminToken } });
+    server = await startTeamApp(place, { env: { ADMIN_TOKEN: adminToken } });
     anna = await server.addMember("anna", "anna-octo");
     tomorrow = Date.now() + 24 * 3_600_000;
     const by = sha256(anna.key);
@@ -123,8 +123,8 @@ describeWithDatabases("what a credential may make", (postgres) => {
       const decided = await (await browserOf(server, secret)).decide(user_code);
       if (!decided.location) return "no";
       const { access_token } = await tool.poll(device_code);
-      const key = server.stores.members.clientKeysOf(anna.id).find(({ name }) => name === `anna/tool-${count - 1}`);
       expect((await tool.ask(access_token)).status).toBe(200);
+      const key = server.stores.members.clientKeysOf(anna.id).find(({ name }) => name === `anna/tool-${count - 1}`);
       return how(key?.expiresAt ?? null);
     },
   };

@@ -2,21 +2,20 @@
  * Whoever tries wrong secrets is held up at what they try, and nobody else behind the same address is: neither at another secret,
  * nor, where a secret cannot be guessed, with a right one of the same kind.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { newClientKey } from "../../src/people/keys/client-keys";
 import { newToken, newUserCode } from "../../src/people/keys/logins";
 import { browserOf, postForm, signedInTool } from "../support/device-login";
 import { type TestMember, withTeamStores } from "../support/members";
-import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
 import { metricsToken, token } from "./callers";
 
-describeWithDatabases("wrong secrets from one network", (postgres) => {
+describe("wrong secrets from one network", () => {
   let team: Team;
   let server: TeamServer;
   let anna: TestMember;
   beforeAll(async () => {
-    team = await startTeam(postgres);
+    team = await startTeam("folder");
     const env = { ADMIN_TOKEN: token, DRAGOMAN_METRICS_TOKEN: metricsToken };
     server = await team.server({ trustedProxies: ["127.0.0.1"], env });
     anna = await team.addMember("anna", "anna-octo");

@@ -1,8 +1,7 @@
 /** What the overview says of budgets and of members' accounts: to the owner, and to the member whom it concerns. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { signedIn } from "../support/form-fields";
 import { startProxy } from "../support/proxy";
-import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";
 import { until } from "../support/until";
 
@@ -38,10 +37,10 @@ test("a budget that is used up, and one that will be", async () => {
   expect(text).not.toContain("Large");
 });
 
-describeWithDatabases("in a team", (postgres) => {
+describe("in a team", () => {
   let team: TeamApp;
   beforeAll(async () => {
-    team = await startTeamApp(postgres);
+    team = await startTeamApp("folder");
   });
   afterAll(() => team[Symbol.asyncDispose]());
 

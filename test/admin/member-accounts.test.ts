@@ -2,23 +2,22 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../support/form-fields";
 import { type TestMember, withTeamStores } from "../support/members";
-import { describeWithDatabases } from "../support/shared-postgres";
-import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { describeWithMembers, individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
-describeWithDatabases("a member's own accounts", (postgres) => {
+describeWithMembers("a member's own accounts", (place) => {
   let team: Team;
   let servers: TeamServer[];
   let anna: TestMember;
   let ben: TestMember;
 
   beforeAll(async () => {
-    team = await startTeam(postgres, { accounts: individuals("octo-one", "octo-two") });
+    team = await startTeam(place, { accounts: individuals("octo-one", "octo-two") });
     ({ anna, ben } = await team.addMembers({
       anna: ["anna-one", "anna-two", "anna-three"],
       ben: ["ben-one", "ben-two"],
     }));
-    servers = await Promise.all([team.server(), team.server()]);
+    servers = [await team.server(), await team.server()];
   });
   afterAll(() => team[Symbol.asyncDispose]());
 

@@ -3,11 +3,10 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../support/form-fields";
 import type { TestMember } from "../support/members";
 import { askAs } from "../support/members";
-import { describeWithDatabases } from "../support/shared-postgres";
-import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { describeWithMembers, individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
-describeWithDatabases("a member at the admin API", (postgres) => {
+describeWithMembers("a member at the admin API", (place) => {
   let team: Team;
   let server: TeamServer;
   let anna: TestMember;
@@ -16,7 +15,7 @@ describeWithDatabases("a member at the admin API", (postgres) => {
   let rows: { request_id: string; key_name: string }[];
 
   beforeAll(async () => {
-    team = await startTeam(postgres, { accounts: individuals("octo-demo") });
+    team = await startTeam(place, { accounts: individuals("octo-demo") });
     server = await team.server();
     const { key } = await server.admin("/keys", { name: "owner-key" });
     const limit = { unit: "premium", limit: 100, per: "day" };

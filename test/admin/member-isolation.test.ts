@@ -16,8 +16,7 @@ import { entry } from "../support/history-rows";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { proof } from "../support/proof";
 import { openChance } from "../support/random";
-import { describeWithDatabases } from "../support/shared-postgres";
-import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { describeWithMembers, individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
 /** What a member may begin without naming anything of anybody else; each is the member's own. */
@@ -160,7 +159,7 @@ const steady = (text: string) =>
 
 const own = (role: Role, method: string) => routes.filter((route) => route.role === role && route.method === method);
 
-describeWithDatabases("a member of a team", (postgres) => {
+describeWithMembers("a member of a team", (place) => {
   let team: Team;
   let server: TeamServer;
   let owner: Person;
@@ -213,7 +212,7 @@ describeWithDatabases("a member of a team", (postgres) => {
 
   beforeAll(async () => {
     // Streams of the demo take many seconds, so that requests are running during the tests.
-    team = await startTeam(postgres, { accounts: individuals("zebra-hub"), pace: 2_000 });
+    team = await startTeam(place, { accounts: individuals("zebra-hub"), pace: 2_000 });
     team.demo.device.pending = 1_000_000;
     const budget = (tag: string, scope: object) => ({
       name: `cap-of-${tag}`,

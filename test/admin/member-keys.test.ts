@@ -1,20 +1,19 @@
 /** A member's own keys on the page Keys, without a script; and what somebody reads whose key or token does not help. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
-import { describeWithDatabases } from "../support/shared-postgres";
-import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { describeWithMembers, individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
 /** From behind a proxy, where nobody is the owner without a token, and all servers have one address. */
 const remote = { host: "dragoman.example", "x-forwarded-for": "192.0.2.7", "x-forwarded-proto": "https" };
 
-describeWithDatabases("the page Keys of a member", (postgres) => {
+describeWithMembers("the page Keys of a member", (place) => {
   let team: Team;
   let servers: [TeamServer, TeamServer];
   let anna: TestMember;
   let ben: TestMember;
   beforeAll(async () => {
-    team = await startTeam(postgres);
+    team = await startTeam(place);
     servers = [await team.server(), await team.server()];
     anna = await withTeamStores(team, async (stores) => {
       const added = await addMember(stores, team, "anna", individuals("anna-demo"));

@@ -1,10 +1,11 @@
 /** The owner's list of members: what it says, and what happens to what is wrongly tried. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { sql } from "../../src/lib/sql";
 import { addPartitions } from "../../src/team/requests";
 import { eventStream } from "../support/event-stream";
 import { entry } from "../support/history-rows";
 import { inProcess } from "../support/in-process";
-import { askAs, type TestMember, withTeamStores } from "../support/members";
+import { askAs, askTables, type TestMember, withTeamStores } from "../support/members";
 import { startProxy } from "../support/proxy";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
@@ -128,11 +129,10 @@ describeWithDatabases("the owner's members", (postgres) => {
     expect(await post("/members/cleo/withdraw")).toEqual({ withdrawn: 0 });
 
     const third = await post("/members", { name: "cleo" });
-    await withTeamStores(team, ({ postgres }) =>
-      postgres.ask(
-        (sql) => sql`UPDATE dragoman.invitations SET expires_at = now() - interval '1 hour' WHERE used_at IS NULL
-        AND withdrawn_at IS NULL`,
-      ),
+    await askTables(
+      team,
+      ({ now }) => sql`UPDATE dragoman.invitations SET expires_at_ms = ${now} - 3600000
+        WHERE used_at_ms IS NULL AND withdrawn_at_ms IS NULL`,
     );
     const expired = await join(servers[0], third.link);
     expect([expired.status, await expired.text()]).toEqual([
@@ -168,11 +168,12 @@ describeWithDatabases("the owner's members", (postgres) => {
   });
 
   test("the page shows many members in pages, by name or by use, and finds one by a part of the name", async () => {
-    await withTeamStores(team, ({ postgres }) =>
-      postgres.transact(async (sql) => {
-        await sql`INSERT INTO dragoman.members (name, created_at_ms, revision)
-          SELECT 'many ' || i, 0, dragoman.announce_change('members') FROM generate_series(1, 120) AS i`;
-      }),
+    const many = Array.from({ length: 120 }, (_, i) => [crypto.randomUUID(), `many ${i + 1}`]);
+    const rows = many.map(([id, name]) => sql`(${id}, ${name}, ${name}, 0)`);
+    await askTables(
+      team,
+      () => sql`INSERT INTO dragoman.members (id, name, folded, created_at_ms)
+        VALUES ${rows.reduce((one, other) => sql`${one}, ${other}`)}`,
     );
     const read = async (path: string) => {
       const answer = await fetch(servers[0].url + path);
@@ -239,12 +240,12 @@ describeWithDatabases("the owner's members", (postgres) => {
   });
 });
 
-test("one person's own server has no members, and says so", async () => {
+test("the demo has no members, and says so", async () => {
   await using proxy = await startProxy();
   expect(await (await fetch(`${proxy.url}/api/admin/members`)).json()).toMatchObject({ items: [], total: 0 });
   const answer = await fetch(`${proxy.url}/api/admin/members/anna`);
-  expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining("it is one person's own")]);
+  expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining("The demo has no members")]);
   const page = await fetch(`${proxy.url}/admin/members`);
-  expect([page.status, await page.text()]).toEqual([404, expect.stringContaining("has no members")]);
+  expect([page.status, await page.text()]).toEqual([404, expect.stringContaining("demo has no members")]);
   expect(await (await fetch(`${proxy.url}/admin/keys`)).text()).not.toContain("/admin/members");
 });

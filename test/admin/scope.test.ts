@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { App, Scope, Server } from "../../src/parts/app";
 import type { TestMember } from "../support/members";
 import { startProvider, type TestProvider } from "../support/provider";
-import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";
+import { describeWithMembers } from "../support/teams";
 
 /** The compiler proves it: each of these lines must be an error. */
 export const unreachable = (scope: Scope, server: Server, ofMember: (scope: Scope) => void): unknown[] => [
@@ -50,7 +50,7 @@ const secrets = {
   adminToken: "admin-token-of-the-owner",
 };
 
-describeWithDatabases("what a member's requests may use", (postgres) => {
+describeWithMembers("what a member's requests may use", (place) => {
   let team: TeamApp;
   let provider: TestProvider;
   let anna: TestMember;
@@ -59,7 +59,7 @@ describeWithDatabases("what a member's requests may use", (postgres) => {
 
   beforeAll(async () => {
     provider = startProvider({ key: secrets.provider, auth: "x-api-key" });
-    team = await startTeamApp(postgres, {
+    team = await startTeamApp(place, {
       env: { ADMIN_TOKEN: secrets.adminToken, DRAGOMAN_ANTHROPIC_API_URL: provider.url },
     });
     await team.app.config.change({

@@ -14,7 +14,7 @@ import { hostsFor } from "../../src/people/accounts/hosts";
 import { AccessTokens } from "../../src/people/keys/access-tokens";
 import { TeamAccountSync } from "../../src/team/account-sync";
 import { TeamAccounts } from "../../src/team/accounts";
-import { TeamMembers } from "../../src/team/members";
+import { openMembers } from "../../src/team/members";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
 import { startPostgres } from "../support/postgres";
 import { someQuota } from "../support/quota";
@@ -129,7 +129,7 @@ async function measureMembers({ postgres, seals }: PostgresStores, url: string) 
   Bun.gc(true);
   const before = process.memoryUsage().rss;
   const begun = performance.now();
-  const members = await TeamMembers.open(parts, new AccessTokens(() => []));
+  const { members } = await openMembers(parts, new AccessTokens(() => []), false);
   const sync = await TeamAccountSync.open({ ...parts, server: crypto.randomUUID() });
   const store = await TeamAccounts.open({ postgres, seals, changes: noChanges, logger });
   const open = (saved: SavedAccount) => new Account(saved, { hosts, version: "0", logger, sync });

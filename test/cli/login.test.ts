@@ -1,5 +1,5 @@
 /** `dragoman login`, `key print`, `connect --from` and `logout`, against a team elsewhere. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sha256 } from "../../src/lib/net/in/credentials";
@@ -8,16 +8,15 @@ import { browserOf, toolAt } from "../support/device-login";
 import { inProcess } from "../support/in-process";
 import type { TestMember } from "../support/members";
 import { quickest } from "../support/quickest";
-import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";
 import { until } from "../support/until";
 
-describeWithDatabases("this machine as a member of a team elsewhere", (postgres) => {
+describe("this machine as a member of a team elsewhere", () => {
   let server: TeamApp;
   let anna: TestMember;
   let home: string;
   beforeAll(async () => {
-    server = await startTeamApp(postgres);
+    server = await startTeamApp("folder");
     anna = await server.addMember("anna", "anna-octo");
     home = mkdtempSync(join(quickest(), "dragoman-login-"));
     mkdirSync(join(home, ".claude"));

@@ -1,16 +1,12 @@
 /** `dragoman member`: limits, links that are taken back, and what is typed wrongly. */
 import { beforeAll, expect, test } from "bun:test";
-import { randomBytes } from "node:crypto";
 import { inProcess } from "../support/in-process";
-import { describeWithDatabases } from "../support/shared-postgres";
+import { describeWithMembers, placeOf } from "../support/teams";
 
-describeWithDatabases("dragoman member", (postgres) => {
+describeWithMembers("dragoman member", (place) => {
   let env: Record<string, string>;
   beforeAll(async () => {
-    env = {
-      DRAGOMAN_DATABASE_URL: await postgres.database(),
-      DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
-    };
+    env = await placeOf(place);
   });
 
   const member = (...words: string[]) => inProcess(["member", ...words], env);

@@ -1,10 +1,16 @@
 /** Members of a team, made as an invitation and a sign-in make them. */
 
+import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment";
 import type { DemoAccount } from "../../src/demo/accounts";
+import type { Statement, Tables } from "../../src/lib/sql";
+import { SqliteTables } from "../../src/lib/sqlite-tables";
+import { openStores } from "../../src/parts/open-stores";
 import { type MemberLimits, memberFieldNames } from "../../src/people/keys/member-fields";
 import type { Member } from "../../src/people/keys/members";
-import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
+import { Postgres } from "../../src/team/connection";
+import { PostgresTables } from "../../src/team/postgres-tables";
+import type { PostgresStores } from "../../src/team/stores";
 import type { Team, TeamServer } from "./teams";
 
 /** What the owner may set of a member, none of it set. */
@@ -21,18 +27,35 @@ export interface TestMember extends Member {
   logins: string[];
 }
 
-/** The stores of a team, as a command opens them. */
+/** The stores of a team, as a command opens them. Those in a folder have no `postgres`. */
 export async function withTeamStores<T>(
   team: Pick<Team, "env">,
   work: (stores: PostgresStores) => Promise<T>,
 ): Promise<T> {
   const environment = readEnvironment({ HOME: "/nonexistent", ...team.env });
-  const stores = await openPostgresStores(environment, { follow: false });
+  const stores = (await openStores(environment, { follow: false })) as PostgresStores;
   try {
     return await work(stores);
   } finally {
     await stores.close();
   }
+}
+
+/** Asks the tables of members behind the back of the servers. */
+export async function askTables<Row>(team: Pick<Team, "env">, question: (tables: Tables) => Statement): Promise<Row[]> {
+  const { DRAGOMAN_DATABASE_URL: url, DRAGOMAN_HOME: home } = team.env;
+  if (url === undefined) {
+    const content = { name: "file of members", consequence: "a test fails" };
+    const tables = new SqliteTables(join(home!, "members.sqlite"), { migrations: [() => {}], content, warn() {} });
+    const rows = await tables.ask<Row>(question(tables));
+    tables.close();
+    return rows;
+  }
+  const postgres = new Postgres({ url });
+  const tables = new PostgresTables(postgres);
+  const rows = await tables.ask<Row>(question(tables));
+  await postgres.close();
+  return rows;
 }
 
 /** A chat request by a key. */

@@ -5,12 +5,12 @@ import { readEnvironment } from "../../src/config/environment";
 import { type Demo, startDemo } from "../../src/demo/demo";
 import type { App } from "../../src/parts/app";
 import { openApp } from "../../src/parts/open-app";
+import { openStores } from "../../src/parts/open-stores";
 import { handler } from "../../src/server";
-import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
+import type { PostgresStores } from "../../src/team/stores";
 import { addMember, type TestMember } from "./members";
 import { quickest } from "./quickest";
-import type { TestDatabases } from "./shared-postgres";
-import { individuals, teamEnv } from "./teams";
+import { individuals, placeOf, type TeamPlace, upstreamEnv } from "./teams";
 import { sharedTokenizer } from "./tokenizer";
 import { until } from "./until";
 
@@ -18,6 +18,7 @@ export interface TeamApp extends AsyncDisposable {
   url: string;
   app: App;
   demo: Demo;
+  /** Those in a folder have no `postgres`. */
   stores: PostgresStores;
   /** The environment of every server of this team. */
   env: Record<string, string>;
@@ -35,18 +36,20 @@ interface TeamAppOptions {
 
 /** @param options.env More of the environment; that of another server makes one more of its team. */
 export async function startTeamApp(
-  postgres: TestDatabases,
+  place: TeamPlace,
   { env: more = {}, demo: given, idleSeconds = 10 }: TeamAppOptions = {},
 ): Promise<TeamApp> {
   const home = mkdtempSync(join(quickest(), "dragoman-"));
   const demo = given ?? startDemo({ pace: 0, accounts: [] });
   const env: Record<string, string> = {
-    ...teamEnv(more.DRAGOMAN_DATABASE_URL ?? (await postgres.database()), demo),
+    ...upstreamEnv(demo),
+    ...(await placeOf(more.DRAGOMAN_DATABASE_URL ?? place)),
     ...more,
   };
   const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...env });
   const lines: string[] = [];
-  const stores = await openPostgresStores(environment, { follow: true, write: (line) => void lines.push(line) });
+  const write = (line: string) => void lines.push(line);
+  const stores = (await openStores(environment, { follow: true, write })) as PostgresStores;
   const app = openApp({ environment, stores, tokenizer: sharedTokenizer(), version: "1" });
   const server = Bun.serve({ port: 0, hostname: "127.0.0.1", idleTimeout: idleSeconds, fetch: handler(app, false) });
   return {

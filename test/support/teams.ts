@@ -1,4 +1,5 @@
 /** Servers of a team, which share a Postgres, in front of the demo as GitHub and Copilot: in this process, or as processes. */
+import { describe } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +17,7 @@ import { type Command, run } from "./command";
 import { addMember, saveAccounts, type TestMember, withTeamStores } from "./members";
 import type { PgBouncer } from "./pgbouncer";
 import { quickest } from "./quickest";
-import type { TestDatabases } from "./shared-postgres";
+import { describeWithDatabases, type TestDatabases } from "./shared-postgres";
 import { sharedTokenizer } from "./tokenizer";
 
 export interface Team extends AsyncDisposable {
@@ -66,10 +67,26 @@ export const individuals = (...logins: string[]): DemoAccount[] =>
     githubToken: `ghu_DEMO${login.replaceAll("-", "").padEnd(32, "0")}`,
   }));
 
+/** Where a team is kept: in a database, for any number of servers, or in a data folder, for one. */
+export type TeamPlace = TestDatabases | "folder";
+
+/** The same tests where members are kept in a data folder, and where they are in Postgres. */
+export function describeWithMembers(name: string, body: (place: TeamPlace) => void): void {
+  describe(`${name}, in a data folder`, () => body("folder"));
+  describeWithDatabases(`${name}, in Postgres`, body);
+}
+
+/** What a new team is kept in: its variables. @param place A text is the address of a database. */
+export const placeOf = async (place: TeamPlace | string): Promise<Record<string, string>> =>
+  place === "folder"
+    ? { DRAGOMAN_HOME: mkdtempSync(join(quickest(), "dragoman-")) }
+    : {
+        DRAGOMAN_DATABASE_URL: typeof place === "string" ? place : await place.database(),
+        DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
+      };
+
 /** The environment of a new team's servers. */
-export const teamEnv = (databaseUrl: string, demo: Demo) => ({
-  DRAGOMAN_DATABASE_URL: databaseUrl,
-  DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
+export const upstreamEnv = (demo: Demo) => ({
   DRAGOMAN_GITHUB_URL: demo.url,
   DRAGOMAN_GITHUB_API_URL: demo.url,
   DRAGOMAN_COPILOT_API_URL: demo.url,
@@ -80,7 +97,7 @@ export const teamEnv = (databaseUrl: string, demo: Demo) => ({
  * @param options.pooler Between the servers and the database.
  */
 export async function startTeam(
-  server: TestDatabases,
+  place: TeamPlace,
   {
     accounts = individuals("octo-demo"),
     pace = 0,
@@ -89,17 +106,22 @@ export async function startTeam(
 ): Promise<Team> {
   const demo = startDemo({ pace, accounts });
   const running: AsyncDisposable[] = [];
-  const url = await server.database();
-  const env = {
-    ...teamEnv(pooler ? pooler.pooled(url) : url, demo),
-    ...(pooler && { DRAGOMAN_DATABASE_DIRECT_URL: url }),
+  const kept = await placeOf(place);
+  const url = kept.DRAGOMAN_DATABASE_URL;
+  const env: Record<string, string> = {
+    ...upstreamEnv(demo),
+    ...kept,
+    ...(pooler && url && { DRAGOMAN_DATABASE_URL: pooler.pooled(url), DRAGOMAN_DATABASE_DIRECT_URL: url }),
   };
+  let only: (TeamServer & { refreshAccounts(): void }) | undefined;
   const signIn: Team["signIn"] = (each) => withTeamStores({ env }, (stores) => saveAccounts(stores, each));
   const addMembers: Team["addMembers"] = (members) =>
     withTeamStores({ env }, async (stores) => {
       const added = { ...members } as Record<string, unknown>;
       for (const [name, logins] of Object.entries<string[]>(members))
         added[name] = await addMember(stores, { demo }, name, individuals(...logins));
+      // It looks into its folder once a second.
+      only?.refreshAccounts();
       return added as Record<keyof typeof members, TestMember>;
     });
   await signIn(accounts);
@@ -107,9 +129,13 @@ export async function startTeam(
     ...{ demo, env, signIn, addMembers },
     addMember: async (name, ...logins) => (await addMembers({ [name]: logins }))[name]!,
     async server({ env: more = {}, trustedProxies } = {}) {
+      // One server has a folder.
+      if (only) return only;
       const opened = await openServer({ ...env, ...more }, trustedProxies);
       running.push(opened);
-      return { ...opened, ...callsOf(opened.url, more.ADMIN_TOKEN) };
+      const server = { ...opened, ...callsOf(opened.url, more.ADMIN_TOKEN) };
+      if (place === "folder") only = server;
+      return server;
     },
     async process({ args = [], env: more = {}, home } = {}) {
       const folder: Record<string, string> = home === undefined ? {} : { DRAGOMAN_HOME: home };
@@ -123,6 +149,7 @@ export async function startTeam(
     async [Symbol.asyncDispose]() {
       await Promise.all(running.map((each) => each[Symbol.asyncDispose]()));
       await demo.stop();
+      if (place === "folder") rmSync(env.DRAGOMAN_HOME!, { recursive: true, force: true });
     },
   };
 }
@@ -170,6 +197,7 @@ async function openServer(env: Record<string, string>, trustedProxies?: string[]
     url: listening.url,
     port: listening.port,
     said: () => lines.join(""),
+    refreshAccounts: app.refreshAccounts,
     [Symbol.asyncDispose]: () => (stopped ??= stop()),
   };
 }

@@ -25,7 +25,7 @@ test("whoever asks for the newest changes gets them, however often others ask", 
     return found;
   });
   let read = 0;
-  changes.follow("keys", 0, async () => (read = written));
+  changes.follow("accounts", 0, async () => (read = written));
   const answers: Promise<void>[] = [];
   // As strangers ask who send cookies that nobody gave them.
   const flood = setInterval(() => answers.push(changes.catchUp("ended_page_sign_ins")), 1);
@@ -43,7 +43,7 @@ test("whoever asks for the newest changes gets them, however often others ask", 
   }
   await Promise.all(answers);
   expect(most).toBe(1);
-  await changes.catchUp("keys");
+  await changes.catchUp("accounts");
   expect(read).toBe(written);
   changes.close();
   await postgres.close();
@@ -56,15 +56,15 @@ test("a read that fails fails for those who asked for it, and the next one is ma
     createLogger(() => "error"),
   );
   const begun: number[] = [];
-  changes.follow("keys", 0, async (since) => {
+  changes.follow("accounts", 0, async (since) => {
     begun.push(since);
     await Bun.sleep(5);
     if (begun.length === 1) throw new Error("broken");
     return since + 1;
   });
-  const outcomes = await Promise.allSettled([1, 2, 3].map(() => changes.catchUp("keys")));
+  const outcomes = await Promise.allSettled([1, 2, 3].map(() => changes.catchUp("accounts")));
   expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "fulfilled"]);
-  await changes.catchUp("keys");
+  await changes.catchUp("accounts");
   expect(begun).toEqual([0, 0, 1]);
   changes.close();
   await postgres.close();

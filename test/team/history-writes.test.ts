@@ -68,8 +68,9 @@ describeWithOwnPostgres("the history in Postgres", (postgres) => {
     const realNow = Date.now;
     const ago = Math.floor((Date.now() - 4 * hourMs) / hourMs) * hourMs;
     const sum = async () => {
-      const [totals, usage] = [await team.app.history.totals({}), await team.app.members!.usage(0)];
-      return [totals.request_count, usage?.get("anna")?.requests];
+      const { history } = team.app;
+      const [totals, byMember] = [await history.totals({}), await history.statistics({ from_ms: 0 }, ["member"])];
+      return [totals.request_count, byMember.groups.find(({ key }) => key.member === "anna")?.request_count];
     };
     try {
       await insertRows(other, [rowAt(ago)]);
@@ -98,10 +99,7 @@ describeWithOwnPostgres("the history in Postgres", (postgres) => {
 
   test("a question that finds no database is not told that nothing was changed", async () => {
     await postgres.stop();
-    const { members, history } = team.app;
-    for (const ask of [() => members!.usage(0), () => history.statistics({}, ["session"])]) {
-      const { message } = await ask().catch((thrown) => thrown);
-      expect(message).toMatch(/^The database cannot be used now: [^.]*\. Try again when it is back\.$/);
-    }
+    const { message } = await team.app.history.statistics({}, ["session"]).catch((thrown) => thrown);
+    expect(message).toMatch(/^The database cannot be used now: [^.]*\. Try again when it is back\.$/);
   });
 });

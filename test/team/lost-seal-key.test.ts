@@ -32,7 +32,7 @@ describeWithDatabases("a lost seal key", (postgres) => {
     await before[Symbol.asyncDispose]();
 
     team.env.DRAGOMAN_SEAL_KEY = randomBytes(32).toString("base64");
-    await expect(withTeamStores(team, async () => {})).rejects.toThrow("which is not set here");
+    await expect(withTeamStores(team, async () => {})).rejects.toThrow("which is not here");
     const [, statements] = /```sql\n([\s\S]*?)```/.exec(textOfDocument("src/deploy/TEAMS.md"))!;
     await postgres.administer(statements!, team.env.DRAGOMAN_DATABASE_URL);
 

@@ -75,9 +75,15 @@ describeWithOwnPostgres("the page state of a team", (server) => {
     const views = await Promise.all([state, other.state].flatMap(({ signIns }) => ids.map((id) => signIns.find(id))));
     expect(views.map((view) => view?.member)).toEqual([...keys, ...keys].map(({ member }) => member));
     await members!.revokeKey(keys[0]!.member, "key-1");
-    await until(() => !views[0]!.holds && !views[3]!.holds, "both views of the sign-in have ended");
+    const haveEnded =
+      (...at: number[]) =>
+      async () => {
+        for (const each of at) await views[each]!.hear();
+        return at.every((each) => !views[each]!.holds);
+      };
+    await until(haveEnded(0, 3), "both views of the sign-in have ended");
     await members!.remove("ben");
-    await until(() => !views[2]!.holds && !views[5]!.holds, "both views of the other sign-in have ended");
+    await until(haveEnded(2, 5), "both views of the other sign-in have ended");
     for (const { signIns } of [state, other.state])
       expect((await Promise.all(ids.map((id) => signIns.find(id)))).map((view) => view?.holds)).toEqual([
         undefined,

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { keyIdIn, keyIdOf } from "../../src/team/seal";
+import { keyIdIn, keyIdOf } from "../../src/lib/seals";
 import { program } from "../support/command";
 import { browserOf, signedInTool, toolAt } from "../support/device-login";
 import { textOfDocument } from "../support/docs";
@@ -82,7 +82,7 @@ describeWithDatabases("a change of the seal key", (postgres) => {
     expect(await keysIn(url)).toEqual([idOf(key)]);
 
     const stale = await withTeamStores(team, async () => {}).catch(String);
-    expect(String(stale)).toContain(`is sealed with the key ${idOf(key)}`);
+    expect(String(stale)).toContain(`are sealed with the key ${idOf(key)}`);
     const after = await team.process({ env: { DRAGOMAN_SEAL_KEY: key } });
     edge.servers[0] = after.url;
     expect((await after.admin("/accounts")).items[0].state).toBe("ready");
@@ -121,7 +121,7 @@ describeWithDatabases("a change of the seal key", (postgres) => {
     expect(await reseal(env)).toEqual({ code: 0, said: expect.stringContaining("3 secrets sealed with the new key") });
     expect(await keysIn(url)).toEqual([idOf(next)]);
     // The key that was is none any more; and whoever lacks a key is told which.
-    expect(await reseal(env)).toEqual({ code: 1, said: expect.stringContaining("which is not set here") });
+    expect(await reseal(env)).toEqual({ code: 1, said: expect.stringContaining("which is not here") });
     const { DRAGOMAN_SEAL_KEY_NEXT: _, ...without } = env;
     expect(await reseal(without)).toEqual({ code: 2, said: expect.stringContaining("DRAGOMAN_SEAL_KEY_NEXT") });
     const known = await withTeamStores({ env: { ...team.env, DRAGOMAN_SEAL_KEY: next } }, async (stores) =>

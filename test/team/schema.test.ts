@@ -71,14 +71,14 @@ describeWithOwnPostgres("the schema", (server) => {
       () => {},
     );
     const failing = postgres.transact(async (sql) => {
-      await sql`SELECT dragoman.announce_change('keys')`;
+      await sql`SELECT dragoman.announce_change('accounts')`;
       throw new Error("no");
     });
     await expect(failing).rejects.toThrow("no");
     await failing.catch(() => {});
-    await postgres.transact((sql) => sql`SELECT dragoman.announce_change('keys')`);
+    await postgres.transact((sql) => sql`SELECT dragoman.announce_change('accounts')`);
     await until(() => heard.length > 0, "the change is announced");
-    expect(heard.map((text) => JSON.parse(text))).toEqual([{ table: "keys" }]);
+    expect(heard.map((text) => JSON.parse(text))).toEqual([{ table: "accounts" }]);
   });
 
   test("a server that is not there is reported as such, and found again", async () => {

@@ -136,7 +136,7 @@ describeWithOwnPostgres("the database of a team", (postgres) => {
     const another = { ...team.env, DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
     for (const [env, sentence] of [
       [without, "needs a key that seals the tokens"],
-      [another, "is sealed with the key"],
+      [another, "are sealed with the key"],
       [{ ...team.env, DRAGOMAN_SEAL_KEY: "short" }, "32 bytes as base64"],
     ] as const) {
       await using started = run(["start", "--port", "0", "--json"], { env });

@@ -21,14 +21,14 @@ export interface Permit {
 }
 
 /**
- * Returns whom the caller is: a member's id, or null for the owner. Throws ProxyError `permission`, `authentication`, `rate_limit`
- * for everybody else.
+ * Finds out who the caller is: a member's id, or null for the owner. Throws ProxyError `permission`, `authentication`, `rate_limit`
+ * for everybody else. For the owner, all members are known then.
  */
-export type Guard = (request: Pick<Request, "headers">, caller: Caller) => string | null;
+export type Guard = (request: Pick<Request, "headers">, caller: Caller) => Promise<string | null>;
 
 export function adminGuard(app: Server): Guard {
   const { adminTokens: tries } = app.wrongSecrets;
-  return (request, caller) => {
+  const whoIs: (...asked: Parameters<Guard>) => string | null = (request, caller) => {
     const { adminToken } = app.environment;
     const sent = sentSecrets(request.headers, ["x-admin-token"]);
     const key = memberKeyOf(app, request, caller);
@@ -57,6 +57,12 @@ export function adminGuard(app: Server): Guard {
       headers: { "www-authenticate": "Bearer" },
     });
   };
+  return async (request, caller) => {
+    await app.members?.hear(sentByMember(request.headers));
+    const who = whoIs(request, caller);
+    if (who === null) await app.members?.hearAll();
+    return who;
+  };
 }
 
 /** Keys and tokens that were made here. */
@@ -79,6 +85,8 @@ export function keyPermit(app: Scope, { headers }: Request): Permit {
   const sent = sentByMember(headers);
   return {
     get holds() {
+      // What is known now is at most as old as the last time that this was asked.
+      void Promise.try(() => app.membership?.hear(sent)).catch(() => {});
       const key = app.membership?.findKey(sent);
       return key !== undefined && !app.isolation && !isExpired(key, app.now());
     },

@@ -50,11 +50,7 @@ export const shownLimitsSchema = lazy(() => z.object({ name: z.string(), ...show
 /** @throws ProxyError `not_found` */
 export function teamOf({ members }: App): Members {
   if (members) return members;
-  throw new ProxyError(
-    "not_found",
-    "This dragoman has no members, because it runs without a database: it is one person's own. With DRAGOMAN_DATABASE_URL it serves a team.",
-    { code: "no_team" },
-  );
+  throw new ProxyError("not_found", "The demo has no members.", { code: "no_team" });
 }
 
 /** @throws ProxyError `not_found` */
@@ -66,10 +62,10 @@ export function memberNamed(app: App, name: string): Member {
 
 /** None where one person has everything. */
 export const listMembers = async (
-  { members, now }: App,
+  { members, history, now }: App,
   query: z.output<ReturnType<typeof membersQuery>>,
 ): Promise<MemberList> =>
-  members ? memberList(members, query, now()) : { items: [], total: 0, since_ms: startOfMonth(now()) };
+  members ? memberList({ members, history }, query, now()) : { items: [], total: 0, since_ms: startOfMonth(now()) };
 
 /** @throws ProxyError `not_found` */
 export async function showMember(app: App, name: string): Promise<z.output<ReturnType<typeof memberDetailSchema>>> {
@@ -77,7 +73,7 @@ export async function showMember(app: App, name: string): Promise<z.output<Retur
   const member = memberNamed(app, name);
   const keys = members.clientKeysOf(member.id);
   const [item, lastUsed] = await Promise.all([
-    memberItemOf(members, member, app.now()),
+    memberItemOf({ members, history: app.history }, member, app.now()),
     lastUses(app.history, { member: member.id }),
   ]);
   return {

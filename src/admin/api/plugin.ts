@@ -54,17 +54,17 @@ export function adminApi(server: Server, describeApi: () => Promise<object>): (r
     .use(errors(server, { refusal }))
     .use(roles)
     // Whoever asks is admitted before routing: a 404 or 405 would tell a stranger what exists.
-    .onRequest((context) => {
+    .onRequest(async (context) => {
       const { request } = context;
       const caller = visits.get(request)!.caller!;
-      const member = admit(request, caller);
+      const member = await admit(request, caller);
       const admitted: Admitted = {
         dragoman: server,
         caller,
         member,
         scope: server.forMember(member),
-        requireStillAllowed() {
-          if (admit(request, caller) !== member) throw keyGone();
+        async requireStillAllowed() {
+          if ((await admit(request, caller)) !== member) throw keyGone();
         },
         describeApi,
       };

@@ -22,7 +22,7 @@ export type Admitted = {
   /** The part of the server that the caller may use: a member has their own accounts and requests only. */
   scope: Scope;
   /** @throws ProxyError `authentication` if the member's key was revoked since the request began. */
-  requireStillAllowed(): void;
+  requireStillAllowed(): Promise<void>;
   /** Makes the OpenAPI document of the whole server. */
   describeApi(): Promise<object>;
 };
@@ -94,9 +94,9 @@ function requireJson({ method, headers }: Request): void {
  */
 export const takes = <Body extends z.ZodObject>(body: Body) => ({
   body,
-  beforeHandle: async (context: { request: Request; body: unknown; requireStillAllowed(): void }) => {
+  beforeHandle: async (context: { request: Request; body: unknown; requireStillAllowed(): Promise<void> }) => {
     context.body = parseInput((await readJson(context.request, maxBody)).body, body);
-    context.requireStillAllowed();
+    await context.requireStillAllowed();
   },
 });
 

@@ -99,6 +99,7 @@ export class Visitors {
       this.#refuseForged(page.form, pageSignIn);
     }
     // A form may be sent so slowly that the sign-in ends before it.
+    await pageSignIn?.hear();
     if (pageSignIn && !pageSignIn.holds) throw keyGone();
     caller.connection.keepOpen();
     page.params = decodedParams(params);
@@ -148,7 +149,7 @@ export class Visitors {
       const form = await readForm(request);
       next = pathHere(form.get("next"));
       const secret = asHeader(form.get("token"));
-      const member = this.#guard({ headers: new Headers({ "x-admin-token": secret }) }, caller);
+      const member = await this.#guard({ headers: new Headers({ "x-admin-token": secret }) }, caller);
       if (this.#app.members?.findKey([secret])?.isShortLived) throw tokenOfTool();
       return redirect(next, { "set-cookie": await this.#cookies.begin(request, { member, secret }) });
     } catch (thrown) {
@@ -178,12 +179,13 @@ export class Visitors {
     try {
       const pageSignIn = await this.#cookies.of(request);
       if (pageSignIn && this.#app.isolation) throw this.#app.isolation;
+      if (pageSignIn?.member === null) await this.#app.members?.hearAll();
       if (pageSignIn) return pageSignIn;
     } catch (thrown) {
       unknown = thrown;
     }
     try {
-      if (this.#guard(request, caller) !== null) throw ownersPages();
+      if ((await this.#guard(request, caller)) !== null) throw ownersPages();
     } catch (thrown) {
       // Who needs no sign-in goes on without; all others learn why theirs does not help now.
       throw unknown ?? thrown;

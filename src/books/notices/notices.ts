@@ -33,7 +33,7 @@ import type { Claim, SentNotices } from "./sent-notices";
 interface NoticesOptions {
   /** Those of the whole team. */
   accounts(): readonly Account[];
-  members?: Pick<Members, "find">;
+  members?: Pick<Members, "find" | "hearAll">;
   budgets: Pick<BudgetGuard, "budgets" | "holders" | "overview">;
   config: Pick<ConfigStore, "current">;
   history: Pick<History, "totals">;
@@ -115,6 +115,7 @@ export class Notices {
 
   async #current(): Promise<Notice[]> {
     const { accounts, budgets, config, history, losses, members, now, warnings } = this.#options;
+    await members?.hearAll();
     const at = now();
     const [all, failed] = await Promise.all([
       history.totals({ from_ms: at - watchedMs }),

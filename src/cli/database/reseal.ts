@@ -1,9 +1,9 @@
 /** `dragoman database reseal` */
 import type { Environment } from "../../config/environment";
 import { plural } from "../../lib/format";
+import { Seals } from "../../lib/seals";
 import { Postgres } from "../../team/connection";
 import { migrate } from "../../team/schema";
-import { Seals } from "../../team/seal";
 import { reseal } from "../../team/seal-key";
 import { say } from "../terminal";
 import { UsageError } from "../usage-error";

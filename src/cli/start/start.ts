@@ -184,6 +184,7 @@ async function nameNeighbour({ logger, environment }: App, { url, pid }: Instanc
 }
 
 async function announce(started: Started, { json, logFormat, environment }: StartOptions): Promise<void> {
+  await started.app.members?.hearAll();
   const { app, listening } = started;
   if (app.demo && environment.databaseUrl !== undefined)
     app.logger.warn("The demo has a data folder of its own: DRAGOMAN_DATABASE_URL is not used.");

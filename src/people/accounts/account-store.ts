@@ -6,8 +6,10 @@ import { checkEnterpriseHost } from "../../config/environment";
 import { ensurePrivateFolder, readPrivate, removeFile, removeLeftovers, writePrivate } from "../../config/files";
 import type { Awaitable } from "../../lib/awaitable";
 import { asProxyError, codeOf, ProxyError } from "../../lib/errors";
+import { isObject } from "../../lib/json";
 import { lazy } from "../../lib/lazy";
 import type { Logger } from "../../lib/logger";
+import { aboutToken, type Seals } from "../../lib/seals";
 
 /** Also as it is given at start, or by a form. */
 export const appInstallation = lazy(() => {
@@ -82,6 +84,10 @@ export const withSecret = (
 ): { githubToken: string } | { installation: AppInstallation } =>
   kind === "app" ? { installation: appInstallation().parse(JSON.parse(secret)) } : { githubToken: secret };
 
+/** What a file has beside the account. */
+const choices = lazy(() => z.object({ paused: z.boolean().default(false), place: z.number().optional() }));
+type Choices = z.infer<ReturnType<typeof choices>>;
+
 /** What members have decided about their accounts. What the owner has decided is in the config. */
 export interface AccountChoices {
   /** @param key Of an account. */
@@ -123,18 +129,30 @@ export interface AccountStore {
 }
 
 /** The accounts in files, which are read and written without waiting. */
-interface LocalAccountStore extends AccountStore {
+export interface LocalAccountStore extends AccountStore {
   prepare(host: string): void;
   add(account: SavedAccount): "added" | "replaced";
   remove(indexOrUsername: string): { removed: SavedAccount; namesake?: SavedAccount };
+  /** Removes the accounts of a member. */
+  removeOf(member: string): void;
 }
 
-/**
- * @param folder Made when the first account is added.
- * @param tighten Whether reading a file that others could read makes it private.
- */
-export function openAccountStore(folder: string, logger: Logger, { tighten = true } = {}): LocalAccountStore {
+interface LocalOptions {
+  /** Whether reading a file that others could read makes it private. */
+  tighten?: boolean;
+  /** Seals the tokens of members; missing where nobody can be one. */
+  seals?(): Seals;
+}
+
+/** @param folder Made when the first account is added. */
+export function openAccountStore(
+  folder: string,
+  logger: Logger,
+  { tighten = true, seals }: LocalOptions = {},
+): LocalAccountStore {
   const warned = new Set<string>();
+  /** By the keys of accounts, as they were last read. */
+  const chosen = new Map<string, Choices>();
 
   const load = () => inRegistrationOrder(saved());
   const saved = () =>
@@ -145,9 +163,11 @@ export function openAccountStore(folder: string, logger: Logger, { tighten = tru
   function read(host: string, file: string): SavedAccount | undefined {
     const path = join(folder, host, file);
     try {
-      const account = savedAccount().parse(JSON.parse(readPrivate(path, 64 * 1024, { tighten }) ?? ""));
+      const stored = JSON.parse(readPrivate(path, 64 * 1024, { tighten }) ?? "");
+      const account = savedAccount().parse(opened(stored));
       if (pathOf(account) !== path)
         throw new ProxyError("invalid_request", "It names another account than its file name.");
+      chosen.set(accountKeyOf(account), choices().parse(stored));
       return account;
     } catch (thrown) {
       if (!warned.has(path)) logger.warn(`The saved account ${path} is skipped: ${faultOf(thrown)}`);
@@ -155,6 +175,38 @@ export function openAccountStore(folder: string, logger: Logger, { tighten = tru
       return undefined;
     }
   }
+
+  /** The owner's tokens are as readable as the file; those of members need the seal key too. */
+  function opened(stored: unknown): unknown {
+    if (!isObject(stored) || typeof stored.sealedToken !== "string" || !seals) return stored;
+    const about = aboutToken(accountKeyOf(stored as unknown as SavedAccount));
+    return { ...stored, githubToken: seals().open(Buffer.from(stored.sealedToken, "base64"), about) };
+  }
+
+  function write(account: SavedAccount, { paused, place }: Choices): void {
+    const kept = account.member !== undefined && seals ? sealed(account, seals()) : account;
+    const text = JSON.stringify({ ...kept, ...(paused && { paused }), place }, null, 2);
+    attempt("saved", () => writePrivate(pathOf(account), `${text}\n`));
+  }
+
+  const choicesOf = (key: string): Choices => chosen.get(key) ?? { paused: false };
+
+  /** @throws ProxyError `not_found` if the member has no such account */
+  function choose(member: string, key: string, choice: Partial<Choices>): void {
+    const account = load().find((each) => accountKeyOf(each) === key && each.member === member);
+    if (!account) throw accountNotFound(key);
+    chosen.set(key, { ...choicesOf(key), ...choice });
+    write(account, choicesOf(key));
+  }
+
+  const ofMembers: AccountChoices = {
+    isPaused: (key) => choicesOf(key).paused,
+    placeOf: (key) => choicesOf(key).place,
+    pause: async (member, key, paused) => choose(member, key, { paused }),
+    async arrange(member, keys) {
+      for (const [place, key] of keys.entries()) choose(member, key, { place });
+    },
+  };
 
   const find = (which: string) => findAmong(load(), which);
   const pathOf = ({ host, login }: SavedAccount) => join(folder, host, fileOf(login));
@@ -167,6 +219,7 @@ export function openAccountStore(folder: string, logger: Logger, { tighten = tru
 
   return {
     load,
+    ...(seals && { choices: ofMembers }),
     prepare(host) {
       makeFolders(host);
       // Named like a leftover of `writePrivate`, so that the next sign-in removes it if this process is killed.
@@ -184,7 +237,7 @@ export function openAccountStore(folder: string, logger: Logger, { tighten = tru
       // The clock may have been set back since the other accounts were added.
       const next = Math.max(account.addedAt, ...others.map(({ addedAt }) => addedAt + 1));
       const kept = { ...account, addedAt: before?.addedAt ?? next };
-      attempt("saved", () => writePrivate(path, `${JSON.stringify(kept, null, 2)}\n`));
+      write(kept, before ? choicesOf(accountKeyOf(account)) : { paused: false });
       return before ? "replaced" : "added";
     },
     find,
@@ -192,6 +245,10 @@ export function openAccountStore(folder: string, logger: Logger, { tighten = tru
       const { found, namesake } = find(which);
       attempt("removed", () => removeFile(pathOf(found)));
       return { removed: found, namesake };
+    },
+    removeOf(member) {
+      for (const account of load().filter((each) => each.member === member))
+        attempt("removed", () => removeFile(pathOf(account)));
     },
     stamp: () =>
       folders(folder)
@@ -243,6 +300,14 @@ export function findAmong(accounts: SavedAccount[], which: string): { found: Sav
 
 /** Names of devices on Windows, with any extension: `con.json` cannot be created there. */
 const device = /^(?:con|prn|aux|nul|com\d|lpt\d)$/;
+
+/** Of a member's account, whose only kind has a token of GitHub's. */
+function sealed(account: SavedAccount, seals: Seals): object {
+  if (!("githubToken" in account)) return account;
+  const { githubToken, ...rest } = account;
+  const token = seals.seal(githubToken, aboutToken(accountKeyOf(account)));
+  return { ...rest, sealedToken: token.toString("base64") };
+}
 
 /** Lower case, as some file systems ignore case and GitHub does too. No login has an `@`. */
 function fileOf(login: string): string {

@@ -43,7 +43,7 @@ interface Options {
   /** What requests of an earlier run used waits on this machine's disk for the ledger. */
   isWaiting?: boolean;
   /** Missing where one person has everything. */
-  members?: Pick<Members, "find" | "list">;
+  members?: Pick<Members, "find" | "hearAll" | "list">;
   /** Wall clock, ms. */
   now(): number;
   warn(sentence: string): void;
@@ -164,6 +164,7 @@ export class BudgetGuard {
   async holders(budget: Budget, query: Omit<HolderQuery, "limits">): Promise<{ count: number; states: BudgetState[] }> {
     const { members, now } = this.#options;
     const kind = holderKindOf(budget)!;
+    await members?.hearAll();
     const ids = budget.limits && new Map(members?.list().map(({ id, name }) => [name.toLowerCase(), id]));
     const limits = Object.entries(budget.limits ?? {}).flatMap(([name, limit]) => {
       const holder = holderNamed(kind, name, (member) => ids?.get(member.toLowerCase()));

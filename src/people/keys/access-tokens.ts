@@ -2,7 +2,6 @@
  * Short-lived keys of a sign-in from a tool. A token names the stored key that it stands for, and is signed by a secret that all
  * servers have: nobody asks a database about it, and it ends with its key.
  */
-import { createHmac } from "node:crypto";
 import { includesSecret } from "../../lib/net/in/credentials";
 
 const form = /^drs_([\w-]{43})\.([0-9a-z]{1,11})\.([\w-]{43})$/;
@@ -10,7 +9,8 @@ const form = /^drs_([\w-]{43})\.([0-9a-z]{1,11})\.([\w-]{43})$/;
 /** Whether a text has the form of a token, whoever made it. */
 export const isAccessToken = (text: string): boolean => form.test(text);
 
-const sign = (secret: Uint8Array, text: string) => createHmac("sha256", secret).update(text).digest("base64url");
+const sign = (secret: Uint8Array, text: string) =>
+  new Bun.CryptoHasher("sha256", secret).update(text).digest("base64url");
 
 export class AccessTokens {
   readonly #secrets: () => readonly Uint8Array[];

@@ -3,6 +3,7 @@
 import type { Environment } from "../../config/environment";
 import type { Config } from "../../config/schema";
 import type { ConfigStore } from "../../config/store";
+import type { Awaitable } from "../../lib/awaitable";
 import { ProxyError } from "../../lib/errors";
 import { utcDay } from "../../lib/format";
 import { sha256 } from "../../lib/net/in/credentials";
@@ -27,6 +28,8 @@ export interface ClientKey {
   isShortLived?: true;
   /** Whether it was revoked since it was sent. */
   isRevoked?(): boolean;
+  /** Makes the answer of `isRevoked` a second old at most; missing where it always is. @throws ProxyError `unable` */
+  hear?(): Awaitable<void>;
 }
 
 /** Who is served without a key while there is none. */

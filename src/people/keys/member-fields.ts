@@ -39,7 +39,7 @@ export const memberFields = {
       .array(z.string())
       .nullable()
       .describe("The models that all keys of the member may use; null for all models."),
-    column: "jsonb",
+    column: "text",
     label: "Models",
     hint: "Ids, separated by spaces; `*` stands for any text, as in `claude-*`. Empty for all models.",
     option: {

@@ -1,9 +1,11 @@
 /** The members as the admin API, the page and the command line show them to the owner. */
 import { z } from "zod";
+import type { Awaitable } from "../../lib/awaitable";
+import { ProxyError } from "../../lib/errors";
 import { lazy } from "../../lib/lazy";
-import { byCost, costFields } from "../../lib/money";
+import { byCost, type Costs, costFields } from "../../lib/money";
 import { limitsIn, shownFields } from "./member-fields";
-import { type Member, type Members, type MemberUsage, maxMemberKeys } from "./members";
+import { type Member, type Members, maxMemberKeys } from "./members";
 
 export const memberSchema = lazy(() =>
   z.object({
@@ -57,37 +59,69 @@ export const startOfMonth = (now: number): number => {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 };
 
-/** What the list asks of the members. */
-type ListedMembers = Pick<Members, "list" | "usage" | "keyCount" | "accountsOf" | "openInvitations" | "lastRequests">;
+interface MemberUsage extends Costs {
+  request_count: number;
+  last_at_ms: number | null;
+}
+
+/** What the list asks of the members, and of their requests: a `History` has the answers. */
+export interface ListedMembers {
+  members: Pick<Members, "hearAll" | "list" | "keyCount" | "accountsOf" | "openInvitations">;
+  history: {
+    statistics(
+      filters: { from_ms: number },
+      by: ["member"],
+      signal: AbortSignal,
+    ): Promise<{ groups: (MemberUsage & { key: { member?: string | null } })[] }>;
+    lastOf(filters: { member: string }): Awaitable<number | undefined>;
+  };
+}
+
+/** Milliseconds that a person waits for what the members used. */
+const patienceMs = 20_000;
+
+/** By the member's id; who made no request is missing. Undefined if adding it up takes too long; what was added up is kept. */
+async function usageSince({ history }: ListedMembers, since: number): Promise<Map<string, MemberUsage> | undefined> {
+  try {
+    const { groups } = await history.statistics({ from_ms: since }, ["member"], AbortSignal.timeout(patienceMs));
+    return new Map(groups.flatMap((group) => (group.key.member ? [[group.key.member, group]] : [])));
+  } catch (thrown) {
+    if (thrown instanceof ProxyError && thrown.kind === "timeout") return undefined;
+    throw thrown;
+  }
+}
 
 /** A page of the members. @param now Unix ms. */
-export async function memberList(members: ListedMembers, page: MemberPage, now: number): Promise<MemberList> {
+export async function memberList(listed: ListedMembers, page: MemberPage, now: number): Promise<MemberList> {
   const since = startOfMonth(now);
-  const usage = await members.usage(since);
+  const { members } = listed;
+  const [usage] = await Promise.all([usageSince(listed, since), members.hearAll()]);
   const part = page.name?.toLowerCase();
   const matching = members.list().filter(({ name }) => part === undefined || name.toLowerCase().includes(part));
   const ordered = page.sort === "name" ? matching : matching.toSorted(largestFirst(usage, page.sort));
-  const items = await itemsOf(members, ordered.slice(page.offset, page.offset + page.limit), usage);
+  const items = await itemsOf(listed, ordered.slice(page.offset, page.offset + page.limit), usage);
   return { items, total: matching.length, since_ms: since };
 }
 
 /** One member. @param now Unix ms. */
-export async function memberItemOf(members: ListedMembers, member: Member, now: number): Promise<MemberItem> {
-  const [item] = await itemsOf(members, [member], await members.usage(startOfMonth(now)));
+export async function memberItemOf(listed: ListedMembers, member: Member, now: number): Promise<MemberItem> {
+  const [item] = await itemsOf(listed, [member], await usageSince(listed, startOfMonth(now)));
   return item!;
 }
 
 async function itemsOf(
-  members: ListedMembers,
+  { members, history }: ListedMembers,
   shown: readonly Member[],
   usage: ReadonlyMap<string, MemberUsage> | undefined,
 ): Promise<MemberItem[]> {
   const ids = shown.map(({ id }) => id);
-  const [accounts, open, earlier] = await Promise.all([
+  const unused = ids.filter((id) => !usage?.has(id));
+  const [accounts, open, last] = await Promise.all([
     members.accountsOf(ids),
     members.openInvitations(),
-    members.lastRequests(ids.filter((id) => !usage?.has(id))),
+    Promise.all(unused.map((member) => history.lastOf({ member }))),
   ]);
+  const earlier = new Map(unused.map((id, at) => [id, last[at]]));
   const invited = new Map(open.map(({ member, expiresAt }) => [member, expiresAt]));
   return shown.map((member) => {
     const used = usage?.get(member.id);
@@ -97,24 +131,24 @@ async function itemsOf(
       keys: members.keyCount(member.id),
       accounts: accounts.get(member.id) ?? [],
       invitation_expires_at_ms: invited.get(member.id) ?? null,
-      request_count: usage ? (used?.requests ?? 0) : null,
+      request_count: usage ? (used?.request_count ?? 0) : null,
       cost: used?.cost ?? {},
       cost_at_least: used?.cost_at_least ?? usage === undefined,
-      last_request_at_ms: used?.lastAt ?? earlier.get(member.id) ?? null,
+      last_request_at_ms: used?.last_at_ms ?? earlier.get(member.id) ?? null,
     };
   });
 }
 
 const largestFirst = (usage: ReadonlyMap<string, MemberUsage> | undefined, sort: Exclude<MemberOrder, "name">) => {
   const orders = {
-    requests: (one: MemberUsage, other: MemberUsage) => other.requests - one.requests,
+    requests: (one: MemberUsage, other: MemberUsage) => other.request_count - one.request_count,
     cost: byCost,
-    last: (one: MemberUsage, other: MemberUsage) => other.lastAt - one.lastAt,
+    last: (one: MemberUsage, other: MemberUsage) => (other.last_at_ms ?? 0) - (one.last_at_ms ?? 0),
   };
-  const usageOf = ({ id }: Member) => usage?.get(id) ?? unused;
+  const usageOf = ({ id }: Member) => usage?.get(id) ?? noUsage;
   return (one: Member, other: Member): number => orders[sort](usageOf(one), usageOf(other));
 };
-const unused: MemberUsage = { requests: 0, cost: {}, cost_at_least: false, lastAt: 0 };
+const noUsage: MemberUsage = { request_count: 0, cost: {}, cost_at_least: false, last_at_ms: null };
 
 /** What is wrong with a member's access, as a sentence without its subject; undefined if nothing is. */
 export function memberTrouble({ keys, accounts, invitation_expires_at_ms: invited }: MemberItem): string | undefined {

@@ -1,6 +1,6 @@
 /** The members of a team and their keys. A member's key spends only the accounts that this member signed in. */
+import type { Awaitable } from "../../lib/awaitable";
 import { ProxyError } from "../../lib/errors";
-import type { Costs } from "../../lib/money";
 import type { ClientKey } from "./client-keys";
 import type { ChangedLimits, MemberLimits } from "./member-fields";
 
@@ -47,13 +47,6 @@ export interface MemberAccount {
   state: string;
 }
 
-/** What a member has used since a time. */
-export interface MemberUsage extends Costs {
-  requests: number;
-  /** When the last of these requests started, Unix ms. */
-  lastAt: number;
-}
-
 /** Keys that a member may have at a time, expired ones included. */
 export const maxMemberKeys = 20;
 /** Keys that may be made for a member within a day: a revoked one keeps its row. */
@@ -69,6 +62,13 @@ export const memberNotFound = (name: string): ProxyError =>
 export const invitedKeyName = /^key-\d+$/i;
 
 export interface Members {
+  // What follows up to `keyWith` tells what was heard last. To be called before, where a request begins:
+  /** Makes what is known of the keys that were sent, and of their members, a second old at most. @throws ProxyError `unable` */
+  hear(sent: readonly string[]): Awaitable<void>;
+  /** The same of the key with this SHA-256. */
+  hearOf(digest: Uint8Array): Awaitable<void>;
+  /** The same of all members, if the database answers. */
+  hearAll(): Awaitable<void>;
   /** All of them, by name. */
   list(): readonly Member[];
   find(id: string): Member | undefined;
@@ -80,12 +80,8 @@ export interface Members {
   clientKeysOf(id: string): ClientKey[];
   /** The key that one of the sent values is. Its name begins with the member's: `anna/laptop`. */
   findKey(sent: readonly string[]): ClientKey | undefined;
-  /** Reads the newest keys where a sent value is a token that a server of the team has just given for a key unknown here. */
-  hearOf(sent: readonly string[]): Promise<void> | undefined;
   /** The key with this SHA-256. */
   keyWith(digest: Uint8Array): ClientKey | undefined;
-  /** Calls back after members or keys were changed, by whichever server. */
-  follow(changed: () => void): void;
   /** Once somebody was a member, every client needs a key: removing the last member must not open the server to everyone. */
   readonly needKeys: boolean;
   /**
@@ -100,13 +96,6 @@ export interface Members {
   openInvitations(): Promise<{ member: string; expiresAt: number }[]>;
   /** The accounts that each of these members has signed in; who has none is missing. */
   accountsOf(ids: readonly string[]): Promise<Map<string, MemberAccount[]>>;
-  /**
-   * What each member has used since a time (Unix ms), by id; who made no request is missing. Undefined if adding it up takes
-   * longer than a person waits; what was added up until then is kept.
-   */
-  usage(since: number): Promise<Map<string, MemberUsage> | undefined>;
-  /** When the newest request of each of these members started, Unix ms; who has none on record is missing. */
-  lastRequests(ids: readonly string[]): Promise<Map<string, number>>;
   /** Takes back the member's open invitations. @returns How many. @throws ProxyError `not_found` */
   withdrawInvitations(name: string): Promise<number>;
   /**

@@ -1,4 +1,5 @@
 /** What a member's requests may know of the member and change: the member's own keys, and nobody else's. */
+import type { Awaitable } from "../../lib/awaitable";
 import type { FailedTries } from "../../lib/net/in/failed-tries";
 import { type ClientKey, keyNotFound } from "./client-keys";
 import { type Logins, readUserCode, type WaitingLogin } from "./logins";
@@ -52,6 +53,11 @@ export class Membership {
 
   clientKeys(): ClientKey[] {
     return this.#members.clientKeysOf(this.id);
+  }
+
+  /** As `Members.hear`. */
+  hear(sent: readonly string[]): Awaitable<void> {
+    return this.#members.hear(sent);
   }
 
   /** The member's key that one of the sent values is. */

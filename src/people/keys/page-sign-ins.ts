@@ -2,16 +2,19 @@
  * Sign-ins of browsers to the admin pages. The cookie says who signed in and until when, signed by this server or,
  * in a team, by a key that all servers have. So nothing is stored but which sign-ins were ended before their time.
  */
-import type { Awaitable } from "../../lib/awaitable";
+import { type Awaitable, whenKnown } from "../../lib/awaitable";
 import { BoundedMap } from "../../lib/bounded-map";
 import { hourMs } from "../../lib/format";
 import { includesSecret, sha256 } from "../../lib/net/in/credentials";
 import { type ClientKey, isExpired } from "./client-keys";
+import type { Members } from "./members";
 
 /** A sign-in, for responses that must end with it. */
 export interface PageSignIn {
-  /** False after it has expired or ended. */
+  /** False after it has expired or ended, as far as that is known here. */
   readonly holds: boolean;
+  /** Makes the answer of `holds` a second old at most. @throws ProxyError `unable` */
+  hear(): Awaitable<void>;
   /** The member's id; null for the owner. */
   readonly member: string | null;
   /** The name of the key that began it; missing for the owner. */
@@ -42,13 +45,11 @@ interface PageSignInOptions {
   /** This server's. A sign-in that began with another one does not hold here. */
   adminToken?: string;
   ended: EndedPageSignIns;
-  /** The members' keys. */
-  keys?: {
-    keyWith(digest: Uint8Array): ClientKey | undefined;
-    /** Another server may have made the key a moment ago. */
-    catchUp(): Promise<void>;
-  };
+  keys?: PageSignInKeys | undefined;
 }
+
+/** The members' keys. */
+export type PageSignInKeys = Pick<Members, "keyWith" | "hearOf">;
 
 interface Claims {
   member: string | null;
@@ -73,13 +74,7 @@ export class PageSignIns {
   /** @param id The cookie's value. */
   find(id: string): Awaitable<PageSignIn | undefined> {
     const claims = this.#read(id);
-    if (!claims) return undefined;
-    const { keys } = this.#options;
-    if (claims.member === null || !keys || keys.keyWith(claims.credential)) return this.#signInOf(id, claims);
-    return keys
-      .catchUp()
-      .catch(() => {}) // the database is away, and what is known of keys has to do
-      .then(() => this.#signInOf(id, claims));
+    return claims && whenKnown(this.#hear(claims), () => this.#signInOf(id, claims));
   }
 
   /** @returns The cookie's value. */
@@ -98,6 +93,10 @@ export class PageSignIns {
     if (claims) return this.#options.ended.add(digestOf(id), claims.until);
   }
 
+  #hear({ member, credential }: Claims): Awaitable<void> {
+    if (member !== null) return this.#options.keys?.hearOf(credential);
+  }
+
   /** There is such a sign-in of a member, and the key that began it is not good any more. */
   lostKey(id: string): boolean {
     const claims = this.#read(id);
@@ -112,6 +111,7 @@ export class PageSignIns {
       get holds() {
         return holds();
       },
+      hear: () => this.#hear(claims),
       member: claims.member,
       ...(keyName && { keyName }),
     };

@@ -71,8 +71,11 @@ export async function relay(
   }
 }
 
-const serveOnce = (parts: RequestScope, exchange: Exchange): Promise<Response> =>
-  withFallbacks(parts, exchange, byModelOrAuto);
+async function serveOnce(parts: RequestScope, exchange: Exchange): Promise<Response> {
+  // The body may have been sent slowly, and the request may have waited.
+  await exchange.key?.hear?.();
+  return withFallbacks(parts, exchange, byModelOrAuto);
+}
 
 /**
  * One request at a provider's own path: its bytes pass unchanged, both ways.
@@ -88,6 +91,7 @@ export async function relayToProvider(
   const running = openRequest(parts, request, caller, provider.dialect);
   try {
     const incoming = await readIncoming(request, longTexts[provider.dialect], undefined, running.held);
+    await caller.key?.hear?.();
     caller.connection.keepOpen();
     running.book.setRequest(incoming);
     const exchange = new Exchange(running, request, caller, provider.dialect, incoming);

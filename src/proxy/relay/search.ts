@@ -25,6 +25,7 @@ export async function search(parts: RequestScope, request: Request, caller: Keye
   const { book } = running;
   try {
     const { bytes, body } = await readJson(request, bodyLimit, running.held);
+    await caller.key?.hear?.();
     requireUnrevoked(caller.key);
     caller.connection.keepOpen();
     book.setSession(clientSession(request.headers, undefined), { kind: "search" });

@@ -8,7 +8,7 @@ CREATE TABLE dragoman.revisions (
   revision bigint NOT NULL DEFAULT 0
 );
 INSERT INTO dragoman.revisions (name) VALUES
-  ('config'), ('members'), ('keys'), ('accounts'), ('account_states'), ('ended_page_sign_ins'), ('sign_ins');
+  ('config'), ('accounts'), ('account_states'), ('ended_page_sign_ins'), ('sign_ins');
 
 -- Numbers a change and announces it when it is committed. To be called once in each transaction that changes the table.
 CREATE FUNCTION dragoman.announce_change(changed text) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -35,29 +35,6 @@ CREATE TABLE dragoman.config (
   revision bigint NOT NULL
 );
 
--- A removed member, key or account keeps its row, so that every server learns of the removal by its revision.
-CREATE TABLE dragoman.members (
-  id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
-  name text NOT NULL,
-  /* the columns of keys/member-fields.ts */,
-  created_at_ms bigint NOT NULL,
-  removed_at_ms bigint,
-  revision bigint NOT NULL
-);
-CREATE UNIQUE INDEX members_name ON dragoman.members (lower(name)) WHERE removed_at_ms IS NULL;
-CREATE INDEX members_revision ON dragoman.members (revision);
-
--- Only the SHA-256 of the random value of an invitation link is kept.
-CREATE TABLE dragoman.invitations (
-  sha256 bytea PRIMARY KEY,
-  member uuid NOT NULL REFERENCES dragoman.members,
-  expires_at timestamptz NOT NULL,
-  used_at timestamptz,
-  -- An invitation that was withdrawn has expired too.
-  withdrawn_at timestamptz
-);
-CREATE INDEX invitations_member ON dragoman.invitations (member);
-
 -- Page sign-ins that were ended before their time. Of the cookie only the SHA-256 is kept.
 CREATE TABLE dragoman.ended_page_sign_ins (
   sha256 bytea PRIMARY KEY,
@@ -66,51 +43,14 @@ CREATE TABLE dragoman.ended_page_sign_ins (
 );
 CREATE INDEX ended_page_sign_ins_revision ON dragoman.ended_page_sign_ins (revision);
 
--- The keys of members; those of the owner are in the config.
-CREATE TABLE dragoman.keys (
-  sha256 bytea PRIMARY KEY,
-  member uuid NOT NULL REFERENCES dragoman.members,
-  name text NOT NULL,
-  models jsonb,
-  created_at_ms bigint NOT NULL,
-  expires_at_ms bigint,
-  revoked_at_ms bigint,
-  revision bigint NOT NULL
-);
-CREATE UNIQUE INDEX keys_name ON dragoman.keys (member, lower(name)) WHERE revoked_at_ms IS NULL;
-CREATE INDEX keys_revision ON dragoman.keys (revision);
-
--- Sign-ins from tools that wait for a member to confirm them. Of the tool's code only the SHA-256 is kept; `key` is the one with
--- which the member confirmed it.
-CREATE TABLE dragoman.device_logins (
-  device_sha256 bytea PRIMARY KEY,
-  user_code text NOT NULL UNIQUE,
-  state text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'approved', 'denied', 'used')),
-  tool text NOT NULL,
-  network text,
-  member uuid REFERENCES dragoman.members,
-  key bytea,
-  began_at timestamptz NOT NULL DEFAULT now(),
-  expires_at timestamptz NOT NULL,
-  polled_at timestamptz,
-  poll_seconds int NOT NULL DEFAULT 5
-);
-
--- The keys that tools renew: of a refresh token, and of the one before, only the SHA-256 is kept.
-CREATE TABLE dragoman.logins (
-  key bytea PRIMARY KEY REFERENCES dragoman.keys,
-  refresh_sha256 bytea NOT NULL UNIQUE,
-  previous_sha256 bytea UNIQUE,
-  renewed_at timestamptz NOT NULL DEFAULT now()
-);
-
+-- A removed account keeps its row, so that every server learns of the removal by its revision.
 -- One row for each login on a host, so it belongs to one member at most; to the owner where `member` is null. `paused` and
 -- `place` are of members' accounts; for the owner's, the config has both. An account without a place comes after those with one.
 CREATE TABLE dragoman.accounts (
   key text PRIMARY KEY,
   host text NOT NULL,
   login text NOT NULL,
-  member uuid REFERENCES dragoman.members,
+  member text REFERENCES dragoman.members,
   app text NOT NULL,
   mode text NOT NULL,
   kind text NOT NULL CHECK (kind IN ('person', 'app')),
@@ -155,7 +95,7 @@ CREATE TABLE dragoman.sign_ins (
   sha256 bytea PRIMARY KEY,
   host text NOT NULL,
   app text NOT NULL,
-  member uuid REFERENCES dragoman.members,
+  member text REFERENCES dragoman.members,
   sealed_body bytea NOT NULL,
   state jsonb NOT NULL,
   expires_at timestamptz NOT NULL,

@@ -81,7 +81,7 @@ test("a request is told what is left, after what others have reserved and used",
 
 test("a member is known by name, one who was removed by none, and the owner is nobody", async () => {
   const anna = { id: "m1", name: "anna" } as Member;
-  const members = { find: (id: string) => (id === anna.id ? anna : undefined), list: () => [anna] };
+  const members = { find: (id: string) => (id === anna.id ? anna : undefined), hearAll() {}, list: () => [anna] };
   const team = new BudgetGuard({ ...newOptions(), members });
   expect([team.memberOf("m1"), team.memberOf("m2"), team.memberOf(null)]).toEqual([
     { id: "m1", name: "anna" },

@@ -145,7 +145,7 @@ test("the page of budgets says without members that a budget for them counts not
   await using proxy = await startProxy({ config: { budgets } });
   await (await proxy.post("/v1/chat/completions", { model: "gpt-4.1", messages: [] })).text();
   const page = await (await fetch(`${proxy.url}/admin/budgets`)).text();
-  expect(page).toContain("There are no members without a database");
+  expect(page).toContain("There are no members: a budget");
   expect(page).not.toContain('id="f-member"');
 });
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { parseConfig } from "../../../src/config/schema";
 import { openConfig } from "../../../src/config/store";
+import { ProxyError } from "../../../src/lib/errors";
 import type { Costs } from "../../../src/lib/money";
 import {
   type ClientKey,
@@ -182,22 +183,26 @@ describe("the list of members", () => {
   const [anna, ben, cleo] = ["Anna", "ben", "cleo"].map((name, at) =>
     member({ name, id: `m${at}`, createdAt: at }),
   ) as [Member, Member, Member];
-  const used = (requests: number, cost: Costs["cost"], lastAt: number) => ({
-    ...{ requests, cost, cost_at_least: false, lastAt },
+  const used = (request_count: number, cost: Costs["cost"], last_at_ms: number) => ({
+    ...{ request_count, cost, cost_at_least: false, last_at_ms },
+  });
+  const historyOf = (usage: ReadonlyMap<string, ReturnType<typeof used>>) => ({
+    statistics: async () => ({ groups: [...usage].map(([member, sums]) => ({ key: { member }, ...sums })) }),
+    lastOf: () => 7,
   });
   const usage = new Map([
     [anna.id, used(5, { premium: 2e9 }, 30)],
     [ben.id, used(5, { credits: 7 }, 40)],
   ]);
   const members = {
+    hearAll() {},
     list: () => [anna, ben, cleo],
-    usage: async (): Promise<typeof usage | undefined> => usage,
     keyCount: (id: string) => (id === anna.id ? 2 : 0),
     accountsOf: async () => new Map([[ben.id, [{ account_key: "github.com/ben", state: "ready" }]]]),
     openInvitations: async () => [{ member: cleo.id, expiresAt: 99 }],
-    lastRequests: async (ids: readonly string[]) => new Map(ids.map((id) => [id, 7])),
   };
-  const page = (given: object) => memberList(members, { sort: "name", offset: 0, limit: 9, ...given }, now);
+  const listed = { members, history: historyOf(usage) };
+  const page = (given: object) => memberList(listed, { sort: "name", offset: 0, limit: 9, ...given }, now);
   const names = async (given: object) => (await page(given)).items.map(({ name }) => name);
 
   test("the list of members is in the order of names, or by what was used, the largest first", async () => {
@@ -213,7 +218,7 @@ describe("the list of members", () => {
       [cleo.id, used(1, { premium: 1 }, 1)],
     ]);
     const byLeast = async (sort: MemberOrder) =>
-      (await memberList({ ...members, usage: async () => least }, { sort, offset: 0, limit: 9 }, now)).items.map(
+      (await memberList({ members, history: historyOf(least) }, { sort, offset: 0, limit: 9 }, now)).items.map(
         ({ name }) => name,
       );
     expect(await byLeast("requests")).toEqual(["ben", "cleo", "Anna"]);
@@ -234,8 +239,9 @@ describe("the list of members", () => {
       { keys: 0, accounts: [{ state: "ready" }], cost: { credits: 7 }, last_request_at_ms: 40 },
       { invitation_expires_at_ms: 99, request_count: 0, cost: {}, cost_at_least: false, last_request_at_ms: 7 },
     ]);
-    const slow = { ...members, usage: async () => undefined };
-    expect(await memberItemOf(slow, anna, now)).toMatchObject({
+    const statistics = () => Promise.reject(new ProxyError("timeout", "Too slow."));
+    const slow = { ...listed.history, statistics };
+    expect(await memberItemOf({ members, history: slow }, anna, now)).toMatchObject({
       request_count: null,
       ...{ cost: {}, cost_at_least: true },
       last_request_at_ms: 7,

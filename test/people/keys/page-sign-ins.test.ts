@@ -88,7 +88,7 @@ test("a member's sign-in ends with the key that began it, and waits for a key th
   const { signIns } = opened({
     keys: {
       keyWith: (digest) => keys.get(Buffer.from(digest).toString("hex")),
-      catchUp: async () => {
+      hearOf: () => {
         if (isKnown) keys.set(sha256(secret).toString("hex"), key);
       },
     },

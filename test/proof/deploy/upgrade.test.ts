@@ -6,7 +6,7 @@ import { scriptedGithub } from "../../cli/bench";
 import { type Command, run } from "../../support/command";
 import { describeWith } from "../../support/sandbox";
 import { describeWithDatabases } from "../../support/shared-postgres";
-import { teamEnv } from "../../support/teams";
+import { placeOf, upstreamEnv } from "../../support/teams";
 import { temporaryFolder } from "../../support/temporary-folder";
 import { until } from "../../support/until";
 import { extracted, versionBefore } from "../../support/version-before";
@@ -126,7 +126,11 @@ describeWith("versionBefore", "from the version before", () => {
   describeWithDatabases("a team", (postgres) => {
     test("a server of this version works beside one of the version before, or does not start and says why", async () => {
       await using github = scriptedGithub({ device: { interval: 1, pending: 0 } });
-      const env = teamEnv(await postgres.database({ empty: true }), github.demo);
+      const env = {
+        ...upstreamEnv(github.demo),
+        ...(await placeOf(postgres)),
+        DRAGOMAN_DATABASE_URL: await postgres.database({ empty: true }),
+      };
       const start = (instead?: readonly string[]) => run(["start", "--port", "0", "--json"], { env, instead });
       await using signIn = run(["auth"], { env, instead: before.program });
       expect(await signIn.exited, signIn.stderr()).toBe(0);

@@ -77,7 +77,7 @@ async function budgetsMarkup({ context, form = context.url.searchParams, childre
   const [added, removed] = ["added", "removed"].map((name) => context.url.searchParams.get(name));
   const users = await Promise.all(items.map((item) => (owner ? usersOf(app, item) : [])));
   const ofConfig = new Set(owner?.config.current.budgets.map(({ name }) => name));
-  const known = owner?.members ? new Set(owner.members.list().map(({ name }) => name.toLowerCase())) : null;
+  const known = owner?.members?.needKeys ? new Set(owner.members.list().map(({ name }) => name.toLowerCase())) : null;
   const strangersOf = (item: BudgetItem) =>
     namedMembers(item).filter((name) => known?.has(name.toLowerCase()) === false);
   const changeOf = ({ name }: BudgetItem) =>
@@ -117,13 +117,13 @@ async function budgetsMarkup({ context, form = context.url.searchParams, childre
       )}
       {owner && (
         <>
-          {owner.members === undefined && items.some(isForMembers) && (
+          {!owner.members?.needKeys && items.some(isForMembers) && (
             <p class="note">
-              There are no members without a database: a budget for members counts nothing here, because your own
-              requests are not a member's.
+              There are no members: a budget for members counts nothing here, because your own requests are not a
+              member's.
             </p>
           )}
-          <NewBudgetForm frame={frame} form={form} hasMembers={owner.members !== undefined} />
+          <NewBudgetForm frame={frame} form={form} hasMembers={owner.members?.needKeys === true} />
           <NoticeTest frame={frame} app={owner} />
         </>
       )}

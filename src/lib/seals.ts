@@ -1,9 +1,12 @@
 /**
- * Seals secrets for a database that others can read: AES-256-GCM, with what a secret belongs to as associated data, so that
+ * Seals secrets where others may read them, in a database or in copies of a folder: AES-256-GCM, with what a secret belongs to as associated data, so that
  * a sealed text opens nowhere else. The key is never stored; each sealed text names the key that made it.
  */
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
-import { ProxyError } from "../lib/errors";
+import { ProxyError } from "./errors";
+import { lazy } from "./lazy";
+
+/** It takes long to load, and most starts have nothing sealed. */
+const node = lazy(() => process.getBuiltinModule("node:crypto"));
 
 /** Bytes of a sealed text: version, key id, nonce, ciphertext, tag. */
 const [idBytes, nonceBytes, tagBytes] = [8, 12, 16];
@@ -27,21 +30,23 @@ export class Seals {
     if (keyId === this.keyId) return;
     throw new ProxyError(
       "internal",
-      `The database is sealed with the key ${keyId}, which is not set here. Set DRAGOMAN_SEAL_KEY to that key.`,
+      `The secrets are sealed with the key ${keyId}, which is not here. Set DRAGOMAN_SEAL_KEY to that key, or restore the file seal.key.`,
       { code: "seal_key_missing" },
     );
   }
 
   /** A secret that every process with the same key has. @param purpose Each has a secret of its own. */
   derived(purpose: string): Buffer {
-    return Buffer.from(hkdfSync("sha256", this.#key, "", `dragoman ${purpose}`, derivedBytes));
+    return Buffer.from(node().hkdfSync("sha256", this.#key, "", `dragoman ${purpose}`, derivedBytes));
   }
 
   /** @param about What the text belongs to, such as `account github.com/octo`. */
   seal(text: string, about: string): Buffer {
-    const nonce = randomBytes(nonceBytes);
+    const nonce = crypto.getRandomValues(Buffer.alloc(nonceBytes));
     const head = Buffer.concat([Buffer.of(version), Buffer.from(this.keyId, "hex"), nonce]);
-    const cipher = createCipheriv("aes-256-gcm", this.#key, nonce).setAAD(Buffer.concat([head, Buffer.from(about)]));
+    const cipher = node()
+      .createCipheriv("aes-256-gcm", this.#key, nonce)
+      .setAAD(Buffer.concat([head, Buffer.from(about)]));
     return Buffer.concat([head, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
   }
 
@@ -51,7 +56,8 @@ export class Seals {
     if (bytes.length < headBytes + tagBytes || bytes[0] !== version) throw damaged(about);
     const [head, tag] = [bytes.subarray(0, headBytes), bytes.subarray(-tagBytes)];
     this.require(keyIdIn(bytes));
-    const decipher = createDecipheriv("aes-256-gcm", this.#key, head.subarray(-nonceBytes), { authTagLength: tagBytes })
+    const decipher = node()
+      .createDecipheriv("aes-256-gcm", this.#key, head.subarray(-nonceBytes), { authTagLength: tagBytes })
       .setAAD(Buffer.concat([head, Buffer.from(about)]))
       .setAuthTag(tag);
     try {
@@ -67,7 +73,7 @@ export const keyIdIn = (sealed: Uint8Array): string => Buffer.from(sealed.subarr
 
 /** Names a key without revealing it. */
 export const keyIdOf = (key: Uint8Array): string =>
-  createHash("sha256")
+  new Bun.CryptoHasher("sha256")
     .update("dragoman seal key\0")
     .update(key)
     .digest("hex")
@@ -76,7 +82,7 @@ export const keyIdOf = (key: Uint8Array): string =>
 const damaged = (about: string) =>
   new ProxyError(
     "internal",
-    `The sealed value of ${about} was changed in the database, and cannot be opened. Restore it from a backup, or set it anew.`,
+    `The sealed value of ${about} was changed where it is stored, and cannot be opened. Restore it from a backup, or set it anew.`,
     {
       code: "seal_broken",
     },

@@ -1,7 +1,7 @@
 /** Sealed secrets: opened only with their key, and only where they belong. */
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { keyIdIn, keyIdOf, Seals } from "../../src/team/seal";
+import { keyIdIn, keyIdOf, Seals } from "../../src/lib/seals";
 import fc from "../support/random";
 
 const keys = [randomBytes(32), randomBytes(32)] as const;

@@ -1,0 +1,98 @@
+/** Members in a data folder: what is on the disk, and what two processes know of each other. */
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { readEnvironment } from "../../../src/config/environment";
+import { openLocalStores } from "../../../src/parts/local-stores";
+import { temporaryFolder } from "../../support/temporary-folder";
+import { until } from "../../support/until";
+
+const openIn = (home: string, more: Record<string, string> = {}) =>
+  openLocalStores(readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...more }), { follow: false, write() {} });
+
+/** A member with a key and an account. */
+async function withMember(home: string, stores = openIn(home)) {
+  const { code } = await stores.members.invite("anna");
+  const { member, key } = (await stores.members.accept(code))!;
+  const account = { login: "anna-octo", host: "github.com", app: "vscode", mode: "exchange", addedAt: 1 } as const;
+  stores.accounts.add({ ...account, githubToken: "gho_of_anna_0123456789", member: member.id });
+  return { stores, member, key };
+}
+
+test("a member's token, key and link are in no file, and the seal key is in a file of its user alone", async () => {
+  const home = temporaryFolder();
+  const { stores, key } = await withMember(home);
+  const open = await stores.members.invite("ben");
+  await stores.close();
+  const files = readdirSync(home, { recursive: true, encoding: "utf8" }).filter((name) =>
+    statSync(join(home, name)).isFile(),
+  );
+  const text = files.map((name) => readFileSync(join(home, name), "latin1")).join("\n");
+  for (const secret of ["gho_of_anna_0123456789", key, open.code]) expect(text).not.toContain(secret);
+  expect(files).toContain("seal.key");
+  expect(statSync(join(home, "seal.key")).mode & 0o777).toBe(0o600);
+  const again = openIn(home);
+  expect(again.accounts.load()).toMatchObject([{ login: "anna-octo", githubToken: "gho_of_anna_0123456789" }]);
+  // Without the file of the key, the folder says nothing of the token.
+  const other = openIn(home, { DRAGOMAN_SEAL_KEY: Buffer.alloc(32, 1).toString("base64") });
+  expect(other.accounts.load()).toEqual([]);
+});
+
+test("a pause and an order of a member's accounts last; removing the member removes them", async () => {
+  const home = temporaryFolder();
+  const { stores, member } = await withMember(home);
+  await stores.accounts.choices!.pause(member.id, "github.com/anna-octo", true);
+  await stores.accounts.choices!.arrange(member.id, ["github.com/anna-octo"]);
+  const again = openIn(home).accounts;
+  again.load();
+  expect([again.choices!.isPaused("github.com/anna-octo"), again.choices!.placeOf("github.com/anna-octo")]).toEqual([
+    true,
+    0,
+  ]);
+  await expect(stores.accounts.choices!.pause("another", "github.com/anna-octo", false)).rejects.toThrow("no account");
+  await stores.members.remove("anna");
+  expect(again.load()).toEqual([]);
+});
+
+test("what a command changes, a server knows within a second; a lock of another process is waited for", async () => {
+  const home = temporaryFolder();
+  const { stores: command, member, key } = await withMember(home);
+  const server = openIn(home);
+  expect(server.members.needKeys).toBe(true);
+  await server.members.hear([key]);
+  expect(server.members.findKey([key])).toMatchObject({ name: "anna/key-1", member: member.id });
+  const held = new Database(join(home, "members.sqlite"));
+  held.run("BEGIN IMMEDIATE");
+  const revoked = command.members.revokeKey(member.id, "key-1");
+  await Bun.sleep(150);
+  held.run("COMMIT");
+  held.close();
+  await revoked;
+  await until(async () => {
+    await server.members.hear([key]);
+    return server.members.findKey([key]) === undefined;
+  }, "the server knows that the key is revoked");
+});
+
+test("two who use one link at once, and two keys of one name, are one each; what throws changes nothing", async () => {
+  const { stores, member, key } = await withMember(temporaryFolder());
+  const { members } = stores;
+  const { code } = await members.invite("anna");
+  const accepted = await Promise.all([members.accept(code), members.accept(code)]);
+  expect(accepted.filter((each) => each !== undefined)).toHaveLength(1);
+  const by = new Bun.CryptoHasher("sha256").update(key).digest();
+  const make = () => members.createKey(member.id, { name: "laptop", models: null, expiresAt: null, by });
+  const made = await Promise.allSettled([make(), make()]);
+  expect(made.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  expect(members.keyCount(member.id)).toBe(3);
+});
+
+test("a folder without members asks nothing and needs no key", async () => {
+  const home = temporaryFolder();
+  const { members } = openIn(home);
+  await members.hear([`drg_${"x".repeat(43)}`]);
+  await members.hearAll();
+  expect([members.needKeys, members.list(), await members.openInvitations()]).toEqual([false, [], []]);
+  expect(readdirSync(home)).toEqual([]);
+});
