@@ -40,6 +40,7 @@ import { WaitingRoom } from "../people/accounts/waiting-room";
 import { BudgetGuard } from "../people/budgets/guard";
 import { type ClientKey, currentClientKeys, type OpenTo } from "../people/keys/client-keys";
 import { Membership } from "../people/keys/membership";
+import { RecentItems } from "../proxy/recent-items";
 import { type Limits, limitsFor } from "../proxy/scope";
 import { TokenCounts } from "../proxy/tokens/token-counts";
 import { openTokenizer, type Tokenizer } from "../proxy/tokens/tokenizer";
@@ -218,6 +219,7 @@ class RunningApp extends Foundation implements App {
   readonly sessionPrompts = new SessionPrompts(this.now);
   readonly copilotCounter = new CopilotCounter(this.copilot, this.logger, this.monotonic);
   readonly exchangeMetrics = openExchangeMetrics((provider, id) => this.providerModels.isListed(provider, id));
+  readonly recentItems = new RecentItems(this.now);
   readonly heldBodies = openHeldBodies();
   readonly sockets = openClientSockets();
   readonly tracing = {};
@@ -281,7 +283,7 @@ class RunningApp extends Foundation implements App {
       ...{ cacheWatch: this.cacheWatch, copilot: this.copilot, copilotCounter: this.copilotCounter, drift: this.drift },
       ...{ exchangeMetrics: this.exchangeMetrics, heldBodies: this.heldBodies, losses: this.losses },
       ...{ sockets: this.sockets, stopping: this.stopping, tokenCounts: this.tokenCounts, tracing: this.tracing },
-      waitingRoom: this.waitingRoom,
+      ...{ recentItems: this.recentItems, waitingRoom: this.waitingRoom },
       owner: undefined,
       membership: this.members && new Membership(this.members, member, this.logins, this.wrongSecrets.userCodes),
       get accounts() {

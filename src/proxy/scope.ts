@@ -19,6 +19,7 @@ import type { OwnAccounts } from "../people/accounts/own-accounts";
 import type { WaitingRoom } from "../people/accounts/waiting-room";
 import type { BudgetGuard } from "../people/budgets/guard";
 import type { Membership } from "../people/keys/membership";
+import type { RecentItems } from "./recent-items";
 import type { TokenCounts } from "./tokens/token-counts";
 import type { CacheWatch } from "./upstream/cache-watch";
 import type { Auto } from "./upstream/copilot/auto";
@@ -53,6 +54,7 @@ export interface Services {
   /** What members' requests hold in memory on this server. */
   heldBodies: HeldBodies;
   losses: Losses;
+  recentItems: RecentItems;
   sessionPrompts: SessionPrompts;
   sockets: ClientSockets;
   tokenCounts: TokenCounts;

@@ -20,8 +20,8 @@ const providers: Record<string, (model: string) => LanguageModel> = {
     createOpenAICompatible({ name: "dragoman", includeUsage: true, supportsStructuredOutputs: true, ...at() })(model),
   "@ai-sdk/anthropic": (model) => createAnthropic(at())(model),
 };
-/** Without it the OpenAI provider sends the ids of answers in place of their words: see test/proxy/relay/sent-back.test.ts. */
-const providerOptions = { openai: { store: false } };
+/** Without it, as by default, the OpenAI provider sends the ids of what was answered in place of the items. */
+const withItems = { openai: { store: false } };
 const at = () => ({ baseURL: `${proxy.url}/v1`, apiKey: "unused" });
 
 const models = ["claude-sonnet-4.6", "gpt-5.3-codex", "gemini-3.1-pro-preview"];
@@ -36,7 +36,10 @@ const weather = tool({
   execute: async ({ city }) => `18 degrees in ${city}`,
 });
 
-describe.each(Object.entries(providers))("%s", (_, provider) => {
+describe.each([
+  ...Object.entries(providers).map(([name, provider]) => [name, provider, {}] as const),
+  ["@ai-sdk/openai, store: false", providers["@ai-sdk/openai"]!, withItems] as const,
+])("%s", (_, provider, providerOptions) => {
   test.each(models)("the AI SDK runs a streamed tool loop on %s", async (model) => {
     const failures: unknown[] = [];
     const result = streamText({

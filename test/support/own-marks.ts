@@ -74,7 +74,8 @@ export const marksSentBack: readonly OwnMark[] = [
     members: "`id`, `previous_response_id`, `item_reference`",
     is: (_, value) => isOwnId(value),
     reader: "responses/rules.ts, responses/references.ts",
-    sentBack: "removed from items; as a reference refused, but for reasoning, which is left out",
+    sentBack:
+      "removed from items; a reference is replaced by the item that this key was given within the hour, else refused, but for reasoning, which is left out",
     foreign:
       "ids of reasoning go with it to the account that made it; as references refused, unless remembered as reasoning's",
   },

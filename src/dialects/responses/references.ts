@@ -1,9 +1,11 @@
 /**
  * References to stored items, which the AI SDK's OpenAI provider sends in place of what was said unless it is told `store:
- * false` (@ai-sdk/openai 4.0). Nothing is stored here, nor at GitHub Copilot.
+ * false` (@ai-sdk/openai 4.0). GitHub Copilot stores nothing.
  */
 import { isObject } from "../../lib/json";
+import { jsonOf, type SseFrame } from "../../lib/net/stream/sse";
 import type { JsonObject } from "../hub/conversation";
+import { objectsAmong } from "../hub/lists";
 import type { ItemReference } from "../overview";
 
 /** OpenAI's type is optional: an item with an id alone is a reference too. */
@@ -17,6 +19,34 @@ export const references = ({ input }: JsonObject): ItemReference[] =>
   (Array.isArray(input) ? input : []).flatMap((item: unknown, index) =>
     isReference(item) && !item.id.startsWith("rs_") ? [{ id: item.id, param: `input[${index}]` }] : [],
   );
+
+/**
+ * The request with the items that its references stand for, reasoning too.
+ * @param find The item of this id; undefined where it is not known, and the reference stays.
+ * @returns The very same body if no item was found.
+ */
+export function withItems(body: JsonObject, find: (id: string) => JsonObject | undefined): JsonObject {
+  if (!Array.isArray(body.input)) return body;
+  let isChanged = false;
+  const input = body.input.map((item: unknown) => {
+    const found = isReference(item) ? find(item.id) : undefined;
+    isChanged ||= found !== undefined;
+    return found ?? item;
+  });
+  return isChanged ? { ...body, input } : body;
+}
+
+/** The item that a frame of a stream completes. */
+export function itemIn(frame: SseFrame): JsonObject | undefined {
+  const isDone = frame.event === undefined ? frame.data?.includes(`"${itemDone}"`) : frame.event === itemDone;
+  const event = isDone ? jsonOf(frame) : undefined;
+  return isObject(event) && event.type === itemDone && isObject(event.item) ? event.item : undefined;
+}
+
+const itemDone = "response.output_item.done";
+
+/** The items of a full reply. */
+export const itemsIn = ({ output }: JsonObject): JsonObject[] => objectsAmong(output);
 
 /** The item; undefined for a reference. */
 export const withoutReference = (item: JsonObject): JsonObject | undefined => (isReference(item) ? undefined : item);

@@ -34,6 +34,6 @@ async function refuseUnknown(affinity: Affinity, references: readonly ItemRefere
 const lost = ({ id, param }: ItemReference): ProxyError =>
   new ProxyError(
     "invalid_request",
-    words`\`${param}\` names the item \`${quoted(id)}\` in place of its content, and nothing is stored here. Send the items themselves: clients do so with \`store: false\` (AI SDK: \`providerOptions: { openai: { store: false } }\`).`,
+    words`\`${param}\` names the item \`${quoted(id)}\` in place of its content, and it is not known here, or no longer. Send the items themselves: clients do so with \`store: false\` (AI SDK: \`providerOptions: { openai: { store: false } }\`).`,
     { param, code: "item_not_found" },
   );

@@ -27,6 +27,7 @@ import { checkPromptLimit } from "./prompt-limit";
 import { withHeaders } from "./provider-send";
 import { refuseReferences } from "./references";
 import { isEvents, notEvents, respondFull, respondStream } from "./respond";
+import { withRecentItems } from "./restored-items";
 import { openRequest } from "./running-request";
 import { send } from "./send";
 import {
@@ -57,7 +58,8 @@ export async function relay(
 ): Promise<Response> {
   const running = openRequest(parts, request, caller, dialect);
   try {
-    const incoming = await readIncoming(request, longTexts[dialect], inAddress, running.held);
+    const sent = await readIncoming(request, longTexts[dialect], inAddress, running.held);
+    const incoming = withRecentItems(parts, running, caller, sent);
     caller.connection.keepOpen();
     running.book.setRequest(incoming);
     const codec = codecs[dialect];

@@ -9,6 +9,7 @@ import type { Conversation, JsonObject } from "../../dialects/hub/conversation";
 import { omitUndefined } from "../../dialects/hub/json";
 import type { ReplyError, ReplyEvent, Usage } from "../../dialects/hub/reply";
 import { separateTexts } from "../../dialects/hub/separate-texts";
+import { itemsIn } from "../../dialects/responses/references";
 import { isObject, notJson, parseWithSource } from "../../lib/json";
 import type { ResponseBody } from "../../lib/net/out/body";
 import { readSse, type SseFrame } from "../../lib/net/stream/sse";
@@ -18,6 +19,7 @@ import { openLoop } from "../server-tools/open-loop";
 import type { ServerToolPlan } from "../server-tools/plan";
 import type { Book } from "./book";
 import { BrokenReply } from "./respond";
+import { keepingItems } from "./restored-items";
 import type { RunningRequest } from "./running-request";
 import { toolContext } from "./searches";
 import type { Answer, Reading, UpstreamReply } from "./upstream-call";
@@ -77,9 +79,10 @@ export class ReplyWay implements UpstreamReply {
   }
 
   stream(out: Sink<SseFrame>): ClientSink<Beat> {
-    const { passed, written } = this.way;
-    if (!written) return passed!.stream(out);
-    return passedUntilChanged(passed?.stream, written.codec.encodeStream(written.asked, written.estimate))(out);
+    const { passed, running, written } = this.way;
+    const client = running.keepItem ? keepingItems(running.keepItem)(out) : out;
+    if (!written) return passed!.stream(client);
+    return passedUntilChanged(passed?.stream, written.codec.encodeStream(written.asked, written.estimate))(client);
   }
 
   full(): FullReply {
@@ -99,8 +102,9 @@ export class ReplyWay implements UpstreamReply {
       end() {},
       text() {
         if (error) throw new BrokenReply(error, running.book.earlyError === undefined);
-        if (gathered) return gathered.text();
-        return JSON.stringify(written!.codec.encodeReply(events, written!.asked));
+        const text = gathered ? gathered.text() : JSON.stringify(written!.codec.encodeReply(events, written!.asked));
+        if (running.keepItem) itemsIn(JSON.parse(text)).forEach(running.keepItem);
+        return text;
       },
     };
   }

@@ -2,7 +2,7 @@
 
 import type { InFlightRequest } from "../../books/history/entry";
 import type { InFlightHandle } from "../../books/live/in-flight";
-import type { ClientDialect } from "../../dialects/hub/conversation";
+import type { ClientDialect, JsonObject } from "../../dialects/hub/conversation";
 import type { ReplyEvent } from "../../dialects/hub/reply";
 import { asProxyError, codeOf, ProxyError } from "../../lib/errors";
 import { plainName } from "../../lib/json-shape";
@@ -44,6 +44,8 @@ export function openRequest(
 export class RunningRequest implements InFlightHandle {
   /** What it holds in memory until it has ended. */
   readonly held: HeldBytes;
+  /** Keeps an item of the answer, for a client that names it by its id in its next turn. */
+  keepItem: ((item: JsonObject) => void) | undefined;
   readonly #parts: RequestScope;
   readonly #request: ClientRequest;
   #controller = new AbortController();
