@@ -155,6 +155,8 @@ test("no secret and no word of a conversation is in any line, file, error or pag
   await send("/v1/chat/completions", {}, { "x-api-key": `${canaries.clientKey}x` });
   expect(scenarios).toBeGreaterThan(40);
 
+  const measured = proxy.rows().flatMap(({ portions, request_id }) => (portions ? [request_id] : []));
+  expect(measured.length).toBeGreaterThan(5);
   const pages: string[] = [];
   for (const path of [
     "/usage",
@@ -167,6 +169,8 @@ test("no secret and no word of a conversation is in any line, file, error or pag
     "/api/admin/meta",
     "/api/admin/config",
     "/api/admin/requests?limit=200",
+    ...["/admin", "/admin/prompts", "/admin/cache", "/admin/requests?limit=100"],
+    ...measured.map((id) => `/admin/requests/${id}`),
   ])
     pages.push(await (await fetch(proxy.url + path, { headers })).text());
   proxy.rows();

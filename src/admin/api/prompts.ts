@@ -193,6 +193,7 @@ const coldReasons: Partial<Record<CacheMiss, string>> = {
   account: "another account served",
   tools: "the tools changed",
   system: "the system prompt changed",
+  rewritten: "a message was rewritten",
   shortened: "the conversation became shorter",
 };
 

@@ -173,6 +173,25 @@ export function Meter({
   );
 }
 
+/** The colour of the next part of a whole: six of them, and then one for all others. */
+export const swatchClass = (place: number): string => (place < 6 ? `s${place + 1}` : "rest");
+
+/** Parts of a whole side by side. @param shares 0 … 1 each */
+export function ShareBar({ shares, label }: { shares: readonly number[]; label: string }): Markup {
+  let from = 0;
+  return (
+    <svg class="share-bar" viewBox="0 0 100 1" preserveAspectRatio="none" role="img" aria-label={label}>
+      {shares.map((share, place) => {
+        const x = from;
+        from += share * 100;
+        return (
+          <rect class={swatchClass(place)} x={round(x)} width={round(Math.max(0, share * 100 - 0.25))} height="1" />
+        );
+      })}
+    </svg>
+  );
+}
+
 /** The position of a step within a duration. All values in the same unit. */
 export function Stretch({
   from,

@@ -4,13 +4,17 @@
  */
 
 import { type Entry, nothingKnown } from "../../books/history/entry";
+import { packed } from "../../books/history/portions";
 import { anthropicId } from "../../clients/claude-code-names";
 import { repeatChange } from "../../config/repeat-change";
 import { dayMs, hourMs, minuteMs } from "../../lib/format";
 import type { App } from "../../parts/app";
 import { madeUpKey } from "../../people/keys/client-keys";
+import { portionsOf } from "../../proxy/tokens/portions-of";
 import { exampleModels } from "../../proxy/upstream/models/known-models";
 import { costOf } from "../../proxy/upstream/models/price";
+import { tokenRates } from "../../proxy/upstream/models/token-rates";
+import { madeOf } from "./demo-prompts";
 
 type Kind = keyof typeof exampleModels;
 
@@ -290,7 +294,23 @@ function priced(row: Entry, pricesOf: PricesOf): Entry {
   const price = { premium: true, units: undefined, tokens: { ...tokens, per: 1_000_000 } };
   const usage = { input: sent, output, cachedInput: cached, cacheWrite: written };
   const cost = costOf(price, usage, row.initiator === "user");
-  return { ...row, cache_write_tokens: written ?? null, cost: cost.amount, cost_unit: cost.unit };
+  const rates = tokenRates(price, usage, cost.amount);
+  const { portions, marked } = portionsOf(madeOf(headOf(row), sent), usage, rates, undefined);
+  return {
+    ...row,
+    cache_write_tokens: written ?? null,
+    cost: cost.amount,
+    cost_unit: cost.unit,
+    portions: packed(portions),
+    marked_tokens: row.client_dialect === "messages" ? marked : 0,
+    cache_lost_cost: row.cache_miss === null || !rates ? null : Math.round(sent * (rates.input - rates.cachedInput)),
+  };
+}
+
+/** Tokens of the row's tools and instructions, which are always as long. */
+function headOf({ client_name, agent_type }: Entry): number {
+  const { head = 0 } = tools.find(({ client }) => client === client_name) ?? {};
+  return agent_type === null ? head : head / 3;
 }
 
 function troubleAt(chance: number): Trouble | undefined {

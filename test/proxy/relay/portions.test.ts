@@ -175,6 +175,11 @@ describe("a conversation that goes on", () => {
     const tools = second.parts.find(({ tool }) => tool === "mcp__github")!;
     expect([tools.cached, tools.grown]).toEqual([tools.tokens, expect.closeTo(0, -1)]);
     expect(results.cached).toBeLessThan(results.tokens);
+    const html = async (path: string) => (await fetch(`${proxy.url}${path}`)).text();
+    const page = await html(`/admin/requests/${second.request_id}`);
+    for (const said of ["Tools: github (MCP)", "Tool results: Read", "since the request before", "This reply"])
+      expect(page).toContain(said);
+    expect(await html("/admin")).toContain("What it went into, last 7 days");
   });
 
   test("a text of megabytes counts by its bytes, and a tool that only the model named has no name", async () => {

@@ -13,6 +13,7 @@ import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath, withQuery } from "../../ui/links";
 import { Empty, Pair, Tabs } from "../../ui/lists";
 import type { MemberNames } from "../member-names";
+import { Portions } from "../portions";
 import { ByDay, ByHour, chartMeasures, isShown, measureFor, Shares, type SharesProps } from "./charts";
 
 const listPatienceMs = 1_000;
@@ -37,6 +38,7 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
   // The numbers do not wait for a model list that is slow to come.
   const saved = await withTimeLimit(savedByCache(app, byDay.groups), listPatienceMs, () => null);
   const shares = await sharesOf(app, names, weekAgo);
+  const portions = (await history.portions({ from_ms: weekAgo })).map((each) => ({ ...each, grown: null }));
   const chosen = measureFor(url.searchParams.get("measure"), byDay.totals);
   return (
     <>
@@ -61,6 +63,12 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
         <ByDay statistics={byDay} measure={chartMeasures[chosen]!} first={first} days={days} now={now} />
       </div>
       <div class="halves">
+        {portions.length > 0 && (
+          <div class="card">
+            <h3>What it went into, last 7 days</h3>
+            <Portions portions={portions} caption="The parts of all prompts, and the replies" most={6} isSum />
+          </div>
+        )}
         <div class="card">
           <ByHour statistics={byHour} now={now} />
         </div>

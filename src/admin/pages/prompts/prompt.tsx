@@ -3,16 +3,18 @@
 import { ProxyError } from "../../../lib/errors";
 import { duration, formatCount, plural } from "../../../lib/format";
 import { costsOf } from "../../../lib/money";
+import { missSentence } from "../../api/cache-savings";
 import { listPrompts, type Prompt } from "../../api/prompts";
 import { listRequests, type ShownEntry } from "../../api/requests";
 import { Stretch } from "../../ui/chart";
-import { CostOf, Credits, Duration, Moment, Tokens, Value } from "../../ui/format";
+import { CostOf, Credits, Duration, Moment, Sentence, Tokens, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { promptsPath, requestPath, requestsPath } from "../../ui/links";
 import { Pair, Section, Table } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { ToolName } from "../../ui/tool-name";
+import { LostCost, Portions } from "../portions";
 import { Status } from "../requests/rows";
 
 /** Requests that are drawn; the page Requests has all. */
@@ -31,6 +33,7 @@ export async function promptPage({ app, frame, params }: PageContext): Promise<M
       "No prompt with this ID is in the history. It may have been deleted after the retention period, or the ID may be wrong.",
     );
   const drawn = requests.items.toSorted((one, other) => one.started_at_ms - other.started_at_ms);
+  const measured = drawn.flatMap(({ portions }) => portions);
   return (
     <Page
       frame={frame}
@@ -55,6 +58,12 @@ export async function promptPage({ app, frame, params }: PageContext): Promise<M
         </section>
         <div>
           <Parts prompt={prompt} />
+          {measured.length > 0 && (
+            <Section id="portions" title="What it was made of" card>
+              <Portions portions={measured} caption="The parts of all its prompts, and the replies" isSum />
+              <p class="soft">Each request sends the conversation again: what is cached costs a fraction.</p>
+            </Section>
+          )}
           <Facts prompt={prompt} />
         </div>
       </div>
@@ -77,7 +86,7 @@ const Waterfall = ({ prompt, requests }: { prompt: Prompt; requests: ShownEntry[
           <div class="text">
             <Value of={item.upstream_model ?? item.client_model} max={40} /> · <Duration of={item.duration_ms} /> ·{" "}
             <CostOf of={costsOf(item)} />
-            {item.cache_miss !== null && " · not found in the cache"}
+            <NotFound item={item} />
             {item.error_type !== null && (
               <>
                 {" "}
@@ -90,6 +99,19 @@ const Waterfall = ({ prompt, requests }: { prompt: Prompt; requests: ShownEntry[
     })}
   </ol>
 );
+
+function NotFound({ item }: { item: ShownEntry }) {
+  const missed = missSentence(item);
+  return (
+    missed !== undefined && (
+      <>
+        {" · not in the cache: "}
+        <Sentence of={missed} />
+        <LostCost of={item.cache_lost_cost} />
+      </>
+    )
+  );
+}
 
 const kindNames: Record<string, string> = {
   main: "Conversation",

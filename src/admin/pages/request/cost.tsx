@@ -2,16 +2,16 @@
 /** The usage and cost of one request as the upstream reported them, beside the cost by the list price of its model. */
 
 import { dollars, formatAmount, formatCount, significant } from "../../../lib/format";
-import { entryOf } from "../../../lib/json";
 import { costUnits, marked } from "../../../lib/money";
 import { withTimeLimit } from "../../../lib/net/time-limit";
 import type { Scope } from "../../../parts/app";
-import { whatChanged } from "../../api/cache-savings";
+import { missSentence } from "../../api/cache-savings";
 import { type ModelItem, modelItems, showTokenPrice } from "../../api/models";
 import type { ShownEntry } from "../../api/requests";
-import { Count, Unknown } from "../../ui/format";
+import { Count, Sentence, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Head } from "../../ui/lists";
+import { LostCost } from "../portions";
 
 /** A model, with the price that its answers stated if the list has none. */
 interface PricedModel extends ModelItem {
@@ -161,7 +161,7 @@ function Bill({ item, priced: { rate, lines } }: { item: ShownEntry; priced: Pri
 
 function Notes({ item, model, priced: { rate, long, computed, extra } }: CostProps & { priced: Priced }): Markup {
   const { cost, cost_unit } = item;
-  const changed = entryOf(whatChanged, item.cache_miss ?? "");
+  const missed = missSentence(item);
   const differs =
     cost !== null &&
     !item.cost_at_least &&
@@ -201,9 +201,10 @@ function Notes({ item, model, priced: { rate, long, computed, extra } }: CostPro
           credits.
         </p>
       )}
-      {changed && (
+      {missed && (
         <p class="soft">
-          The prompt was not found in the cache. {changed} <a href="/admin/cache">More about the cache</a>
+          The prompt was not found in the cache. <Sentence of={missed} />
+          <LostCost of={item.cache_lost_cost} /> <a href="/admin/cache">More about the cache</a>
         </p>
       )}
       {item.cost_at_least && (

@@ -17,6 +17,7 @@ import { type PageContext, redirect } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { ToolName } from "../../ui/tool-name";
 import { type MemberNames, memberNamesFor } from "../member-names";
+import { MarkedForCache, Portions } from "../portions";
 import { rowTags, Status, toneOf } from "../requests/rows";
 import { adviceFor } from "./advice";
 import { modelWithin, RequestCost } from "./cost";
@@ -67,6 +68,12 @@ export async function requestPage(context: PageContext): Promise<Markup | Stream
             <Section id="usage" title="Usage and cost" card>
               {slot}
             </Section>
+            {item.portions.length > 0 && (
+              <Section id="portions" title="What it was made of" card>
+                <Portions portions={item.portions} caption="The parts of the prompt, and the reply" />
+                <MarkedForCache marked={item.marked_tokens} isShown={item.upstream_dialect === "messages"} />
+              </Section>
+            )}
             <Searches items={searches} />
             <Ids item={item} names={memberNamesFor(app)} now={now} />
           </div>
