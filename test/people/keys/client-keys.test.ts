@@ -213,7 +213,7 @@ describe("the admin API", () => {
     await using proxy = await startProxy({ exposed: true, config: { auth: { apiKeys: [keys[1]] } } });
     expect((await admin(proxy, "")).body).toMatchObject({ served_without: "nobody" });
     const page = await (await fetch(`${proxy.url}/admin/keys`)).text();
-    expect(page).toContain("This removes the last client key. Other machines reach dragoman");
+    expect(page).toContain("This removes the last client key. Other machines can reach this server");
     expect(await admin(proxy, "/anna/revoke", {})).toEqual({ status: 200, body: { revoked: true } });
     for (const key of [anna, "anything"]) expect((await statusOf(proxy, key, "/v1/models")).status).toBe(401);
     expect(await (await fetch(`${proxy.url}/admin`)).text()).toContain("Nobody is served.");
