@@ -103,7 +103,7 @@ test("no secret and no word of a conversation is in any line, file, error or pag
   await send("/v1/chat/completions", { model: "gpt-5-mini", messages: tools });
   // What a prompt is made of is measured, and what changed in it is named: sizes, and names of declared tools.
   const named = (name: string) => ({ name, description: content(name), input_schema: { type: "object" } });
-  const declared = [named("read_file"), named(`says ${canaries.prompt}`), named("write_file")];
+  const declared = [named("read_file"), named("mcp__s__do"), named("write_file")];
   for (const offered of [declared, declared.slice(1), declared])
     for (const [id, call] of ["read_file", canaries.toolArguments, `${canaries.prompt} now`].entries())
       await send(
@@ -170,7 +170,7 @@ test("no secret and no word of a conversation is in any line, file, error or pag
     "/api/admin/config",
     "/api/admin/requests?limit=200",
     ...["/admin", "/admin/prompts", "/admin/cache", "/admin/requests?limit=100"],
-    ...measured.map((id) => `/admin/requests/${id}`),
+    ...measured.slice(0, 3).map((id) => `/admin/requests/${id}`),
   ])
     pages.push(await (await fetch(proxy.url + path, { headers })).text());
   proxy.rows();
