@@ -6,6 +6,7 @@ import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { entry } from "../support/history-rows";
 import { startProxy } from "../support/proxy";
 
+const credits = (value: number) => value * 1e9;
 const now = Date.now();
 const hour = 3_600_000;
 /** List prices of the demo: 300 and 75 credits for a million tokens, cached 30 and 7.5, written 375. */
@@ -25,8 +26,15 @@ add(1, {
   session: "aaaaaaaaaaaa",
 });
 add(2, { ...prompt, upstream_model: gpt, cached_tokens: 900_000, client_name: "other/2" });
-add(3, { ...prompt, upstream_model: gpt, cached_tokens: 0, cache_miss: "system", session: "bbbbbbbbbbbb" });
-add(4, { ...prompt, upstream_model: gpt, cached_tokens: 200_000, cache_miss: "tools" });
+add(3, {
+  ...prompt,
+  upstream_model: gpt,
+  cached_tokens: 0,
+  cache_miss: "system",
+  cache_lost_cost: credits(67.5),
+  session: "bbbbbbbbbbbb",
+});
+add(4, { ...prompt, upstream_model: gpt, cached_tokens: 200_000, cache_miss: "tools", cache_lost_cost: credits(54) });
 add(5, { ...prompt, upstream_model: claude, cached_tokens: null, http_status: 500, error_type: "upstream" });
 add(10 * 24, { ...prompt, upstream_model: "gone-1", cached_tokens: 500_000 });
 proxy.app.history.flush();
@@ -34,7 +42,6 @@ afterAll(() => proxy[Symbol.asyncDispose]());
 
 const report = async (query = ""): Promise<CacheReport> =>
   (await fetch(`${proxy.url}/api/admin/cache${query}`)).json() as Promise<CacheReport>;
-const credits = (value: number) => value * 1e9;
 
 describe("GET /api/admin/cache", () => {
   test("adds up the last week, without requests of which nothing is known", async () => {
@@ -46,7 +53,6 @@ describe("GET /api/admin/cache", () => {
       cached_share: 0.475,
       // 0.8 × (300 − 30) − 0.1 × (375 − 300) + 1.1 × (75 − 7.5)
       saved_nano_credits: credits(216 - 7.5 + 74.25),
-      // (1 + 0.8) × (75 − 7.5)
       lost_nano_credits: credits(121.5),
     });
     expect(models.map(({ name, cached_share }) => [name, cached_share])).toEqual([

@@ -5,7 +5,7 @@ import type { Filters, Group } from "../../books/history/history";
 import { sum, sumKnown } from "../../lib/money";
 import type { Scope } from "../../parts/app";
 import { type CacheMiss, cacheMisses } from "../../proxy/upstream/cache-watch";
-import { isKnown, type Prices, pricesOf, savingOf, sumOf, whatChanged } from "./cache-savings";
+import { isKnown, type Prices, pricesOf, sumOf, whatChanged } from "./cache-savings";
 import { listRequests } from "./requests";
 import { count, maybe, text, time } from "./values";
 
@@ -25,7 +25,7 @@ const missSchema = z.object({
   changed: z.string().describe("What changed, in words."),
   request_count: count,
   uncached_tokens: z.number().describe("Input of these requests that was not read from the cache."),
-  lost_nano_credits: maybe.describe("At most: what reading all of that input from the cache would have saved."),
+  lost_nano_credits: maybe.describe("What that cost; of the turns where it is known."),
 });
 
 const missedTurnSchema = z.object({
@@ -65,7 +65,7 @@ export async function cacheReport(app: Scope, filters: Filters): Promise<CacheRe
   const clients = await history.statistics(filters, ["client_name", "upstream_model"]);
   const sessions = await history.largestSessions(filters, maxSessions);
   const missed = await history.statistics(filters, ["cache_miss", "upstream_model"]);
-  const misses = missesIn(missed.groups, prices);
+  const misses = missesIn(missed.groups);
   return {
     totals: {
       ...sumOf(models.groups, prices),
@@ -88,7 +88,7 @@ function groupsBy(column: NameColumn, groups: Group[], prices: Prices): CacheGro
     .sort((one, other) => other.input_tokens - one.input_tokens);
 }
 
-function missesIn(groups: Group[], prices: Prices): CacheReport["misses"] {
+function missesIn(groups: Group[]): CacheReport["misses"] {
   return cacheMisses
     .map((reason) => {
       const missed = groups.filter(({ key }) => key.cache_miss === reason);
@@ -98,7 +98,7 @@ function missesIn(groups: Group[], prices: Prices): CacheReport["misses"] {
         changed: whatChanged[reason],
         request_count: sum(missed.map((group) => group.request_count)),
         uncached_tokens: sum(missed.map(uncached)),
-        lost_nano_credits: sumKnown(missed.map((group) => savingOf(group, prices, uncached(group), 0))),
+        lost_nano_credits: sumKnown(missed.map((group) => group.cache_lost_cost)),
       };
     })
     .filter((miss) => miss.request_count > 0)

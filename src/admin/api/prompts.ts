@@ -17,7 +17,6 @@ import {
 } from "../../lib/money";
 import type { Scope } from "../../parts/app";
 import type { CacheMiss } from "../../proxy/upstream/cache-watch";
-import { type Prices, pricesOf, savingOf } from "./cache-savings";
 import { count, maybe, text, time } from "./values";
 
 const requests = { request_count: count, ...costFields() };
@@ -49,7 +48,7 @@ const promptSchema = z
       .object({
         request_count: count,
         idle_ms: maybe.describe("How long the cache had waited, if it had gone cold."),
-        lost_nano_credits: maybe.describe("At most: what reading all of that input from the cache would have saved."),
+        lost_nano_credits: maybe.describe("What that cost; of the turns where it is known."),
       })
       .describe("The turns that were not found in the cache."),
     failed: z.object({ ...requests, retry_count: count.describe("Further calls for requests, failed or not.") }),
@@ -73,21 +72,20 @@ export async function listPrompts(
   limit: number,
   cursor?: number,
 ): Promise<z.output<typeof promptPageSchema>> {
-  const [page, others, prices] = await Promise.all([
+  const [page, others] = await Promise.all([
     app.history.prompts(filters, limit, cursor),
     // Of one prompt there is nothing else to add up.
     filters.prompt ? noTotals() : app.history.totals({ ...filters, has_prompt: false }),
-    pricesOf(app),
   ]);
   const { request_count, cost, cost_at_least } = others;
   return {
     ...page,
-    items: page.items.map((sums) => promptOf(sums, prices)),
+    items: page.items.map(promptOf),
     without_prompt: { request_count, cost, cost_at_least },
   };
 }
 
-function promptOf({ parts, started_at_ms, ended_at_ms, ...names }: PromptSums, prices: Prices): Prompt {
+function promptOf({ parts, started_at_ms, ended_at_ms, ...names }: PromptSums): Prompt {
   const cold = parts.filter((part) => part.cache_miss !== null);
   const byKind = Map.groupBy(parts, ({ kind, agent_type }) => `${kind} ${agent_type}`);
   const costs = [...byKind.values()].map((alike) => ({
@@ -110,11 +108,11 @@ function promptOf({ parts, started_at_ms, ended_at_ms, ...names }: PromptSums, p
     cold: {
       request_count: requestsIn(cold),
       idle_ms: cold.reduce<number | null>((most, part) => largest(most, part.cache_idle_ms), null),
-      lost_nano_credits: sumKnown(cold.map((part) => lostIn(part, prices))),
+      lost_nano_credits: sumKnown(cold.map((part) => part.cache_lost_cost)),
     },
     failed: { ...costOf(failed), retry_count: sum(parts.map((part) => part.retry_count)) },
   };
-  return { ...prompt, why: whyOf(prompt, parts, prices) };
+  return { ...prompt, why: whyOf(prompt, parts) };
 }
 
 const costOf = (parts: PromptPart[]) => ({
@@ -127,16 +125,12 @@ const added = (parts: PromptPart[], name: `${string}_tokens` & keyof PromptPart)
 const largest = (one: number | null, other: number | null) =>
   one === null || other === null ? (one ?? other) : Math.max(one, other);
 
-/** What reading the input from the cache would have saved, at most; null if the price is unknown. */
-const lostIn = ({ upstream_model, input_tokens, cached_tokens }: PromptPart, prices: Prices): number | null =>
-  savingOf({ key: { upstream_model } }, prices, Math.max(0, (input_tokens ?? 0) - (cached_tokens ?? 0)), 0);
-
 /** A share that a sentence does not mention. */
 const leastShare = 0.05;
 const maxClauses = 3;
 
 /** The parts by their share, and what of them was lost without the cache or failed. */
-function whyOf(prompt: Omit<Prompt, "why">, parts: PromptPart[], prices: Prices): string {
+function whyOf(prompt: Omit<Prompt, "why">, parts: PromptPart[]): string {
   if (isUnknown(prompt)) return "What it cost is not known.";
   // Of a cost in two units, the parts of the first.
   const [unit, total] = amountsOf(prompt)[0]!;
@@ -152,7 +146,7 @@ function whyOf(prompt: Omit<Prompt, "why">, parts: PromptPart[], prices: Prices)
     unit === "credits"
       ? parts
           .filter((part) => part.cache_miss !== null)
-          .map((part) => ({ part, nano: lostIn(part, prices) ?? 0 }))
+          .map((part) => ({ part, nano: part.cache_lost_cost ?? 0 }))
           .sort((one, other) => other.nano - one.nano)
       : [];
   if (lost[0]) {

@@ -9,6 +9,7 @@ export const measureNames = [
   "cached_tokens",
   "cache_write_tokens",
   "reasoning_tokens",
+  "cache_lost_cost",
 ] as const;
 export type Measure = (typeof measureNames)[number];
 

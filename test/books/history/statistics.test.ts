@@ -45,6 +45,7 @@ describe("totals", () => {
       cached_tokens: 0,
       cache_write_tokens: 0,
       reasoning_tokens: 0,
+      cache_lost_cost: 0,
       cost: {},
       unknown: {
         input_tokens: 0,
@@ -52,6 +53,7 @@ describe("totals", () => {
         cached_tokens: 0,
         cache_write_tokens: 0,
         reasoning_tokens: 0,
+        cache_lost_cost: 0,
         cost: 0,
       },
       cost_at_least: false,
@@ -106,6 +108,7 @@ describe("totals", () => {
       cached_tokens: 750,
       cache_write_tokens: null,
       reasoning_tokens: null,
+      cache_lost_cost: null,
       cost: { credits: 3, premium: 1.66e9 },
       unknown: {
         input_tokens: 1,
@@ -113,6 +116,7 @@ describe("totals", () => {
         cached_tokens: 2,
         cache_write_tokens: 4,
         reasoning_tokens: 4,
+        cache_lost_cost: 4,
         cost: 1,
       },
       cost_at_least: true,

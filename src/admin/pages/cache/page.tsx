@@ -108,7 +108,7 @@ const Totals = ({ report: { totals, misses } }: { report: CacheReport }) => (
       value={misses.length === 0 ? <span class="num">0</span> : <Credits of={totals.lost_nano_credits} />}
       unit="AI credits"
     >
-      at most, in{" "}
+      in{" "}
       {plural(
         misses.reduce((sum, miss) => sum + miss.request_count, 0),
         "turn",
@@ -140,7 +140,7 @@ function Misses({ report: { misses, turns, ...groups }, filters, now }: ReportPr
                 ),
               ],
               ["Input paid in full", (miss) => <Tokens of={miss.uncached_tokens} />],
-              ["Credits lost, at most", (miss) => <Credits of={miss.lost_nano_credits} />],
+              ["Credits lost", (miss) => <Credits of={miss.lost_nano_credits} />],
             ]}
           />
           <Turns turns={turns} now={now} />

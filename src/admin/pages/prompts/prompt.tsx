@@ -150,7 +150,7 @@ const Facts = ({ prompt: { cold, failed, ...prompt } }: { prompt: Prompt }) => (
           "none"
         ) : (
           <>
-            {plural(cold.request_count, "request")}, for at most <Credits of={cold.lost_nano_credits} /> credits
+            {plural(cold.request_count, "request")}, for <Credits of={cold.lost_nano_credits} /> credits
           </>
         )}
       </Pair>
