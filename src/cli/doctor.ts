@@ -1,5 +1,5 @@
 /** `dragoman doctor`: runs every check, changes nothing, and says how to fix what failed. */
-import { type Environment, homeFolder } from "../config/environment";
+import { type Environment, homeFolder, secretsOfEnvironment } from "../config/environment";
 import { lookAtConfig } from "../config/read-config";
 import { parseConfig } from "../config/schema";
 import { secretsIn } from "../config/secrets";
@@ -169,10 +169,8 @@ function readConfig({ configFile }: Environment): Pick<CheckContext, "stored" | 
 
 /** Knows the secrets of the environment, which must be concealed. */
 function loggerFor(environment: Environment): Logger {
-  const { clientKey, adminToken, metricsToken, anthropicApiKey, githubToken } = environment;
   const logger = quietLogger();
-  for (const secret of [clientKey, adminToken, metricsToken, anthropicApiKey, githubToken])
-    if (secret) logger.conceal(secret);
+  for (const secret of secretsOfEnvironment(environment)) logger.conceal(secret);
   return logger;
 }
 

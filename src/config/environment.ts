@@ -168,12 +168,13 @@ export function readEnvironment(
 
 /** What must not be logged. */
 export function secretsOfEnvironment(environment: Environment): string[] {
-  const { clientKey, adminToken, metricsToken, anthropicApiKey, billingToken, appKey } = environment;
+  const { clientKey, adminToken, metricsToken, anthropicApiKey, githubToken, billingToken, appKey } = environment;
   const { databaseUrl, databaseDirectUrl } = environment;
   const passwords = [databaseUrl, databaseDirectUrl].map((url) => URL.parse(url ?? "")?.password);
   // In an address it may be percent-encoded.
   const decoded = passwords.map((password) => password?.replace(/(?:%[\da-f]{2})+/gi, (bytes) => unescaped(bytes)));
-  const all = [clientKey, adminToken, metricsToken, anthropicApiKey, billingToken, appKey, ...passwords, ...decoded];
+  const own = [clientKey, adminToken, metricsToken, anthropicApiKey, githubToken, billingToken, appKey];
+  const all = [...own, ...passwords, ...decoded];
   return [...new Set(all.filter((secret) => secret !== undefined))].filter((secret) => secret !== "");
 }
 

@@ -27,9 +27,10 @@ export interface ServiceFile {
 const networkVariables =
   /^(?:(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|NODE_USE_SYSTEM_CA|OTEL_[A-Z_]+)$/i;
 
-/** Some tokens are never saved; tests shorten the limits of one run only. */
+/** What is for one run: some tokens and the key of an App, which are never saved, and the limits that tests shorten. */
+const { githubToken, billingToken, appId, appInstallation, appRepository, appKey, upstreamTimeoutMs } = variables;
 const notKept = new Set<string>(
-  [variables.githubToken, variables.billingToken, variables.upstreamTimeoutMs].flatMap(
+  [githubToken, billingToken, appId, appInstallation, appRepository, appKey, upstreamTimeoutMs].flatMap(
     ({ names }): readonly string[] => names,
   ),
 );
@@ -38,8 +39,9 @@ const ownVariables = new Set<string>(
     .flatMap(({ names }): readonly string[] => names)
     .filter((name) => !notKept.has(name)),
 );
+const secretKinds = new Set<string>(["secret", "token", "sealKey", "privateKey"]);
 const secretVariables = new Set<string>(
-  Object.values(variables).flatMap(({ names, kind }) => (kind === "secret" ? [...names] : [])),
+  Object.values(variables).flatMap(({ names, kind }) => (secretKinds.has(kind) ? [...names] : [])),
 );
 
 /** The variables of this terminal that the service needs too. The data folder is stored as a full path. */

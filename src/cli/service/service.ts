@@ -113,6 +113,8 @@ function showFiles(files: ServiceFile[], service: ServiceDefinition, manager: Se
   say(`It runs under ${manager.name}, with your rights, and uses the data folder ${shortened(service.home)}.`);
   if (process.env.DRAGOMAN_GITHUB_TOKEN?.trim())
     say("DRAGOMAN_GITHUB_TOKEN is not saved; sign in with `dragoman auth` instead.");
+  if (process.env.DRAGOMAN_APP_KEY?.trim())
+    say("The GitHub App of DRAGOMAN_APP_ID is not saved; sign it in with `dragoman auth add --app` instead.");
   if (process.env.DRAGOMAN_BILLING_TOKEN?.trim())
     say("DRAGOMAN_BILLING_TOKEN is not saved; `dragoman usage reconcile` takes one each time.");
 }

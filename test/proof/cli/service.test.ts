@@ -250,6 +250,8 @@ test("a service gets the variables that dragoman and its network need, and no ot
     ADMIN_TOKEN: "t",
     ANTHROPIC_API_KEY: " ",
     DRAGOMAN_GITHUB_TOKEN: "gho_1",
+    DRAGOMAN_APP_ID: "4711",
+    DRAGOMAN_APP_KEY: "-----BEGIN x\\n-----END x-----",
     DRAGOMAN_UPSTREAM_TIMEOUT_MS: "5",
     https_proxy: "http://p:1",
     NODE_EXTRA_CA_CERTS: "/ca.pem",
@@ -262,7 +264,8 @@ test("a service gets the variables that dragoman and its network need, and no ot
     NODE_EXTRA_CA_CERTS: "/ca.pem",
     OTEL_EXPORTER_OTLP_HEADERS: "k=v",
   });
-  expect(shownValue("OTEL_EXPORTER_OTLP_HEADERS", "k=v")).toBe("[secret]");
+  for (const name of ["OTEL_EXPORTER_OTLP_HEADERS", "ADMIN_TOKEN", "DRAGOMAN_SEAL_KEY", "DRAGOMAN_APP_KEY"])
+    expect(shownValue(name, "k=v")).toBe("[secret]");
 });
 
 test("every manager's own commands name one service", () => {
