@@ -269,7 +269,7 @@ test("a call of an earlier turn that was never answered does not get the result 
   const call = { type: "function_call", call_id: "t", name: "look", arguments: "{}" };
   const words = { type: "message", role: "user", content: [{ type: "input_text", text: "Wait." }] };
   const result = { type: "function_call_output", call_id: "t", output: "newest" };
-  const body = { model: "some-model", store: false, input: [words, call, words, call, result] };
+  const body = { model: "some-model", store: false, input: [words, call, words, { ...call }, result] };
   const sent = passed(body, model, { webSearch: true }).input as JsonObject[];
   expect(sent.map(({ call_id, output }) => [call_id, output])).toEqual([
     [undefined, undefined],

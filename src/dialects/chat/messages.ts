@@ -1,8 +1,9 @@
 /** Adapts messages to the upstream; each function returns the same array if nothing changed. */
 import { isObject } from "../../lib/json";
-import { type CallPiece, lostResultHeading, ownCallIds, pairCalls } from "../hub/call-pairs";
+import { type CallPiece, isAnswered, lostResultHeading, ownCallIds, pairCalls } from "../hub/call-pairs";
 import type { JsonObject } from "../hub/conversation";
-import { mapObjects, mapped } from "../hub/lists";
+import { withMember } from "../hub/json";
+import { mapObjects } from "../hub/lists";
 import { isPacked } from "../hub/signature";
 import { withFileName } from "../openai";
 import { longestWireId } from "./calls";
@@ -26,13 +27,11 @@ const saysSomething = ({ content, refusal, tool_calls }: JsonObject): boolean =>
  * call, becomes a message of the user.
  */
 export function withToolResults(messages: unknown[]): unknown[] {
-  if (isAnswered(messages)) return messages;
-  const pieces = messages.map(piecesOf);
-  pairCalls(pieces.flat());
-  return messages.flatMap((message, at) => {
-    if (isResult(message)) return pieces[at]![0]?.partner ? [] : [lostResult(message)];
-    const calls = pieces[at]!.flatMap((call) => call ?? []);
-    return [message, ...calls.map(({ id, partner }) => partner?.item ?? noAnswer(id))];
+  if (isAnswered(messages.flatMap(placesOf))) return messages;
+  const pairs = pairCalls(messages.flatMap(piecesOf));
+  return messages.flatMap((message) => {
+    if (isResult(message)) return pairs.get(message)?.partner ? [] : [lostResult(message)];
+    return [message, ...callsIn(message).map((call) => pairs.get(call)?.partner?.item ?? noAnswer(idOf(call)))];
   });
 }
 
@@ -41,53 +40,36 @@ export function withToolResults(messages: unknown[]): unknown[] {
  * whole conversation, and of two results of one id no model knows which call each is of.
  */
 export function repeatedCallIds(messages: unknown[]): unknown[] {
-  const ids = messages.flatMap(callIds);
-  if (new Set(ids).size === ids.length) return messages;
-  const pieces = messages.map(piecesOf);
-  pairCalls(pieces.flat());
-  const own = ownCallIds(pieces.flat(), longestWireId);
-  const idAt = (message: number, piece: number) => {
-    const found = pieces[message]![piece];
-    return found && own.get(found);
+  const own = ownCallIds(messages.flatMap(piecesOf), longestWireId);
+  if (own.size === 0) return messages;
+  const renamed = (item: JsonObject, member: string) => {
+    const id = own.get(item);
+    return id === undefined ? item : { ...item, [member]: id };
   };
-  return mapped(messages, (message, at) => {
-    if (isResult(message)) return withId(message, "tool_call_id", idAt(at, 0));
-    if (!isSpeech(message) || !Array.isArray(message.tool_calls)) return message;
-    const calls = mapped(message.tool_calls, (call, place) =>
-      isObject(call) ? withId(call, "id", idAt(at, place)) : call,
+  return mapObjects(messages, (message) => {
+    if (callsIn(message).length === 0) return renamed(message, "tool_call_id");
+    return withMember(
+      message,
+      "tool_calls",
+      mapObjects(callsIn(message), (call) => renamed(call, "id")),
     );
-    return calls === message.tool_calls ? message : { ...message, tool_calls: calls };
   });
 }
-
-const withId = (object: JsonObject, member: string, id: string | undefined): JsonObject =>
-  id === undefined ? object : { ...object, [member]: id };
 
 /** The calls of a message, or the result that it is. */
 function piecesOf(message: unknown): (CallPiece<unknown> | undefined)[] {
   if (isResult(message)) return [{ kind: "result", id: message.tool_call_id, item: message }];
   if (!isSpeech(message)) return [undefined];
-  return callIds(message).map((id) => ({ kind: "call", id, item: message }));
+  return callsIn(message).map((item) => ({ kind: "call", id: idOf(item), item }));
 }
+
+/** The same for a history in which nothing may stand between a message and the results of its calls. */
+const placesOf = (message: unknown) => (isResult(message) ? piecesOf(message) : [undefined, ...piecesOf(message)]);
 
 function lostResult({ tool_call_id, content }: JsonObject): JsonObject {
   const heading = lostResultHeading(tool_call_id);
   if (Array.isArray(content)) return { role: "user", content: [{ type: "text", text: heading }, ...content] };
   return { role: "user", content: typeof content === "string" && content !== "" ? `${heading}\n${content}` : heading };
-}
-
-function isAnswered(messages: unknown[]): boolean {
-  const open = new Set<unknown>();
-  for (const message of messages)
-    if (isResult(message)) {
-      if (!open.delete(message.tool_call_id)) return false;
-    } else {
-      if (open.size > 0) return false;
-      const ids = callIds(message);
-      for (const id of ids) open.add(id);
-      if (open.size < ids.length) return false;
-    }
-  return open.size === 0;
 }
 
 const isResult = (message: unknown): message is JsonObject => isObject(message) && message.role === "tool";
@@ -96,10 +78,10 @@ const isSpeech = (message: unknown): message is JsonObject => isObject(message) 
 
 const noAnswer = (id: unknown) => ({ role: "tool", tool_call_id: id, content: "This call was never answered." });
 
-function callIds(message: unknown): unknown[] {
-  if (!isSpeech(message) || !Array.isArray(message.tool_calls)) return [];
-  return message.tool_calls.map((call) => (isObject(call) ? call.id : undefined));
-}
+const callsIn = (message: unknown): unknown[] =>
+  isSpeech(message) && Array.isArray(message.tool_calls) ? message.tool_calls : [];
+
+const idOf = (call: unknown): unknown => (isObject(call) ? call.id : undefined);
 
 /** Tool messages may hold text only; other content moves to a user message after the results. */
 export function moveToUser(messages: unknown[]): unknown[] {
@@ -184,7 +166,7 @@ function withoutMarks({ cache_control: _, ...message }: JsonObject): JsonObject 
 /** Claude refuses empty text parts and messages without content. */
 export function withContent(message: JsonObject): JsonObject {
   const { content } = message;
-  const calls = callIds(message).length > 0;
+  const calls = callsIn(message).length > 0;
   if (!Array.isArray(content))
     return (content === "" || content == null) && !calls ? { ...message, content: " " } : message;
   const parts = content.filter((part) => !isText(part) || part.text !== "");

@@ -7,9 +7,26 @@
 export interface CallPiece<Item> {
   kind: "call" | "result";
   id: unknown;
+  /** What a dialect writes for it; no two pieces have the same. */
   item: Item;
   /** The result of a call, and the call of a result. */
   partner?: CallPiece<Item>;
+}
+
+/** In its order. Undefined stands for what ends a turn of the model: what the user or the system says. */
+type History<Item> = readonly (CallPiece<Item> | undefined)[];
+
+/** Whether one result of each call comes before anything else is said, and there is no other: as in nearly all histories. */
+export function isAnswered(history: History<unknown>): boolean {
+  const open = new Set<unknown>();
+  for (const piece of history)
+    if (piece?.kind === "result") {
+      if (!open.delete(piece.id)) return false;
+    } else if (!piece) {
+      if (open.size > 0) return false;
+    } else if (open.has(piece.id)) return false;
+    else open.add(piece.id);
+  return open.size === 0;
 }
 
 /** The calls with one id in one turn of the model, and the results with that id up to the next such turn. */
@@ -23,12 +40,14 @@ interface Group<Item> {
  * Sets the partners in a history. A result belongs to the nearest turn before it that has a call of its id. In there, the
  * results answer the last calls of the id, in their order. A result before all calls of its id, and one too many, has no
  * partner. The work grows with the length of the history.
- * @param history In its order. Undefined stands for what ends a turn of the model: what the user or the system says.
+ * @returns The pieces by their items.
  */
-export function pairCalls<Item>(history: Iterable<CallPiece<Item> | undefined>): void {
+export function pairCalls<Item>(history: History<Item>): Map<Item, CallPiece<Item>> {
+  const pieces = new Map<Item, CallPiece<Item>>();
   const latest = new Map<unknown, Group<Item>>();
   let turn = 0;
   for (const piece of history) {
+    if (piece) pieces.set(piece.item, piece);
     if (piece?.kind !== "call") {
       turn++;
       if (piece) latest.get(piece.id)?.results.push(piece);
@@ -42,6 +61,7 @@ export function pairCalls<Item>(history: Iterable<CallPiece<Item> | undefined>):
     }
   }
   for (const group of latest.values()) settle(group);
+  return pieces;
 }
 
 function settle<Item>({ calls, results }: Group<Item>): void {
@@ -91,31 +111,35 @@ export class OwnIds {
 }
 
 /**
- * New ids for the pieces of a history with partners, so that no two calls have the same: each call of an id after the first one
- * gets an id of its own, and so does its result. A result without a call gets one as well, where several calls have its id or
- * one was given it here.
- * @param longest Characters that the upstream takes in an id.
+ * New ids for the items of a history, so that no two calls have the same: each call of an id after the first one gets an id
+ * of its own, and so does its result. A result without a call gets one as well, where several calls have its id or one was
+ * given it here. Empty if no two calls have one id.
+ * @param longest Characters that the upstream takes in an id. @param isOwn Whether a call needs an id that no other has.
  */
 export function ownCallIds<Item>(
-  history: readonly (CallPiece<Item> | undefined)[],
+  history: History<Item>,
   longest = longestId,
-): Map<CallPiece<Item>, string> {
+  isOwn: (item: Item) => boolean = () => true,
+): Map<Item, string> {
   const ids = new OwnIds(longest);
+  const own = new Map<Item, string>();
+  const calls = history.filter((piece) => piece?.kind === "call" && typeof piece.id === "string" && isOwn(piece.item));
+  if (new Set(calls.map((call) => call?.id)).size === calls.length) return own;
+  pairCalls(history);
   /** Ids that several calls have, and those that were made for them. */
   const repeated = new Set<string>();
-  const own = new Map<CallPiece<Item>, string>();
-  const give = (piece: CallPiece<Item>, id: string) => {
+  const give = ({ item }: CallPiece<Item>, id: string) => {
     const free = ids.give(id);
-    if (free !== id) own.set(piece, free);
+    if (free !== id) own.set(item, free);
     return free;
   };
-  for (const piece of history) {
-    if (piece?.kind !== "call" || typeof piece.id !== "string") continue;
+  for (const piece of calls) {
+    if (typeof piece?.id !== "string") continue;
     if (ids.has(piece.id)) repeated.add(piece.id);
     const free = give(piece, piece.id);
     if (free === piece.id) continue;
     repeated.add(free);
-    if (piece.partner) own.set(piece.partner, free);
+    if (piece.partner) own.set(piece.partner.item, free);
   }
   for (const piece of history)
     if (piece?.kind === "result" && !piece.partner && typeof piece.id === "string" && repeated.has(piece.id))

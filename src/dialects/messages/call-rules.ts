@@ -1,131 +1,103 @@
 /** Rules about calls and their results: which belong together, and where they stand. */
-import { type CallPiece, lostResultHeading, ownCallIds, pairCalls } from "../hub/call-pairs";
+import { type CallPiece, isAnswered, lostResultHeading, ownCallIds, pairCalls } from "../hub/call-pairs";
 import type { JsonObject } from "../hub/conversation";
-import { mapped } from "../hub/lists";
-import { blocksOf, changed, objectsIn } from "./traverse";
+import { isSameList, mapped } from "../hub/lists";
+import { blocksOf, changed, eachBlock, objectsIn } from "./traverse";
 
-/**
- * Whether each call has one result at the beginning of the message after it, and no result is without a call: as in nearly
- * all histories, which the rules about results leave as they are.
- */
-function arePaired(messages: JsonObject[]): boolean {
-  const open = new Set<unknown>();
-  for (const { role, content } of messages) {
-    let mayAnswer = role !== "assistant";
-    for (const { type, id, tool_use_id } of objectsIn(content))
-      if (type === "tool_result") {
-        if (!mayAnswer || !open.delete(tool_use_id)) return false;
-      } else if (role === "assistant" && type === "tool_use") open.add(id);
-      else mayAnswer = false;
-    if (role !== "assistant" && open.size > 0) return false;
-  }
-  return open.size === 0;
+type Piece = CallPiece<JsonObject>;
+
+/** The calls and results; undefined for another block of the user, and for the end of a message. */
+function historyOf(messages: JsonObject[]): (Piece | undefined)[] {
+  return messages.flatMap(({ role, content }): (Piece | undefined)[] => {
+    const blocks = blocksOf(content);
+    if (role !== "assistant")
+      return [...blocks.map((block) => (isResult(block) ? resultOf(block) : undefined)), undefined];
+    return blocks.flatMap((item): Piece[] => {
+      if (item.type === "tool_use") return [{ kind: "call", id: item.id, item }];
+      // A result of the model answers no call.
+      return isResult(item) ? [{ kind: "result", id: item, item }] : [];
+    });
+  });
 }
 
-/** A message as the rules see it. */
+const isResult = ({ type }: JsonObject): boolean => type === "tool_result";
+const resultOf = (item: JsonObject): Piece => ({ kind: "result", id: item.tool_use_id, item });
+
+/** A message, and the calls that it must answer: those before it. Consecutive messages of the model are one turn. */
 interface Paired {
   message: JsonObject;
   blocks: JsonObject[];
-  /** The blocks as calls and results with their partners; undefined for any other block. */
-  pieces: (CallPiece<JsonObject> | undefined)[];
-  /** The calls that this message must answer: those before it. Consecutive messages of the model are one turn. */
-  calls: CallPiece<JsonObject>[];
+  calls: Piece[];
 }
 
-/** The messages, and after them the calls that the next one would have to answer. */
-function pairsIn(messages: JsonObject[]): { read: Paired[]; open: CallPiece<JsonObject>[] } {
-  const history: (CallPiece<JsonObject> | undefined)[] = [];
-  let open: CallPiece<JsonObject>[] = [];
-  const read = messages.map((message): Paired => {
-    const isModel = message.role === "assistant";
+/**
+ * The messages, and after them one for the calls that the last ones leave open. Undefined if each call has its result at the
+ * beginning of the message after it, and no result is without a call.
+ */
+function pairsIn(messages: JsonObject[]): { read: Paired[]; pairs: Map<JsonObject, Piece> } | undefined {
+  const history = historyOf(messages);
+  if (isAnswered(history)) return undefined;
+  const pairs = pairCalls(history);
+  let open: Piece[] = [];
+  const read = [...messages, { role: "user", content: [] }].map((message: JsonObject): Paired => {
     const blocks = blocksOf(message.content);
-    const pieces = blocks.map((item): CallPiece<JsonObject> | undefined => {
-      if (isModel) return item.type === "tool_use" ? { kind: "call", id: item.id, item } : undefined;
-      return item.type === "tool_result" ? { kind: "result", id: item.tool_use_id, item } : undefined;
-    });
-    for (const piece of pieces) if (!isModel || piece) history.push(piece);
-    if (!isModel && pieces.length === 0) history.push(undefined);
-    const calls = isModel ? [] : open;
-    if (!isModel) open = [];
-    else for (const piece of pieces) if (piece) open.push(piece);
-    return { message, blocks, pieces, calls };
+    if (message.role !== "assistant") {
+      const calls = open;
+      open = [];
+      return { message, blocks, calls };
+    }
+    for (const block of blocks) if (block.type === "tool_use") open.push(pairs.get(block)!);
+    return { message, blocks, calls: [] };
   });
-  pairCalls(history);
-  return { read, open };
+  return { read, pairs };
 }
 
 /** "`tool_use` ids must be unique", in the whole conversation (anthropics/claude-code#28515, 2026-02). */
 export function repeatedCallIds(body: JsonObject): JsonObject | undefined {
-  const messages = objectsIn(body.messages);
-  if (areUnique(messages)) return undefined;
-  const { read } = pairsIn(messages);
-  const own = ownCallIds(read.flatMap(({ pieces }) => pieces));
-  const renamed = read.map(({ message, blocks, pieces }) => {
-    const content = mapped(blocks, (block, at) => {
-      const id = pieces[at] && own.get(pieces[at]);
-      return id === undefined ? block : { ...block, [block.type === "tool_use" ? "id" : "tool_use_id"]: id };
-    });
-    return content === blocks ? message : { ...message, content };
+  const own = ownCallIds(historyOf(objectsIn(body.messages)));
+  if (own.size === 0) return undefined;
+  return eachBlock(body, (block) => {
+    const id = own.get(block);
+    return id === undefined ? block : { ...block, [isResult(block) ? "tool_use_id" : "id"]: id };
   });
-  return { messages: renamed };
-}
-
-function areUnique(messages: JsonObject[]): boolean {
-  const ids = new Set<unknown>();
-  for (const { role, content } of messages)
-    if (role === "assistant")
-      for (const { type, id } of objectsIn(content))
-        if (type === "tool_use") {
-          if (ids.has(id)) return false;
-          ids.add(id);
-        }
-  return true;
 }
 
 /** Results must come first in the message after their calls: late results are moved there. */
 export function toolResultOrder(body: JsonObject): JsonObject | undefined {
-  const messages = objectsIn(body.messages);
-  if (arePaired(messages)) return undefined;
-  const { read } = pairsIn(messages);
-  const moved = new Set<unknown>();
-  const brought = read.map(({ pieces, calls }) => {
-    const settled = new Set(pieces.slice(0, firstOther(pieces)));
-    const late = calls.flatMap(({ partner }) => (partner && !settled.has(partner) ? [partner] : []));
-    for (const result of late) moved.add(result);
-    return late.map(({ item }) => item);
+  const read = pairsIn(objectsIn(body.messages))?.read.slice(0, -1) ?? [];
+  const late = read.map(({ blocks, calls }) => {
+    const settled = new Set(blocks.slice(0, leadingIn(blocks)));
+    return calls.flatMap(({ partner }) => (partner && !settled.has(partner.item) ? [partner.item] : []));
   });
+  const moved = new Set(late.flat());
   if (moved.size === 0) return undefined;
-
-  const ordered = read.flatMap<JsonObject>(({ message, blocks, pieces }, index) => {
-    const late = brought[index]!;
-    const stayed = blocks.filter((_, at) => !moved.has(pieces[at]));
-    if (late.length === 0 && stayed.length === blocks.length) return [message];
-    const leading = firstOther(pieces.filter((piece) => !moved.has(piece)));
-    const content = [...stayed.slice(0, leading), ...late, ...stayed.slice(leading)];
+  const ordered = read.flatMap<JsonObject>(({ message, blocks }, index) => {
+    const brought = late[index]!;
+    const stayed = blocks.filter((block) => !moved.has(block));
+    if (brought.length === 0 && stayed.length === blocks.length) return [message];
+    const leading = leadingIn(stayed);
+    const content = [...stayed.slice(0, leading), ...brought, ...stayed.slice(leading)];
     return content.length === 0 ? [] : [{ ...message, content }];
   });
   return { messages: ordered };
 }
 
-const firstOther = (pieces: readonly unknown[]): number => {
-  const found = pieces.indexOf(undefined);
-  return found === -1 ? pieces.length : found;
+/** How many results the blocks begin with. */
+const leadingIn = (blocks: readonly JsonObject[]): number => {
+  const found = blocks.findIndex((block) => !isResult(block));
+  return found === -1 ? blocks.length : found;
 };
 
 /** A call without a result, for example after an interruption, gets a result that says so. */
 export function missingToolResult(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
-  if (arePaired(messages)) return undefined;
-  const { read, open } = pairsIn(messages);
-  const missing = (calls: CallPiece<JsonObject>[]) => calls.flatMap((call) => (call.partner ? [] : [noAnswer(call)]));
-  const answered = mapped(messages, (message, index) => {
-    const { calls, blocks } = read[index]!;
-    const content = missing(calls);
-    return content.length === 0 ? message : { ...message, content: [...content, ...blocks] };
+  const answered = pairsIn(messages)?.read.map(({ message, blocks, calls }) => {
+    const missing = calls.flatMap((call) => (call.partner ? [] : [noAnswer(call)]));
+    return missing.length === 0 ? message : { ...message, content: [...missing, ...blocks] };
   });
-  const last = missing(open);
-  if (last.length > 0) return { messages: [...answered, { role: "user", content: last }] };
-  return changed("messages", messages, answered);
+  if (!answered) return undefined;
+  if (blocksOf(answered.at(-1)?.content).length === 0) answered.pop();
+  return isSameList(answered, messages) ? undefined : { messages: answered };
 }
 
 const noAnswer = ({ id }: CallPiece<JsonObject>): JsonObject => ({
@@ -141,21 +113,15 @@ const noAnswer = ({ id }: CallPiece<JsonObject>): JsonObject => ({
  */
 export function orphanToolResult(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
-  if (arePaired(messages)) return undefined;
-  const { read } = pairsIn(messages);
+  const paired = pairsIn(messages);
+  if (!paired) return undefined;
+  const isLost = (block: JsonObject) => isResult(block) && !paired.pairs.get(block)?.partner;
   const after = mapped(messages, (message, index) => {
-    const { blocks, pieces } = read[index]!;
-    const results: JsonObject[] = [];
-    const others: JsonObject[] = [];
-    let isChanged = false;
-    for (const [at, block] of blocks.entries())
-      if (block.type !== "tool_result") others.push(block);
-      else if (pieces[at]?.partner) results.push(block);
-      else {
-        isChanged = true;
-        for (const said of lostResult(block)) others.push(said);
-      }
-    return isChanged ? { ...message, content: [...results, ...others] } : message;
+    const { blocks } = paired.read[index]!;
+    if (!blocks.some(isLost)) return message;
+    const results = blocks.filter((block) => isResult(block) && !isLost(block));
+    const others = blocks.flatMap((block) => (isLost(block) ? lostResult(block) : isResult(block) ? [] : [block]));
+    return { ...message, content: [...results, ...others] };
   });
   return changed("messages", messages, after);
 }

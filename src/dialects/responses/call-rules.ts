@@ -1,8 +1,9 @@
 /** Rules about calls and their results: which belong together, and what tells them apart. */
 import { isObject, sameJsonAs } from "../../lib/json";
-import { type CallPiece, lostResultHeading, ownCallIds, pairCalls } from "../hub/call-pairs";
+import { type CallPiece, longestId, lostResultHeading, ownCallIds, pairCalls } from "../hub/call-pairs";
 import type { JsonObject } from "../hub/conversation";
-import { textIn, without } from "../hub/json";
+import { textIn, withMember, without } from "../hub/json";
+import { mapObjects } from "../hub/lists";
 
 export const typeOf = (value: unknown): string => (isObject(value) ? textIn(value.type) : "");
 
@@ -17,27 +18,24 @@ export const pairTypes: ReadonlySet<string> = new Set([...Object.keys(resultType
 
 const isCall = (item: unknown): boolean => Object.hasOwn(resultTypes, typeOf(item));
 
-/** The items as calls and results of any kind, with their partners. */
-function pairsIn(input: unknown[]): (CallPiece<JsonObject> | undefined)[] {
-  const history = input.map((item): CallPiece<JsonObject> | "model" | undefined => {
+/** The items as calls and results of any kind. What the model says ends no turn of it. */
+const historyOf = (input: unknown[]): (CallPiece<unknown> | undefined)[] =>
+  input.flatMap((item): (CallPiece<unknown> | undefined)[] => {
     const type = typeOf(item);
-    if (!isObject(item)) return undefined;
-    const isResult = type.endsWith("_output");
-    if (item.call_id !== undefined) return { kind: isResult ? "result" : "call", id: item.call_id, item };
-    return type === "reasoning" || type.endsWith("_call") || item.role === "assistant" ? "model" : undefined;
+    if (!isObject(item)) return [undefined];
+    const { call_id: id, role } = item;
+    if (id !== undefined) return [{ kind: type.endsWith("_output") ? "result" : "call", id, item }];
+    return type === "reasoning" || type.endsWith("_call") || role === "assistant" ? [] : [undefined];
   });
-  pairCalls(history.filter((piece) => piece !== "model"));
-  return history.map((piece) => (piece === "model" ? undefined : piece));
-}
 
 /**
  * Calls without results, and results without calls, are refused; interrupted turns leave both. So is a result of another
  * kind than its call.
  */
 export function callPairs(input: unknown[]): unknown[] {
-  const pairs = pairsIn(input);
-  return input.flatMap((item: unknown, at): unknown[] => {
-    const piece = pairs[at];
+  const pairs = pairCalls(historyOf(input));
+  return input.flatMap((item: unknown): unknown[] => {
+    const piece = pairs.get(item);
     if (!piece || !isObject(item) || !pairTypes.has(typeOf(item))) return [item];
     if (piece.kind === "call") return piece.partner ? [item] : [item, noAnswer(item)];
     if (!piece.partner) return [lostResult(item)];
@@ -64,14 +62,10 @@ function lostResult({ call_id, output }: JsonObject): JsonObject {
  * item's id of the `call_id`). Clients repeat ids when they go on with a session of another model.
  */
 export function repeatedCallIds(input: unknown[]): unknown[] {
-  const ids = input.flatMap((item) => (isObject(item) && isCall(item) ? [item.call_id] : []));
-  if (new Set(ids).size === ids.length) return input;
-  const pairs = pairsIn(input);
-  const own = ownCallIds(pairs.filter((piece) => piece?.kind === "result" || isCall(piece?.item)));
-  return input.map((item: unknown, at) => {
-    const call_id = pairs[at] && own.get(pairs[at]);
-    return call_id === undefined || !isObject(item) ? item : { ...item, call_id };
-  });
+  const own = ownCallIds(historyOf(input), longestId, isCall);
+  return own.size === 0
+    ? input
+    : mapObjects(input, (item) => withMember(item, "call_id", own.get(item) ?? item.call_id));
 }
 
 /** Items of one id are refused as well: a repeated item is left out, and another one loses the id. */

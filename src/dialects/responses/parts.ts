@@ -171,10 +171,9 @@ export function freeformResultsIn({ turns }: Conversation): Set<ToolResultPart> 
       if (part.kind === "tool-call") pieces.push({ kind: "call", id: part.id, item: part });
       else if (part.kind === "tool-result") pieces.push({ kind: "result", id: part.id, item: part });
       else if (role !== "assistant") pieces.push(undefined);
-  pairCalls(pieces);
   const found = new Set<ToolResultPart>();
-  for (const piece of pieces)
-    if (piece?.item.kind === "tool-result" && (piece.partner?.item ?? piece.item).freeform) found.add(piece.item);
+  for (const [item, { partner }] of pairCalls(pieces))
+    if (item.kind === "tool-result" && (partner?.item ?? item).freeform) found.add(item);
   return found;
 }
 
