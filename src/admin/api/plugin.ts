@@ -10,6 +10,7 @@ import type { EndpointGroup } from "../../web/openapi";
 import { Paths } from "../../web/paths";
 import { adminGuard, type Role } from "../access/authorize";
 import { accounts } from "./features/accounts";
+import { advice } from "./features/advice";
 import { bill } from "./features/bill";
 import { budgets } from "./features/budgets";
 import { cache } from "./features/cache";
@@ -33,6 +34,7 @@ export const features = new Elysia({ name: "admin-features", prefix: "/api/admin
   .use(bill)
   .use(reconciliation)
   .use(cache)
+  .use(advice)
   .use(live)
   .use(upstream)
   .use(config)

@@ -199,7 +199,9 @@ const portions = z
     z.object({
       kind: z
         .enum(portionKinds)
-        .describe("`client`: what the client put into the person's messages; `output`: the reply."),
+        .describe(
+          "`client`: what the client put into the person's messages; `output`: the reply; `surcharge`: what of all costs the dearer rate of a long prompt added.",
+        ),
       tool: text.describe("The tool, or `mcp__<server>`. Null where there is none, and for the smaller ones together."),
       count: count.describe("How many pieces."),
       tokens: count.describe("The upstream's count of the input, divided by how long the pieces are."),

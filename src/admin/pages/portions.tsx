@@ -24,6 +24,7 @@ const names: Record<Portion["kind"], string> = {
   files: "Files",
   other: "Other",
   output: "This reply",
+  surcharge: "",
 };
 
 /** `Tools: github (MCP)`, `Tool results: Read`, `Tools: others`. */
@@ -35,7 +36,9 @@ export function portionName({ kind, tool }: Pick<Portion, "kind" | "tool">, isSu
 
 /** The same portions of several requests as one. Calls are small, and not told apart. */
 export function addedPortions(portions: readonly ShownPortion[]): ShownPortion[] {
-  const alike = Map.groupBy(portions, ({ kind, tool }) => `${kind} ${kind === "calls" ? "" : (tool ?? "")}`);
+  // It is a part of the others.
+  const beside = portions.filter(({ kind }) => kind !== "surcharge");
+  const alike = Map.groupBy(beside, ({ kind, tool }) => `${kind} ${kind === "calls" ? "" : (tool ?? "")}`);
   return [...alike.values()].map((some) => ({
     kind: some[0]!.kind,
     tool: some[0]!.kind === "calls" ? null : some[0]!.tool,

@@ -9,9 +9,12 @@ import type { Entry } from "./entry";
 import type { Filters } from "./filters";
 import { boundsOf, Parameters, type Source, where } from "./sql";
 
-/** The kinds of portions: what prompts are made of, and the reply. */
-export const portionKinds = [...pieceKinds, "output"] as const;
-export type PortionKind = PieceKind | "output";
+/**
+ * The kinds of portions: what prompts are made of, and the reply. `surcharge` is what the dearer rate of a long prompt has added
+ * to their costs: a part of these, not beside them.
+ */
+export const portionKinds = [...pieceKinds, "output", "surcharge"] as const;
+export type PortionKind = PieceKind | "output" | "surcharge";
 
 /** A part of one request: pieces of its prompt that are alike, or its reply. */
 export interface Portion {

@@ -4,6 +4,7 @@ import type { Usage } from "../../dialects/hub/reply";
 import type { Cost } from "../../lib/money";
 import { portionsOf } from "../tokens/portions-of";
 import type { CachedTurn, CacheWatch, JudgedMiss } from "../upstream/cache-watch";
+import { costOf } from "../upstream/models/price";
 import type { Price } from "../upstream/models/price-list";
 import { type TokenRates, tokenRates } from "../upstream/models/token-rates";
 import type { RecordedPrompt } from "./book";
@@ -38,6 +39,8 @@ export function endedPrompt(watch: CacheWatch, { prompt, usage, price, cost, tur
   const rates = price && cost.unit === "credits" ? tokenRates(price, { ...usage, input }, charged) : undefined;
   const { portions, marked, sizes } = portionsOf(prompt.measured, { ...usage, input }, rates, judged?.before);
   judged?.keepSizes(sizes);
+  const surcharge = rates && price && surchargeOf(price, { ...usage, input }, charged);
+  if (surcharge) portions.push(surcharge);
   const miss = judged?.miss;
   return {
     miss,
@@ -49,3 +52,20 @@ export function endedPrompt(watch: CacheWatch, { prompt, usage, price, cost, tur
 /** What the tokens cost beyond what reading them from the cache would have. */
 const lostCost = (tokens: number, { cacheWrite }: Partial<Usage>, rates: TokenRates): number =>
   Math.max(0, Math.round(tokens * ((cacheWrite ? rates.cacheWrite : rates.input) - rates.cachedInput)));
+
+/** What the dearer rate of a long prompt has added; undefined for a prompt that is not so long. */
+function surchargeOf(
+  price: Price,
+  usage: Partial<Usage> & Pick<Usage, "input">,
+  charged: number | null,
+): Portion | undefined {
+  const { long, ...usual } = price;
+  if (!long || usage.input <= long.above) return undefined;
+  const { nanoCredits: _, ...counted } = usage;
+  const listed = (at: Price) => costOf(at, counted, false, { planUnit: "credits" }).amount;
+  const [dear, plain] = [listed(price), listed(usual)];
+  if (dear === null || plain === null || dear <= plain) return undefined;
+  // A discount applies to it as to all.
+  const cost = Math.round((dear - plain) * (charged === null ? 1 : charged / dear));
+  return { kind: "surcharge", tool: null, count: 1, tokens: 0, cached: 0, cost, grown: null };
+}

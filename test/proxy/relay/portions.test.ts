@@ -2,6 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { type Portion, portionsIn } from "../../../src/books/history/portions";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
+import { endedPrompt } from "../../../src/proxy/relay/portions";
+import { measurePrompt } from "../../../src/proxy/tokens/measured-prompt";
+import { CacheWatch } from "../../../src/proxy/upstream/cache-watch";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { type TimedProxy, timed } from "./bench";
 
@@ -15,7 +18,9 @@ const last = (proxy: TimedProxy) => {
 const tokensOf = (parts: Portion[], kind: string, tool: string | null = null) =>
   parts.find((part) => part.kind === kind && part.tool === tool)?.tokens;
 const sum = (parts: Portion[], name: "tokens" | "cached" | "cost") =>
-  parts.filter(({ kind }) => kind !== "output").reduce((total, part) => total + (part[name] ?? 0), 0);
+  parts
+    .filter(({ kind }) => kind !== "output" && kind !== "surcharge")
+    .reduce((total, part) => total + (part[name] ?? 0), 0);
 
 const schema = { type: "object", properties: { path: { type: "string", description: words("A path.", 40) } } };
 const github = ["create_issue", "list_issues"].map((name) => `mcp__github__${name}`);
@@ -213,4 +218,28 @@ describe("a conversation that goes on", () => {
     ]);
     expect(portions!.length).toBeLessThan(2_000);
   });
+});
+
+test("what the dearer rate of a long prompt added is a part of its cost, with the discount of the whole", () => {
+  const usual = { input: 3, output: 15, cachedInput: 0.3, cacheWrite: undefined, cacheWriteHour: undefined };
+  const price = {
+    premium: true,
+    tokens: { ...usual, per: 1 },
+    long: { ...usual, input: 6, output: 30, cachedInput: 0.6, above: 1_000 },
+  };
+  const measured = measurePrompt(
+    { tools: undefined, messages: [{ by: "user", content: "Hello." }] },
+    new Uint8Array(),
+    undefined,
+  );
+  const surchargeOf = (input: number, charged: number) => {
+    const cost = { unit: "credits", amount: charged } as const;
+    const prompt = { address: "prompt", measured } as const;
+    const usage = { input, output: 10, cachedInput: 0, nanoCredits: charged };
+    const { portions } = endedPrompt(new CacheWatch(() => 0), { prompt, usage, price, cost, turn: undefined });
+    return portions!.find(({ kind }) => kind === "surcharge")?.cost;
+  };
+  // At the dearer rate 2,000 × 6 + 10 × 30, at the usual one half of that; here 10 % less was charged.
+  expect(surchargeOf(2_000, 0.9 * 12_300e9)).toBe((0.9 * 12_300e9) / 2);
+  expect(surchargeOf(1_000, 3_150e9)).toBeUndefined();
 });

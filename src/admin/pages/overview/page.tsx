@@ -5,6 +5,7 @@ import type { RunningRequests } from "../../../books/live/running-requests";
 import { hourMs, plural } from "../../../lib/format";
 import { clientClosed } from "../../../proxy/relay/client-error";
 import { type AccountItem, listAccounts } from "../../api/accounts";
+import { type Advice, adviceFor } from "../../api/advice";
 import { Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
@@ -27,6 +28,7 @@ export function overviewPage(context: PageContext): StreamedPage {
             <h2 id="attention">Needs attention</h2>
             {slot}
           </section>
+          {slot}
           <Section id="quota" title="Remaining quota">
             {slot}
           </Section>
@@ -67,6 +69,7 @@ function partsOf(context: PageContext): StreamedPage["parts"] {
       const all = isOwner ? [...own, ...serverAlerts(owner)] : own;
       return <Alerts alerts={bySeverity(all)} isOwner={isOwner} />;
     },
+    async () => <CheaperWays items={(await adviceFor(app)).items} />,
     async () => <Quotas accounts={await accounts()} isOwner={isOwner} now={now} />,
     () => usageSection(app, url, memberNamesFor(app), now),
   ];
@@ -109,6 +112,23 @@ function Alerts({ alerts, isOwner }: { alerts: Alert[]; isOwner: boolean }): Mar
     </ul>
   );
 }
+
+/** Nothing where nothing is worth it. */
+const CheaperWays = ({ items }: { items: Advice[] }) =>
+  items.length > 0 && (
+    <section aria-labelledby="cheaper" class="attention">
+      <h2 id="cheaper">What would have cost less, last 14 days</h2>
+      <ul class="alerts">
+        {items.map(({ says, change, at_most }) => (
+          <li class="note info">
+            <Sentence of={says} /> {at_most && <span class="soft">At most.</span>}
+            <br />
+            <Sentence of={change} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
 
 interface QuotasProps {
   accounts: AccountItem[];

@@ -1,0 +1,98 @@
+/** What changing one thing would have saved: planted waste is named with its sum, and nothing is said where it is worth little. */
+
+import { Database } from "bun:sqlite";
+import { afterAll, beforeEach, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Advice } from "../../src/admin/api/advice";
+import type { Entry } from "../../src/books/history/history";
+import { type Portion, packed } from "../../src/books/history/portions";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
+import { exampleModels } from "../../src/proxy/upstream/models/known-models";
+import { entry } from "../support/history-rows";
+import { startProxy } from "../support/proxy";
+
+const [account] = demoAccounts();
+const proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.credits() }], generation: "C" } });
+afterAll(() => proxy[Symbol.asyncDispose]());
+const credits = (amount: number) => amount * 1e9;
+beforeEach(() => {
+  proxy.app.history.flush();
+  using file = new Database(join(proxy.home, "admin.sqlite"));
+  for (const table of ["requests", "portions"]) file.run(`DELETE FROM ${table}`);
+});
+
+const portion = (kind: Portion["kind"], tool: string | null, cost: number): Portion => ({
+  ...{ kind, tool, count: 1, tokens: 1_000, cached: 0, grown: null },
+  cost: credits(cost),
+});
+const add = ({ portions = [], ...row }: Omit<Partial<Entry>, "portions"> & { portions?: Portion[] }) =>
+  proxy.app.history.add(
+    entry({
+      started_at_ms: Date.now() - 3_600_000,
+      upstream_model: exampleModels.claude,
+      cost: credits(1_000),
+      portions: packed(portions),
+      ...row,
+    }),
+  );
+const advice = async () =>
+  ((await (await fetch(`${proxy.url}/api/admin/advice`)).json()) as { items: Advice[] }).items.map(
+    ({ about, saves_nano_credits, says }) => ({ about, saves: saves_nano_credits / 1e9, says }),
+  );
+
+test("a server whose tools were never called is named, one that was called is not", async () => {
+  add({
+    portions: [portion("tools", "mcp__github", 150), portion("tools", "mcp__docs", 400), portion("tools", "Bash", 300)],
+  });
+  add({ portions: [portion("tools", "mcp__github", 150), portion("calls", "mcp__docs", 1)] });
+  expect(await advice()).toEqual([
+    {
+      about: "unused_tools",
+      saves: 300,
+      says: "The tools of `github` were sent with each request and never called: 300 credits (15%).",
+    },
+  ]);
+});
+
+test("subagents are priced on the vendor's cheaper model by their own tokens", async () => {
+  const tokens = { input_tokens: 1_000_000, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 100_000 };
+  add({ ...tokens, kind: "subagent", agent_type: "Explore", cost: credits(450) });
+  const models = await proxy.app.catalogue.models();
+  const { tokens: price } = models.find(({ id }) => id === exampleModels.haiku)!.price;
+  const cheaper = (1_000_000 * price!.input + 100_000 * price!.output) / price!.per;
+  const [found, ...others] = await advice();
+  expect(others).toEqual([]);
+  expect(found).toMatchObject({ about: "subagents", saves: 450 - cheaper });
+  expect(found!.says).toContain(`on ${exampleModels.haiku} the same tokens`);
+});
+
+test("auto mode's checks, long prompts and a client that marks nothing", async () => {
+  add({ kind: "check", cost: credits(400) });
+  add({ portions: [portion("surcharge", null, 300)], cost: credits(600) });
+  add({ cache_miss: "no_marks", cache_lost_cost: credits(200), client_name: "my-script/1" });
+  expect((await advice()).map(({ about, saves }) => [about, saves])).toEqual([
+    ["checks", 400],
+    ["long_prompts", 300],
+    ["no_marks", 200],
+  ]);
+});
+
+test("an hour in the cache is advised where it saves more than the dearer writing costs", async () => {
+  const model = (await proxy.app.catalogue.models()).find(({ id }) => id === exampleModels.claude)!;
+  const { cacheWrite, cacheWriteHour, per } = model.price.tokens!;
+  const dearer = (1_000_000 * (cacheWriteHour! - cacheWrite!)) / per;
+  add({ cache_miss: "expired", cache_lost_cost: credits(dearer + 300), cache_write_tokens: 1_000_000 });
+  expect((await advice()).map(({ about, saves }) => [about, Math.round(saves)])).toEqual([["hour_cache", 300]]);
+  add({ cache_write_tokens: 10_000_000 });
+  expect(await advice()).toEqual([]);
+});
+
+test("nothing is said of what is worth less than a dollar, or less than a twentieth", async () => {
+  add({ cost: credits(80), kind: "check" });
+  expect(await advice()).toEqual([]);
+  add({ cost: credits(30), kind: "check" });
+  expect((await advice()).length).toBe(1);
+  add({ cost: credits(5_000) });
+  expect(await advice()).toEqual([]);
+  expect(await (await fetch(`${proxy.url}/admin`)).text()).not.toContain("What would have cost less");
+});
