@@ -321,6 +321,8 @@ describe("who is let in", () => {
     });
     await using served = run(["start", "--json", "--port", "0", ...options], { env });
     const { port } = await served.ready();
+    // It is another stream than the one on which it says that it is ready.
+    await until(() => served.stderr().includes("/admin"), "the banner is written");
     const report = await examine(env, port);
     const asks = options.length > 0;
     expect(report.of("access")).toMatchObject([{ state: asks ? "ok" : "warn" }]);
@@ -333,7 +335,7 @@ describe("who is let in", () => {
     const env = { ...github.env, ADMIN_TOKEN: token };
     await using served = run(["start", "--json", "--port", "0", "--admin-auth=always"], { env });
     const { port, url } = await served.ready();
-    expect(served.stderr()).toContain(`${url}/admin, with ADMIN_TOKEN\n`);
+    await until(() => served.stderr().includes(`${url}/admin, with ADMIN_TOKEN\n`), "the banner is written");
     const finding = { state: "warn", message: expect.stringContaining("can spend your quota") };
     expect((await examine(env, port)).of("access")).toMatchObject([finding]);
   });
