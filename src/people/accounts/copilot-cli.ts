@@ -29,7 +29,9 @@ export const signedInToCli = (command: string): Promise<{ login: string; host: s
 export const endpointOfCli = (command: string, hosts: Hosts, now: () => number): Promise<GithubToken> =>
   withCli(command, async (rpc) => {
     await whoIs(rpc);
-    const { sessionId } = created().parse(await rpc.ask("session.create", hidden));
+    const made = created().safeParse(await rpc.ask("session.create", hidden));
+    if (!made.success) throw changed("opens no session");
+    const { sessionId } = made.data;
     try {
       const found = endpoint().safeParse(await rpc.ask("session.provider.getEndpoint", { sessionId }));
       if (!found.success) throw changed("names no address and token of its models");

@@ -94,6 +94,7 @@ test.each([
     { differs: { "session.provider.getEndpoint": { error: { code: -32601, message: "Unhandled method" } } } },
     /does not know a question that dragoman asks/,
   ],
+  ["it opens no session", { differs: { "session.create": { result: {} } } }, /opens no session: its releases change/],
   [
     "its answer has another form",
     { differs: { "session.provider.getEndpoint": { result: { url: "x" } } } },
