@@ -46,6 +46,13 @@ export function reserve(
     const soFar = costSoFar(book, open.account);
     settle(guard, open, soFar, restOf(book, open, soFar));
   }
+  return openNext(parts, running, account);
+}
+
+/** Opens a line in place of the open one, to which nothing was charged. */
+function openNext(parts: Parts, running: Running, account: AttemptedAccount | null): Awaitable<ProxyError | undefined> {
+  const { book } = running;
+  const guard = parts.budgets;
   return whenKnown(release(parts, running), () => {
     const { model } = book;
     if (model === undefined || guard.budgets.length === 0) return undefined;
@@ -81,8 +88,7 @@ export function endLines(parts: Parts, running: Running, cost: Cost | undefined)
   if (!line) return;
   const rest = cost && restOf(book, line, cost);
   // Without a rest the last call was refused: accounts before it have settled everything.
-  const isSettled = costUnitNames.some((unit) => settledIn(book, unit) > 0);
-  if (!rest || (isSettled && !rest.amount)) return void release(parts, running);
+  if (!rest || (!rest.amount && hasSettled(book))) return void release(parts, running);
   const isCut = book.hasBegun && !book.isOver;
   settle(parts.budgets, line, cost, isCut ? atLeastSent(book, line, rest) : rest);
 }
@@ -110,6 +116,8 @@ function settle(guard: BudgetGuard, line: BudgetLine, soFar: Cost, real: Cost): 
 /** What lines before have settled of a cost in this unit. */
 const settledIn = ({ lines = [] }: Book, unit: CostUnit): number =>
   lines.findLast(({ ended }) => ended?.soFar?.unit === unit)?.ended?.soFar?.amount ?? 0;
+
+const hasSettled = (book: Book): boolean => costUnitNames.some((unit) => settledIn(book, unit) > 0);
 
 /** The names of the amounts in which the request counts already. */
 const namesCounted = ({ lines = [] }: Book): ReadonlySet<string> =>

@@ -56,16 +56,12 @@ const hintColumns = ({ hints: { prompt, kind, agentType, project }, member, sess
 });
 
 /** @param hasSeveral Several models were asked: only then each attempt names its own. */
-const shownAttempts = (attempts: readonly Attempted[], hasSeveral: boolean): string =>
-  JSON.stringify(
-    attempts.map(({ account, model, status, error, ms }) => ({
-      account: account?.id ?? null,
-      model: hasSeveral ? model : undefined,
-      status,
-      error,
-      ms,
-    })),
-  );
+function shownAttempts(attempts: readonly Attempted[], hasSeveral: boolean): string {
+  const shown: object[] = [];
+  for (const { account, model, status, error, ms } of attempts)
+    shown.push({ account: account?.id ?? null, model: hasSeveral ? model : undefined, status, error, ms });
+  return JSON.stringify(shown);
+}
 
 /** What is known of a request when it has ended. */
 interface End {
