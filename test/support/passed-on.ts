@@ -1,4 +1,4 @@
-/** Streams passed on in this process, without sockets: what the client gets, and what the record gets. */
+/** Streams passed on in this process, without sockets: what the client gets, and what the book gets. */
 import type { Dialect } from "../../src/dialects/hub/conversation";
 import type { ResponseBody } from "../../src/lib/net/out/body";
 import { gatherFrames } from "../../src/lib/net/stream/sse";

@@ -1,4 +1,4 @@
-/** A stream that is passed on is the same for the client and in the record, wherever its bytes were cut on their way. */
+/** A stream that is passed on is the same for the client and in the book, wherever its bytes were cut on their way. */
 import { afterAll, beforeAll, expect, setSystemTime, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ afterAll(() => void setSystemTime());
 const model = "gpt-4.1";
 const encode = (text: string) => new TextEncoder().encode(text);
 
-/** What the client gets and what the record keeps of a stream that came in these chunks. */
+/** What the client gets and what the book keeps of a stream that came in these chunks. */
 function outcome(dialect: Dialect, chunks: Iterable<Uint8Array>, more?: object) {
   const passed = passOn(dialect, model, more);
   for (const chunk of chunks) passed.push(chunk);
