@@ -112,8 +112,8 @@ export const variables = {
   },
   databaseGraceMs: {
     names: ["DRAGOMAN_DATABASE_GRACE"],
-    kind: "minutes",
-    description: "How many minutes requests are served while the database cannot be reached; 10 when unset.",
+    kind: "seconds",
+    description: "How many seconds requests are served while the database cannot be reached; 30 when unset.",
   },
   sealKey: {
     names: ["DRAGOMAN_SEAL_KEY"],
@@ -234,8 +234,8 @@ const readers = {
       ? value
       : refuse(`${name} must be the address of a Postgres database: postgres://user:password@host:5432/name.`),
   sealKey: checkSealKey,
-  minutes: (name: string, value: string) =>
-    /^\d{1,5}$/.test(value) ? Number(value) * 60_000 : refuse(`${name} must be a whole number of minutes.`),
+  seconds: (name: string, value: string) =>
+    /^\d{1,6}$/.test(value) ? Number(value) * 1_000 : refuse(`${name} must be a whole number of seconds.`),
   milliseconds: (name: string, value: string) =>
     /^0*[1-9]\d{0,8}$/.test(value) ? Number(value) : refuse(`${name} must be a whole number of milliseconds above 0.`),
 };

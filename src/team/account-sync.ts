@@ -2,19 +2,18 @@
 import type { AccountSync, AccountUpdate, SharedSignIn, SharedState } from "../people/accounts/account-sync";
 import { isUsedUp, type Quota } from "../people/accounts/quota";
 import { isAwayError } from "./away";
-import { announceChange } from "./changes";
 import type { ServerParts } from "./parts";
 import { sharedToken } from "./shared-token";
 
-/** Milliseconds until numbers of quotas are stored, and between two reads; what changes whether an account serves is told at once. */
+/** Milliseconds until numbers of quotas are stored; what changes whether an account serves is stored at once. */
 const quotaGatherMs = 10_000;
-/** Milliseconds of pause for each quota that was read: a server of a large team reads a hundred a second. */
-const pausePerQuota = 10;
+/** Milliseconds between two reads, and of pause for each row that was read: a server of a large team reads a hundred a second. */
+const [readEvery, pausePerRow] = [1_000, 10];
 
 export class TeamAccountSync implements AccountSync {
   readonly #parts: ServerParts;
   /** The keys are those of accounts. */
-  readonly #states = new Map<string, AccountUpdate & { signIn: string; revision: number }>();
+  readonly #states = new Map<string, AccountUpdate & { signIn: string }>();
   readonly #listeners: ((account: SharedSignIn, found: AccountUpdate) => void)[] = [];
   /** What is to be written, and what is being written. The keys name an account and its sign-in. */
   #pending = new Map<string, Pending>();
@@ -34,9 +33,8 @@ export class TeamAccountSync implements AccountSync {
   /** Reads all states, and follows them from now on. @throws ProxyError */
   static async open(parts: ServerParts): Promise<TeamAccountSync> {
     const sync = new TeamAccountSync(parts);
-    const { revision } = await sync.#readStored();
-    parts.changes.follow("account_states", revision, (since) => sync.#readAnnounced(since));
-    sync.#readQuotasLater(quotaGatherMs);
+    await sync.read();
+    sync.#readLater(readEvery);
     return sync;
   }
 
@@ -55,7 +53,7 @@ export class TeamAccountSync implements AccountSync {
   cached({ key, signIn }: SharedSignIn): AccountUpdate {
     const found = this.#states.get(key);
     if (found?.signIn !== signIn) return {};
-    const { signIn: _, revision: __, ...rest } = found;
+    const { signIn: _, ...rest } = found;
     return rest;
   }
 
@@ -69,9 +67,25 @@ export class TeamAccountSync implements AccountSync {
     return this.#flushed;
   }
 
-  /** Reads the quotas that were stored since. @returns How many. */
-  async readQuotas(): Promise<number> {
-    return (await this.#readStored(this.#watermark)).count;
+  /** Reads what was stored since the last time. @returns How many rows. */
+  async read(): Promise<number> {
+    const since = this.#watermark;
+    const rows = await this.#parts.postgres.requests.ask(
+      (sql) => sql<(StateRow & { xmin: number })[]>`SELECT given.xmin, states.*
+        FROM (SELECT (pg_snapshot_xmin(pg_current_snapshot()))::text::float8 AS xmin) AS given
+        LEFT JOIN (SELECT account, sign_in, state, quota, server, arrived FROM dragoman.account_states
+          WHERE arrived >= ${since}::bigint) AS states ON true ORDER BY arrived`,
+    );
+    this.#watermark = rows[0]!.xmin;
+    // Another server of Postgres answers, or a restored backup, which counts transactions from an older one on.
+    if (this.#watermark < since) {
+      this.#states.clear();
+      this.#watermark = 0;
+      return this.read();
+    }
+    const found = rows.filter(({ account }) => account !== null);
+    for (const row of found) this.#keep(row);
+    return found.length;
   }
 
   close(): void {
@@ -89,9 +103,10 @@ export class TeamAccountSync implements AccountSync {
     [this.#soon, this.#later] = [undefined, undefined];
     if (this.#pending.size === 0) return;
     [this.#writing, this.#pending] = [this.#pending, new Map()];
+    const before = new Map(this.#states);
     try {
-      const revision = await store(this.#parts, [...this.#writing.values()]);
-      for (const { isUrgent, ...own } of this.#writing.values()) if (isUrgent) this.#keepOwn(own, revision);
+      await store(this.#parts, [...this.#writing.values()]);
+      for (const { isUrgent: _, ...own } of this.#writing.values()) this.#keepOwn(own, before.get(own.key));
     } catch (thrown) {
       this.#report("The states of accounts could not be shared.", thrown);
       // It is tried again with what is found out next, and with the next quota at the latest.
@@ -103,19 +118,18 @@ export class TeamAccountSync implements AccountSync {
     this.#writing = new Map();
   }
 
-  /** It counts before it is read back, unless another server has announced something newer. */
-  #keepOwn({ key, signIn, ...found }: AccountUpdate & SharedSignIn, revision: number): void {
-    if ((this.#states.get(key)?.revision ?? 0) < revision)
-      this.#states.set(key, { ...this.cached({ key, signIn }), ...found, signIn, revision });
+  /** It counts before it is read back, unless something newer was read meanwhile. */
+  #keepOwn({ key, signIn, ...found }: AccountUpdate & SharedSignIn, before: AccountUpdate | undefined): void {
+    if (this.#states.get(key) === before) this.#states.set(key, { ...this.cached({ key, signIn }), ...found, signIn });
   }
 
   #report(sentence: string, thrown: unknown): void {
     if (!isAwayError(thrown)) this.#parts.logger.error(sentence, thrown);
   }
 
-  #keep({ account: key, sign_in: signIn, state, quota, server: author, revision }: StateRow): void {
+  #keep({ account: key, sign_in: signIn, state, quota, server: author }: StateRow): void {
     const found = { ...(state && { state }), ...(quota && { quota }) };
-    this.#states.set(key, { ...found, signIn, revision });
+    this.#states.set(key, { ...found, signIn });
     if (author === this.#parts.server) return;
     try {
       for (const listener of this.#listeners) listener({ key, signIn }, found);
@@ -126,45 +140,15 @@ export class TeamAccountSync implements AccountSync {
     }
   }
 
-  async #readAnnounced(since: number): Promise<number> {
-    if (since === 0) return (await this.#readStored()).revision;
-    const rows = await this.#parts.postgres.requests.ask(
-      (sql) => sql<StateRow[]>`SELECT account, sign_in, state, quota, server, revision::float8 AS revision
-        FROM dragoman.account_states WHERE revision > ${since} ORDER BY revision`,
-    );
-    for (const row of rows) this.#keep(row);
-    return rows.at(-1)?.revision ?? since;
-  }
-
-  /** @param since All if undefined. @returns The newest revision, and how many there were. */
-  async #readStored(since?: number): Promise<{ revision: number; count: number }> {
-    const rows = (await this.#parts.postgres.requests.ask((sql) =>
-      sql.unsafe(
-        `SELECT account, sign_in, state, quota, server, revision::float8 AS revision,
-          (SELECT pg_snapshot_xmin(pg_current_snapshot()))::text::float8 AS xmin
-          FROM dragoman.account_states ${since === undefined ? "" : "WHERE arrived >= $1::bigint"} ORDER BY revision`,
-        since === undefined ? [] : [since],
-      ),
-    )) as (StateRow & { xmin: number })[];
-    // Behind a new connection may be another server of Postgres, which counts transactions from an older one on.
-    if (since === undefined) {
-      this.#states.clear();
-      this.#watermark = 0;
-    }
-    for (const row of rows) this.#keep(row);
-    this.#watermark = rows[0]?.xmin ?? this.#watermark;
-    return { revision: rows.at(-1)?.revision ?? 0, count: rows.length };
-  }
-
-  #readQuotasLater(ms: number): void {
+  #readLater(ms: number): void {
     this.#reading = setTimeout(async () => {
       let count = 0;
       try {
-        count = await this.readQuotas();
+        count = await this.read();
       } catch (thrown) {
-        this.#report("The quotas of accounts could not be read.", thrown);
+        this.#report("The states of accounts could not be read.", thrown);
       }
-      if (!this.#closed) this.#readQuotasLater(Math.max(quotaGatherMs, count * pausePerQuota));
+      if (!this.#closed) this.#readLater(Math.max(readEvery, count * pausePerRow));
     }, ms).unref();
   }
 }
@@ -184,36 +168,21 @@ interface StateRow {
   state: SharedState | null;
   quota: Quota | null;
   server: string;
-  revision: number;
 }
 
-/**
- * Stores all accounts in one transaction. What is not given stays as it was. One announcement tells the others of what is urgent;
- * they read the rest when they look at the quotas.
- * @returns The revision of what is urgent; 0 if nothing is.
- */
-async function store({ postgres, server }: ServerParts, found: Pending[]): Promise<number> {
-  const rows = found.map(({ key, signIn, state, quota, isUrgent }) => ({
-    account: key,
-    given_sign_in: signIn,
-    state,
-    quota,
-    urgent: isUrgent,
-  }));
-  return postgres.requests.transact(async (sql) => {
-    const isUrgent = found.some((each) => each.isUrgent);
-    const revision = isUrgent ? await announceChange(sql, "account_states") : 0;
-    await sql`INSERT INTO dragoman.account_states AS old (account, sign_in, state, quota, server, revision, arrived)
-      SELECT account, sign_in, state, quota, ${server}::uuid,
-        CASE WHEN urgent THEN ${revision}::bigint ELSE 0 END, pg_current_xact_id()::text::bigint
+/** Stores all accounts in one statement. What is not given stays as it was. */
+async function store({ postgres, server }: ServerParts, found: Pending[]): Promise<void> {
+  const rows = found.map(({ key, signIn, state, quota }) => ({ account: key, given_sign_in: signIn, state, quota }));
+  await postgres.requests.ask(
+    (sql) => sql`INSERT INTO dragoman.account_states AS old (account, sign_in, state, quota, server, arrived)
+      SELECT account, sign_in, state, quota, ${server}::uuid, pg_current_xact_id()::text::bigint
         FROM jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
-          AS given(account text, given_sign_in text, state jsonb, quota jsonb, urgent boolean)
+          AS given(account text, given_sign_in text, state jsonb, quota jsonb)
         -- An account that was removed or signed in anew meanwhile has another state.
-        JOIN dragoman.accounts ON key = account AND sign_in = given_sign_in AND removed_at_ms IS NULL
+        JOIN dragoman.accounts ON key = account AND sign_in = given_sign_in
       ON CONFLICT (account) DO UPDATE SET sign_in = excluded.sign_in,
         state = CASE WHEN old.sign_in = excluded.sign_in THEN coalesce(excluded.state, old.state) ELSE excluded.state END,
         quota = CASE WHEN old.sign_in = excluded.sign_in THEN coalesce(excluded.quota, old.quota) ELSE excluded.quota END,
-        server = excluded.server, revision = greatest(old.revision, excluded.revision), arrived = excluded.arrived`;
-    return revision;
-  });
+        server = excluded.server, arrived = excluded.arrived`,
+  );
 }

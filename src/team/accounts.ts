@@ -1,4 +1,4 @@
-/** The accounts in Postgres. Each server holds all of them in memory, and follows their changes. */
+/** The accounts in Postgres. Each server has all of them in memory, since each is a part of it: with its token, its state and its models. */
 import type { SQL, TransactionSQL } from "bun";
 import { ProxyError } from "../lib/errors";
 import { aboutToken, type Seals } from "../lib/seals";
@@ -17,10 +17,9 @@ import {
   withSecret,
 } from "../people/accounts/account-store";
 import { signInOf } from "../people/accounts/account-sync";
-import { announceChange } from "./changes";
-import { HeldTable } from "./held-table";
 import type { StoreParts } from "./parts";
 import { holdSealKey } from "./seal-key";
+import { lockTable } from "./stamps";
 
 /** What a member has chosen for an account. */
 interface ChosenColumns {
@@ -30,6 +29,8 @@ interface ChosenColumns {
 
 interface HeldAccount extends ChosenColumns {
   account: SavedAccount;
+  /** What its secret was read from. */
+  sealed: Buffer;
 }
 
 interface AccountRow extends ChosenColumns {
@@ -40,7 +41,7 @@ interface AccountRow extends ChosenColumns {
   app: string;
   mode: SavedAccount["mode"];
   kind: "person" | "app";
-  sealed_token: Uint8Array | null;
+  sealed_token: Uint8Array;
   added_at_ms: number;
 }
 
@@ -52,20 +53,21 @@ export class TeamAccounts implements AccountStore {
     isPaused: (key) => this.#accounts.get(key)?.paused ?? false,
     placeOf: (key) => this.#accounts.get(key)?.place ?? undefined,
     pause: (member, key, paused) =>
-      this.#change(async (sql, revision) => {
-        const changed = await sql`UPDATE dragoman.accounts SET paused = ${paused}, revision = ${revision}
-          WHERE key = ${key} AND member = ${member} AND removed_at_ms IS NULL RETURNING key`;
+      this.#change(async (sql) => {
+        const changed = await sql`UPDATE dragoman.accounts SET paused = ${paused}
+          WHERE key = ${key} AND member = ${member} RETURNING key`;
         if (changed.length === 0) throw accountNotFound(key);
       }),
     arrange: (member, keys) =>
       this.#change(
-        (sql, revision) => sql`UPDATE dragoman.accounts SET place = wanted.place, revision = ${revision}
+        (sql) => sql`UPDATE dragoman.accounts SET place = wanted.place
           FROM jsonb_array_elements_text(${JSON.stringify(keys)}::text::jsonb) WITH ORDINALITY AS wanted (key, place)
-          WHERE accounts.key = wanted.key AND member = ${member} AND removed_at_ms IS NULL`,
+          WHERE accounts.key = wanted.key AND member = ${member}`,
       ),
   };
   readonly #parts: StoreParts;
-  readonly #accounts = new HeldTable<AccountRow, HeldAccount>();
+  /** By their keys. */
+  #accounts = new Map<string, HeldAccount>();
   readonly #listeners: (() => void)[] = [];
   #sorted: SavedAccount[] | undefined;
   /** How often accounts were changed, as far as this server knows. */
@@ -78,11 +80,7 @@ export class TeamAccounts implements AccountStore {
   /** Reads all accounts, and follows them from now on. @throws ProxyError */
   static async open(parts: StoreParts): Promise<TeamAccounts> {
     const opened = new TeamAccounts(parts);
-    await opened.#accounts.hold(parts, {
-      ...{ table: "accounts", columns, isRemoved: "removed_at_ms IS NOT NULL", keyOf: ({ key }) => key },
-      read: (row) => opened.#heldOf(row),
-      changed: () => opened.#changed(),
-    });
+    await parts.stamps.follow("accounts", () => opened.#read());
     return opened;
   }
 
@@ -102,18 +100,18 @@ export class TeamAccounts implements AccountStore {
   async add(given: SavedAccount): Promise<"added" | "replaced"> {
     const account = checkedAccount(given);
     const outcome = await this.#parts.postgres.transact((sql) => save(sql, this.#parts.seals, account));
-    await this.#parts.changes.tryCatchUp("accounts");
+    await this.#parts.stamps.tryCatchUp("accounts");
     return outcome;
   }
 
   async remove(which: string): Promise<{ removed: SavedAccount; namesake?: SavedAccount }> {
     const { found, namesake } = this.find(which);
-    await this.#change((sql, revision) => signOutAccounts(sql, sql`key = ${accountKeyOf(found)}`, revision));
+    await this.#change((sql) => sql`DELETE FROM dragoman.accounts WHERE key = ${accountKeyOf(found)}`);
     return { removed: found, namesake };
   }
 
   reload(): Promise<void> {
-    return this.#parts.changes.catchUp("accounts");
+    return this.#parts.stamps.catchUp("accounts");
   }
 
   stamp(): string {
@@ -124,39 +122,37 @@ export class TeamAccounts implements AccountStore {
     this.#listeners.push(changed);
   }
 
-  async #change(work: (sql: TransactionSQL, revision: number) => Promise<unknown>): Promise<void> {
-    await this.#parts.postgres.transact(async (sql) => work(sql, await announceChange(sql, "accounts")));
-    await this.#parts.changes.tryCatchUp("accounts");
+  async #change(work: (sql: SQL) => Promise<unknown>): Promise<void> {
+    await this.#parts.postgres.transact(work);
+    await this.#parts.stamps.tryCatchUp("accounts");
   }
 
-  #changed(): void {
+  async #read(): Promise<void> {
+    const rows = await this.#parts.postgres.requests.ask(
+      (sql) => sql<AccountRow[]>`SELECT ${sql.unsafe(columns)} FROM dragoman.accounts`,
+    );
+    const held = rows.map((row) => [row.key, this.#heldOf(row)] as const);
+    this.#accounts = new Map(held.flatMap(([key, account]) => (account ? [[key, account]] : [])));
     this.#sorted = undefined;
     this.#changes += 1;
     for (const changed of this.#listeners) changed();
   }
 
   #heldOf({ paused, place, ...row }: AccountRow): HeldAccount | undefined {
+    const before = this.#accounts.get(row.key);
+    // A sign-in that is known is the same account, and need not be opened again.
+    if (before?.sealed.equals(row.sealed_token) && before.account.member === (row.member ?? undefined))
+      return { ...before, paused, place };
     try {
       const { host, login, member, app, mode, kind, added_at_ms: addedAt } = row;
-      const secret = withSecret(this.#parts.seals.open(row.sealed_token!, aboutToken(row.key)), kind);
+      const secret = withSecret(this.#parts.seals.open(row.sealed_token, aboutToken(row.key)), kind);
       const account = { host, login, app, mode, ...secret, addedAt, ...(member !== null && { member }) };
-      return { account, paused, place };
+      return { account, sealed: Buffer.from(row.sealed_token), paused, place };
     } catch (thrown) {
       this.#parts.logger.error(`The account ${row.key} cannot be used.`, thrown);
       return undefined;
     }
   }
-}
-
-/**
- * Deletes what the servers have of accounts. Their rows stay, so that every server learns of it.
- * @param which A condition on the rows of `dragoman.accounts`.
- */
-export async function signOutAccounts(sql: TransactionSQL, which: SQL.Query<unknown>, revision: number): Promise<void> {
-  await sql`DELETE FROM dragoman.copilot_tokens WHERE account IN (SELECT key FROM dragoman.accounts WHERE ${which})`;
-  await sql`DELETE FROM dragoman.account_states WHERE account IN (SELECT key FROM dragoman.accounts WHERE ${which})`;
-  await sql`UPDATE dragoman.accounts SET sealed_token = NULL, revision = ${revision},
-    removed_at_ms = (extract(epoch FROM now()) * 1000)::bigint WHERE ${which}`;
 }
 
 /** The member may have been removed while the person was at GitHub. @throws ProxyError `not_found` */
@@ -170,12 +166,10 @@ async function requireMember(sql: TransactionSQL, member: string): Promise<void>
 
 async function save(sql: TransactionSQL, seals: Seals, account: SavedAccount): Promise<"added" | "replaced"> {
   const key = accountKeyOf(account);
-  // Locks the table's revision, so that no other server adds an account meanwhile.
-  const revision = await announceChange(sql, "accounts");
-  const [before] = await sql<{ member: string | null; removed: boolean }[]>`SELECT member,
-    removed_at_ms IS NOT NULL AS removed FROM dragoman.accounts WHERE key = ${key}`;
+  await lockTable(sql, "accounts");
+  const [before] = await sql<{ member: string | null }[]>`SELECT member FROM dragoman.accounts WHERE key = ${key}`;
   const member = account.member ?? null;
-  if (before && !before.removed && before.member !== member) throw belongsToAnother(account);
+  if (before && before.member !== member) throw belongsToAnother(account);
   if (member !== null) await requireMember(sql, member);
   await holdSealKey(sql, seals);
   const kind = kindOf(account);
@@ -189,22 +183,17 @@ async function save(sql: TransactionSQL, seals: Seals, account: SavedAccount): P
     );
   const secret = secretOf(account);
   const sealed = seals.seal(secret, aboutToken(key));
-  const renewed = before !== undefined && !before.removed;
   const { host, login, app, mode, addedAt } = account;
   const signIn = signInOf(secret);
   await sql`INSERT INTO dragoman.accounts
-      (key, host, login, member, app, mode, kind, sign_in, sealed_token, added_at_ms, revision)
+      (key, host, login, member, app, mode, kind, sign_in, sealed_token, added_at_ms)
     VALUES (${key}, ${host}, ${login}, ${member}, ${app}, ${mode}, ${kind}, ${signIn}, ${sealed},
       -- The clock may have been set back since the other accounts were added.
-      greatest(${addedAt}::bigint, (SELECT max(added_at_ms) + 1 FROM dragoman.accounts)), ${revision})
+      greatest(${addedAt}::bigint, (SELECT max(added_at_ms) + 1 FROM dragoman.accounts)))
     ON CONFLICT (key) DO UPDATE SET login = excluded.login, member = excluded.member, app = excluded.app,
-      mode = excluded.mode, kind = excluded.kind, sign_in = excluded.sign_in, sealed_token = excluded.sealed_token,
-      removed_at_ms = NULL,
-      added_at_ms = CASE WHEN ${renewed} THEN accounts.added_at_ms ELSE excluded.added_at_ms END,
-      paused = ${renewed} AND accounts.paused, place = CASE WHEN ${renewed} THEN accounts.place END,
-      revision = excluded.revision`;
+      mode = excluded.mode, kind = excluded.kind, sign_in = excluded.sign_in, sealed_token = excluded.sealed_token`;
   // The state and the Copilot token of the old sign-in do not apply to the new one.
   await sql`DELETE FROM dragoman.copilot_tokens WHERE account = ${key}`;
   await sql`DELETE FROM dragoman.account_states WHERE account = ${key}`;
-  return renewed ? "replaced" : "added";
+  return before ? "replaced" : "added";
 }

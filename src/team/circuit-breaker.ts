@@ -23,8 +23,6 @@ interface Outage {
 interface CircuitBreakerOptions {
   /** Opens a connection to look with. */
   open(): SQL;
-  /** The database can be asked again. */
-  back?(): void;
 }
 
 export class CircuitBreaker {
@@ -56,7 +54,6 @@ export class CircuitBreaker {
     if (!this.#outage) return;
     this.#outage.over.resolve();
     this.#outage = undefined;
-    this.#options.back?.();
   }
 
   /** The database cannot be reached: from now on nobody asks until it can. */

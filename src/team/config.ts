@@ -12,7 +12,6 @@ import {
 import type { Awaitable } from "../lib/awaitable";
 import { asProxyError } from "../lib/errors";
 import { aboutConfig } from "../lib/seals";
-import { announceChange } from "./changes";
 import type { StoreParts } from "./parts";
 import { holdSealKey } from "./seal-key";
 
@@ -20,19 +19,22 @@ type Parts = Omit<StoreParts, "logger">;
 
 interface ConfigRow {
   sealed_body: Uint8Array;
-  revision: number;
+  revision: string;
 }
 
 const select = async (sql: SQL) =>
-  (await sql<ConfigRow[]>`SELECT sealed_body, revision::float8 AS revision FROM dragoman.config`)[0];
+  (await sql<ConfigRow[]>`SELECT sealed_body, revision::text AS revision FROM dragoman.config`)[0];
 /** Changes are made one after the other, also the first one, when there is no row to lock. */
 const lock = (sql: TransactionSQL) => sql`SELECT pg_advisory_xact_lock(hashtextextended('dragoman config', 0))`;
+
+/** The revision of a config that nobody has changed yet. */
+const none = "0";
 
 export class TeamConfig implements ConfigStore {
   readonly #parts: Parts;
   #stored: Stored = {};
   #current = parseConfig({});
-  #revision = 0;
+  #revision = none;
   #fault: string | undefined;
   #listener: Listener | undefined;
   readonly waiting = [];
@@ -40,7 +42,7 @@ export class TeamConfig implements ConfigStore {
   /** Reads the config, which is empty at first, and follows it from now on. @throws ProxyError */
   static async open(parts: Parts): Promise<TeamConfig> {
     const config = new TeamConfig(parts);
-    parts.changes.follow("config", await config.#read(0), (since) => config.#read(since));
+    await parts.stamps.follow("config", () => config.#read());
     return config;
   }
 
@@ -57,7 +59,7 @@ export class TeamConfig implements ConfigStore {
   }
 
   get revision(): string {
-    return String(this.#revision);
+    return this.#revision;
   }
 
   get fault(): string | undefined {
@@ -65,19 +67,18 @@ export class TeamConfig implements ConfigStore {
   }
 
   async change(patch: Stored, { revision: expected }: ChangeOptions = {}): Promise<void> {
-    const next = await this.#parts.postgres.transact(async (sql) => {
+    await this.#parts.postgres.transact(async (sql) => {
       await lock(sql);
       const present = this.#open(await select(sql));
-      if (expected !== undefined && expected !== String(present.revision)) throw changedMeanwhile();
+      if (expected !== undefined && expected !== present.revision) throw changedMeanwhile();
       const planned = plannedChange(present.stored, patch);
-      if (Bun.deepEquals(planned.stored, present.stored)) return { ...planned, revision: present.revision };
-      return { ...planned, revision: await this.#write(sql, planned.stored) };
+      if (!Bun.deepEquals(planned.stored, present.stored)) await this.#write(sql, planned.stored);
     });
-    if (next.revision > this.#revision) this.#hold(next, next.config);
+    await this.#parts.stamps.tryCatchUp("config");
   }
 
   reload(): Awaitable<void> {
-    return this.#parts.changes.catchUp("config");
+    return this.#parts.stamps.catchUp("config");
   }
 
   follow(listener: Listener): void {
@@ -86,12 +87,12 @@ export class TeamConfig implements ConfigStore {
 
   close(): void {}
 
-  #open(row: ConfigRow | undefined): { revision: number; stored: Stored } {
-    if (!row) return { revision: 0, stored: {} };
+  #open(row: ConfigRow | undefined): { revision: string; stored: Stored } {
+    if (!row) return { revision: none, stored: {} };
     return { revision: row.revision, stored: JSON.parse(this.#parts.seals.open(row.sealed_body, aboutConfig)) };
   }
 
-  #hold(next: { revision: number; stored: Stored }, config: Config): void {
+  #hold(next: { revision: string; stored: Stored }, config: Config): void {
     const before = this.#current;
     this.#stored = next.stored;
     this.#revision = next.revision;
@@ -103,9 +104,9 @@ export class TeamConfig implements ConfigStore {
     if (members.length > 0) this.#listener?.changed(members, false);
   }
 
-  async #read(since: number): Promise<number> {
+  async #read(): Promise<void> {
     const next = this.#open(await this.#parts.postgres.requests.ask(select));
-    if (since > 0 && next.revision <= this.#revision) return this.#revision;
+    if (next.revision === this.#revision) return;
     try {
       this.#hold(next, parseConfig(next.stored));
     } catch (thrown) {
@@ -113,15 +114,12 @@ export class TeamConfig implements ConfigStore {
       this.#fault = `The config in the database has an error for this version: ${asProxyError(thrown).message}`;
       this.#listener?.refused(this.#fault);
     }
-    return next.revision;
   }
 
-  async #write(sql: TransactionSQL, body: Stored): Promise<number> {
+  async #write(sql: TransactionSQL, body: Stored): Promise<void> {
     await holdSealKey(sql, this.#parts.seals);
     const sealed = this.#parts.seals.seal(JSON.stringify(body), aboutConfig);
-    const next = await announceChange(sql, "config");
-    await sql`INSERT INTO dragoman.config (sealed_body, revision) VALUES (${sealed}, ${next})
+    await sql`INSERT INTO dragoman.config (sealed_body) VALUES (${sealed})
       ON CONFLICT (singleton) DO UPDATE SET sealed_body = excluded.sealed_body, revision = excluded.revision`;
-    return next;
   }
 }

@@ -1,6 +1,5 @@
 /** The connections of one server to Postgres. */
 import { SQL, type TransactionSQL } from "bun";
-import { databaseAway, isAwayError } from "./away";
 import { CircuitBreaker } from "./circuit-breaker";
 import { Lane, type Questions } from "./lane";
 import { settings } from "./settings";
@@ -14,12 +13,10 @@ interface PostgresOptions {
   lostDirect?(): void;
 }
 
-/** Connections for requests, and for everything else. With the direct one and that of `LISTEN`, a server has ten. */
+/** Connections for requests, and for everything else. With the direct one, a server has nine. */
 const connections = { requests: 4, pages: 4 };
 /** Seconds until an attempt to connect is given up: less than a question may take, so that its own error is heard. */
 const connectionTimeout = 3;
-/** Milliseconds between two tries to listen. */
-const listenEvery = 500;
 
 /** Asks the database what pages and commands ask; `requests` is for what requests need. */
 export class Postgres implements Questions {
@@ -30,10 +27,6 @@ export class Postgres implements Questions {
   readonly #pages: Lane;
   readonly #directBreaker: CircuitBreaker;
   readonly #direct: Lane;
-  readonly #backListeners: (() => void)[] = [];
-  /** Missing until it listens. */
-  #listen: (() => Promise<void>) | undefined;
-  #closed = false;
 
   constructor({ url, directUrl, lostDirect = () => {} }: PostgresOptions) {
     const common = { database: databaseOf(url), connectionTimeout };
@@ -44,9 +37,6 @@ export class Postgres implements Questions {
     const open = (max: number) => new SQL(url, { ...pooled, max });
     this.#breaker = new CircuitBreaker({
       open: () => open(1),
-      back: () => {
-        for (const listener of this.#backListeners) listener();
-      },
     });
     const lane = { breaker: this.#breaker, open };
     this.#requests = new Lane({ ...lane, connections: connections.requests, finishSeconds: 5 });
@@ -60,10 +50,7 @@ export class Postgres implements Questions {
       breaker: this.#directBreaker,
       open: (max) => new SQL(address, { ...direct, max, onclose: () => lostDirect() }),
       connections: 1,
-      replaced: () => {
-        lostDirect();
-        void this.#listenAgain();
-      },
+      replaced: () => lostDirect(),
       // The locks of the old connection are to end.
       finishSeconds: 0,
     });
@@ -106,48 +93,9 @@ export class Postgres implements Questions {
     return this.#pages.transact(work, timeoutMs, isChange);
   }
 
-  /**
-   * Listens by another connection of its own, also after that was lost. To be called once.
-   * @param listening Called each time that it begins: what was announced before is lost.
-   * @throws ProxyError as `ask` does.
-   */
-  async listen(channel: string, heard: (payload: string) => void, listening: () => void): Promise<void> {
-    const listen = async () => void (await this.#direct.sql.listen(channel, heard, listening));
-    this.#listen = listen;
-    try {
-      await listen();
-    } catch (thrown) {
-      this.#listen = undefined;
-      throw isAwayError(thrown) ? databaseAway(thrown, false) : thrown;
-    }
-  }
-
-  /** Calls back each time that the database answers again. */
-  whenBack(listener: () => void): void {
-    this.#backListeners.push(listener);
-  }
-
-  /** Opens the connections anew that belong to `askDirect` and `listen`. */
-  replaceDirect(): void {
-    this.#direct.replace();
-  }
-
   async close(): Promise<void> {
-    this.#closed = true;
     for (const breaker of [this.#breaker, this.#directBreaker]) breaker.close();
     await Promise.all([this.#requests, this.#pages, this.#direct].map((lane) => lane.close()));
-  }
-
-  /** Bun's client connects again by itself; this is for connections that were replaced. */
-  async #listenAgain(): Promise<void> {
-    const { sql } = this.#direct;
-    while (sql === this.#direct.sql && !this.#closed)
-      try {
-        return await this.#listen?.();
-      } catch {
-        // The database is away, which the next question reports.
-        await Bun.sleep(listenEvery);
-      }
   }
 }
 

@@ -1,31 +1,40 @@
-/** The page sign-ins that were ended before their time: each server has them in memory, and follows those of others. */
+/** The page sign-ins that were ended before their time. A server asks about each cookie, and remembers the answer for a second. */
+import { BoundedMap } from "../lib/bounded-map";
 import type { EndedPageSignIns } from "../people/keys/page-sign-ins";
-import { orAway } from "./away";
-import { announceChange } from "./changes";
-import { followRows } from "./held-table";
-import type { StoreParts } from "./parts";
+import { isAwayError, orAway } from "./away";
+import type { Postgres } from "./connection";
 
-/** Reads all, and follows them from now on. @throws ProxyError */
-export async function openEndedPageSignIns(parts: StoreParts): Promise<EndedPageSignIns> {
-  /** Digest in hexadecimal → when the sign-in would have expired, Unix ms. */
-  const ended = new Map<string, number>();
-  const columns = "sha256, until_ms::float8 AS until";
-  await followRows<{ sha256: Uint8Array; until: number }>(parts, "ended_page_sign_ins", columns, (rows, areAll) => {
-    if (areAll) ended.clear();
-    for (const [digest, until] of ended) if (until < Date.now()) ended.delete(digest);
-    for (const { sha256, until } of rows) ended.set(sha256.toHex(), until);
-  });
+/** Milliseconds. */
+const rememberMs = 1_000;
+const maxRemembered = 10_000;
+
+export function endedPageSignIns(postgres: Postgres): EndedPageSignIns {
+  /** By the digests in hexadecimal. Once ended, it stays so. */
+  const known = new BoundedMap<string, { hasEnded: boolean; at: number }>(maxRemembered);
   const write = (digest: string, until: number) =>
-    parts.postgres.transact(async (sql) => {
-      const revision = await announceChange(sql, "ended_page_sign_ins");
-      await sql`INSERT INTO dragoman.ended_page_sign_ins (sha256, until_ms, revision)
-        VALUES (${Buffer.from(digest, "hex")}, ${until}, ${revision}) ON CONFLICT DO NOTHING`;
-    });
+    postgres.ask(
+      (sql) => sql`INSERT INTO dragoman.ended_page_sign_ins (sha256, until_ms)
+        VALUES (${Buffer.from(digest, "hex")}, ${until}) ON CONFLICT DO NOTHING`,
+    );
   return {
-    has: (digest) => ended.has(digest),
+    has: (digest) => known.get(digest)?.hasEnded ?? false,
+    async hear(digest) {
+      const { hasEnded = false, at: asked = Number.NEGATIVE_INFINITY } = known.get(digest) ?? {};
+      const at = performance.now();
+      if (hasEnded || at - asked < rememberMs) return;
+      try {
+        const rows = await postgres.ask(
+          (sql) => sql`SELECT 1 FROM dragoman.ended_page_sign_ins WHERE sha256 = ${Buffer.from(digest, "hex")}`,
+        );
+        known.set(digest, { hasEnded: rows.length > 0, at });
+      } catch (thrown) {
+        // The cookie says until when it holds, which has to do.
+        if (!isAwayError(thrown)) throw thrown;
+      }
+    },
     async add(digest, until) {
       await orAway(write(digest, until), "You could not be signed out everywhere.");
-      await parts.changes.tryCatchUp("ended_page_sign_ins");
+      known.set(digest, { hasEnded: true, at: performance.now() });
     },
   };
 }

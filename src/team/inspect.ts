@@ -43,10 +43,10 @@ export async function inspectDatabase({
       const [row] = await sql<Row[]>`SELECT
         (SELECT compatible_with FROM dragoman.schema) AS compatible_with,
         (SELECT key_id FROM dragoman.seal) AS key_id,
-        (SELECT count(*)::int FROM dragoman.accounts WHERE removed_at_ms IS NULL) AS accounts`;
+        (SELECT count(*)::int FROM dragoman.accounts) AS accounts`;
       const { compatible_with, key_id, accounts } = row!;
       const members = await sql<{ name: string; has_account: boolean }[]>`SELECT name, EXISTS (SELECT 1
-        FROM dragoman.accounts WHERE member = members.id AND removed_at_ms IS NULL) AS has_account
+        FROM dragoman.accounts WHERE member = members.id) AS has_account
         FROM dragoman.members WHERE removed_at_ms IS NULL ORDER BY name`;
       return {
         ...report,

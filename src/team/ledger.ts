@@ -4,7 +4,6 @@ import { ProxyError } from "../lib/errors";
 import type { Cost } from "../lib/money";
 import type { Budget, Subject } from "../people/budgets/budgets";
 import {
-  type AmountKey,
   amountIn,
   type BudgetState,
   entriesFor,
@@ -25,14 +24,11 @@ import {
 } from "../people/budgets/ledger";
 import { isAwayError, mayBeDone, sqlState } from "./away";
 import { reasonOf } from "./backlog";
-import { type Changes, notifyServers } from "./changes";
 import type { Questions } from "./lane";
 import { periodOf, readHolders, type Settlement, takeOverPeriods } from "./ledger-queries";
 import { type SettlementOptions, Settlements } from "./settlements";
 
-interface TeamLedgerOptions extends LedgerOptions, SettlementOptions {
-  changes: Changes;
-}
+type TeamLedgerOptions = LedgerOptions & SettlementOptions;
 
 interface PeriodRow {
   place: number;
@@ -43,12 +39,11 @@ interface PeriodRow {
 
 /** Milliseconds that a request waits for the database. */
 const reserveTimeoutMs = 2_000;
-const usedUpTopic = "budget used up";
 
 export class TeamLedger implements Ledger {
   readonly #options: TeamLedgerOptions;
   readonly #settlements: Settlements;
-  readonly #unfollow: (() => void)[] = [];
+  readonly isShared = true;
 
   constructor(options: TeamLedgerOptions) {
     this.#options = options;
@@ -106,19 +101,6 @@ export class TeamLedger implements Ledger {
     return takeOverPeriods(this.#options.postgres, periods);
   }
 
-  async tellUsedUp(key: AmountKey): Promise<void> {
-    const { postgres, server } = this.#options;
-    await postgres.requests.ask((sql) => notifyServers(sql, { topic: usedUpTopic, server, key }));
-  }
-
-  followUsedUp(listener: (key: AmountKey) => void): void {
-    const { changes, server } = this.#options;
-    const end = changes.on(usedUpTopic, ({ server: from, key }) => {
-      if (from !== server) listener(key as AmountKey);
-    });
-    this.#unfollow.push(end);
-  }
-
   get lost(): number {
     return this.#settlements.lost;
   }
@@ -129,7 +111,6 @@ export class TeamLedger implements Ledger {
   }
 
   close(): void {
-    for (const end of this.#unfollow) end();
     this.#settlements.close();
   }
 

@@ -4,11 +4,9 @@ import type { SharedState } from "../people/accounts/account-sync";
 import type { AccessTokens } from "../people/keys/access-tokens";
 import type { MemberAccount } from "../people/keys/members";
 import { StoredMembers } from "../people/keys/stored-members";
-import { signOutAccounts } from "./accounts";
-import { announceChange } from "./changes";
 import type { Postgres } from "./connection";
 import type { StoreParts } from "./parts";
-import { connectionOf, PostgresTables } from "./postgres-tables";
+import { PostgresTables } from "./postgres-tables";
 import { cancelSignIns } from "./sign-ins";
 
 interface OpenedMembers {
@@ -21,7 +19,7 @@ const lookEvery = 1_000;
 
 /** @param follow Whether it is to be noticed that another server adds the first member. @throws ProxyError */
 export async function openMembers(
-  { postgres, changes }: Pick<StoreParts, "postgres" | "changes">,
+  { postgres, stamps }: Pick<StoreParts, "postgres" | "stamps">,
   tokens: AccessTokens,
   follow: boolean,
 ): Promise<OpenedMembers> {
@@ -39,14 +37,10 @@ export async function openMembers(
     wasUsed: () => isUsed,
     hasTables: () => true,
     accountsOf: (ids) => accountsOf(postgres, ids),
-    async signOut(tables, member) {
-      const connection = connectionOf(tables);
-      const revision = await announceChange(connection, "accounts");
-      await signOutAccounts(connection, connection`member = ${member} AND removed_at_ms IS NULL`, revision);
-    },
-    cancelSignIns: (tables, member) => cancelSignIns(connectionOf(tables), member),
+    signOut: (tables, member) => tables.ask(sql`DELETE FROM dragoman.accounts WHERE member = ${member}`),
+    cancelSignIns,
     // This server is to know at once what it has changed.
-    changed: () => Promise.all([changes.tryCatchUp("accounts"), changes.tryCatchUp("sign_ins")]),
+    changed: () => Promise.all([stamps.tryCatchUp("accounts"), stamps.tryCatchUp("sign_ins")]),
   });
   return { members, close: () => clearInterval(timer) };
 }
@@ -66,7 +60,7 @@ async function accountsOf(postgres: Postgres, ids: readonly string[]): Promise<M
     (sql) => sql<MemberAccountRow[]>`SELECT member, key, paused, state FROM dragoman.accounts
       LEFT JOIN dragoman.account_states AS known ON account = key AND known.sign_in = accounts.sign_in
       WHERE member IN (SELECT jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb))
-        AND removed_at_ms IS NULL ORDER BY place, added_at_ms, key`,
+      ORDER BY place, added_at_ms, key`,
   );
   const byMember = Map.groupBy(rows, ({ member }) => member);
   return new Map([...byMember].map(([member, own]) => [member, own.map((row) => shownAccount(row, Date.now()))]));

@@ -1,13 +1,13 @@
 /** The parts that the stores in Postgres share. */
 import type { Logger } from "../lib/logger";
 import type { Seals } from "../lib/seals";
-import type { Changes } from "./changes";
 import type { Postgres } from "./connection";
+import type { Stamps } from "./stamps";
 
 export interface StoreParts {
   postgres: Postgres;
   seals: Seals;
-  changes: Changes;
+  stamps: Stamps;
   /** Its level is that of the config, as soon as that is read. */
   logger: Logger;
 }

@@ -45,9 +45,6 @@ class PostgresTransaction implements Tables {
   }
 }
 
-/** What Bun's client asks in a transaction of `PostgresTables`. */
-export const connectionOf = (tables: Tables): TransactionSQL => (tables as PostgresTransaction).connection;
-
 async function rowsOf<Row>(connection: SQL, statement: Statement): Promise<Row[]> {
   const values = statement.values.map((value) => value ?? null);
   return [...((await connection.unsafe(statement.text("$"), values)) as Row[])];

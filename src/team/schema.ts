@@ -11,10 +11,6 @@ import ledger from "./schema/ledger.sql" with { type: "text" };
 import requests from "./schema/requests.sql" with { type: "text" };
 import tables from "./schema/tables.sql" with { type: "text" };
 
-/** Tables whose changes all servers follow. A row's `revision` is that of its table when it was last changed. */
-const followedTables = ["config", "accounts", "account_states", "ended_page_sign_ins", "sign_ins"] as const;
-export type FollowedTable = (typeof followedTables)[number];
-
 interface Step {
   /**
    * The oldest step at which a server still works with the database after this one: servers of two versions run side by side

@@ -13,8 +13,8 @@ const waitMs = 2_000;
 const [firstPause, longestPause] = [20, 200];
 
 /**
- * One exchange for all servers: who holds the lock makes it, the others wait for its result. The lock ends with the connection
- * of a server that is killed. Without the database each server makes its own.
+ * One exchange for all servers: who locks the account's row makes it, the others wait for its result. The lock ends by itself, as a
+ * server may be killed. Without the database each server makes its own.
  */
 export async function sharedToken(
   parts: StoreParts,
@@ -58,21 +58,26 @@ async function tokenOrLock(
   return "alone";
 }
 
-const lockOf = ({ key, signIn }: SharedSignIn) => `copilot token ${key} ${signIn}`;
-
-async function tryLock({ postgres }: StoreParts, account: SharedSignIn): Promise<boolean> {
-  const [row] = await postgres.askDirect(
-    (sql) => sql<{ held: boolean }[]>`SELECT pg_try_advisory_lock(hashtextextended(${lockOf(account)}, 1)) AS held`,
+/** @returns False while another server exchanges, and for an account that was removed or signed in anew. */
+async function tryLock({ postgres }: StoreParts, { key, signIn }: SharedSignIn): Promise<boolean> {
+  const locked = await postgres.requests.ask(
+    (sql) => sql`INSERT INTO dragoman.copilot_tokens AS old (account, exchanging_until)
+      SELECT key, now() + make_interval(secs => ${waitMs / 1_000}) FROM dragoman.accounts
+        WHERE key = ${key} AND sign_in = ${signIn}
+      ON CONFLICT (account) DO UPDATE SET exchanging_until = excluded.exchanging_until
+        WHERE coalesce(old.exchanging_until < now(), true) RETURNING 1`,
   );
-  return row!.held;
+  return locked.length > 0;
 }
 
-async function unlock({ postgres, logger }: StoreParts, account: SharedSignIn): Promise<void> {
+async function unlock({ postgres, logger }: StoreParts, { key }: SharedSignIn): Promise<void> {
   try {
-    await postgres.askDirect((sql) => sql`SELECT pg_advisory_unlock(hashtextextended(${lockOf(account)}, 1))`);
+    await postgres.requests.ask(
+      (sql) => sql`UPDATE dragoman.copilot_tokens SET exchanging_until = NULL WHERE account = ${key}`,
+    );
   } catch (thrown) {
-    // With the connection the lock is gone.
-    if (!isAwayError(thrown)) logger.error(`The lock of ${account.key} could not be released.`, thrown);
+    // It ends by itself.
+    if (!isAwayError(thrown)) logger.error(`The lock of ${key} could not be released.`, thrown);
   }
 }
 
@@ -95,7 +100,7 @@ async function readToken(
       (extract(epoch FROM fresh_until - now()) * 1000)::float8 AS fresh_for,
       (extract(epoch FROM expires_at - now()) * 1000)::float8 AS lifetime,
       stated_expires_at_ms::float8 AS stated_expires_at_ms FROM dragoman.copilot_tokens
-      JOIN dragoman.accounts ON key = account AND sign_in = ${signIn} WHERE account = ${key}`,
+      JOIN dragoman.accounts ON key = account AND sign_in = ${signIn} WHERE account = ${key} AND copilot_tokens.sealed_token IS NOT NULL`,
   );
   if (!row || row.fresh_for <= renewBefore) return undefined;
   let bearer: string;
@@ -129,7 +134,7 @@ async function storeToken(parts: StoreParts, account: SharedSignIn, fresh: Fresh
           now() + make_interval(secs => ${freshFor / 1_000}), now() + make_interval(secs => ${lifetime / 1_000}),
           ${token.expiresAt ?? null}::bigint
           -- Unless the account was removed or signed in anew meanwhile.
-          FROM dragoman.accounts WHERE key = ${account.key} AND sign_in = ${account.signIn} AND removed_at_ms IS NULL
+          FROM dragoman.accounts WHERE key = ${account.key} AND sign_in = ${account.signIn}
         ON CONFLICT (account) DO UPDATE SET sealed_token = excluded.sealed_token, base_url = excluded.base_url, fresh_until = excluded.fresh_until, expires_at = excluded.expires_at,
           stated_expires_at_ms = excluded.stated_expires_at_ms`;
     });

@@ -6,6 +6,7 @@ import type { TransactionSQL } from "bun";
 import type { Awaitable } from "../lib/awaitable";
 import { sha256 } from "../lib/net/in/credentials";
 import { aboutSignIn } from "../lib/seals";
+import { sql, type Tables } from "../lib/sql";
 import type { ShownCode } from "../people/accounts/sign-in";
 import {
   type BegunSignIn,
@@ -16,10 +17,9 @@ import {
   type WaitingSignIn,
 } from "../people/accounts/sign-in-store";
 import { isAwayError, orAway } from "./away";
-import { announceChange } from "./changes";
-import { followRows } from "./held-table";
 import type { StoreParts } from "./parts";
 import { holdSealKey } from "./seal-key";
+import { lockTable } from "./stamps";
 
 /** Milliseconds between two tries to write how a sign-in has ended. */
 const retryEvery = 1_000;
@@ -67,14 +67,17 @@ export class TeamSignIns implements SignInStore {
     const columns = `sha256, host, app, member, sealed_body, state,
       floor(extract(epoch FROM expires_at) * 1000)::float8 AS expires_at_ms,
       (extract(epoch FROM kept_until - now()) * 1000)::float8 AS kept_for`;
-    await followRows<SignInRow>(parts, "sign_ins", columns, (rows, areAll) => opened.#take(rows, areAll));
+    await parts.stamps.follow("sign_ins", async () => {
+      const rows = await parts.postgres.requests.ask((sql) => sql.unsafe(`SELECT ${columns} FROM dragoman.sign_ins`));
+      opened.#take(rows as SignInRow[]);
+    });
     return opened;
   }
 
   async add(signIn: WaitingSignIn): Promise<void> {
     await this.#parts.postgres.transact((sql) => insert(sql, this.#parts, signIn));
     this.#own.add(signIn.id);
-    await this.#parts.changes.tryCatchUp("sign_ins");
+    await this.#parts.stamps.tryCatchUp("sign_ins");
   }
 
   find(id: string): Awaitable<BegunSignIn | undefined> {
@@ -136,18 +139,17 @@ export class TeamSignIns implements SignInStore {
 
   async #end(id: string, state: SignInState): Promise<void> {
     await this.#parts.postgres.transact((sql) => end(sql, id, state));
-    await this.#parts.changes.tryCatchUp("sign_ins");
+    await this.#parts.stamps.tryCatchUp("sign_ins");
   }
 
   /** Another server may have begun it a moment ago. */
   async #known(id: string): Promise<HeldSignIn | undefined> {
-    if (!this.#held.has(keyOf(id))) await this.#parts.changes.catchUp("sign_ins");
+    if (!this.#held.has(keyOf(id))) await this.#parts.stamps.catchUp("sign_ins");
     return this.#held.get(keyOf(id));
   }
 
-  #take(rows: readonly SignInRow[], areAll: boolean): void {
-    if (areAll) this.#held.clear();
-    for (const [key, { until }] of this.#held) if (until <= performance.now()) this.#held.delete(key);
+  #take(rows: readonly SignInRow[]): void {
+    this.#held.clear();
     for (const row of rows)
       try {
         this.#hold(row);
@@ -173,36 +175,29 @@ const isWaiting = ({ begun: { state, expiresAt } }: HeldSignIn) => state.name ==
 /** @throws ProxyError `conflict` */
 async function insert(sql: TransactionSQL, { seals }: StoreParts, signIn: WaitingSignIn): Promise<void> {
   const { id, host, app, member, code } = signIn;
-  // Locks the table's revision, so that two servers do not count at the same time.
-  const revision = await announceChange(sql, "sign_ins");
+  await lockTable(sql, "sign_ins");
   const [row] = await sql<{ count: number }[]>`SELECT count(*)::int AS count FROM dragoman.sign_ins
     WHERE member IS NOT DISTINCT FROM ${member}::text AND state->>'name' = 'waiting' AND expires_at > now()`;
   if (row!.count >= maxWaiting) throw tooManySignIns();
   await holdSealKey(sql, seals);
   const sealed = seals.seal(JSON.stringify({ id, code } satisfies SealedSignIn), aboutSignIn(keyOf(id)));
   await sql`INSERT INTO dragoman.sign_ins
-      (sha256, host, app, member, sealed_body, state, expires_at, kept_until, revision)
+      (sha256, host, app, member, sealed_body, state, expires_at, kept_until)
     VALUES (${sha256(id)}, ${host}, ${app}, ${member}, ${sealed}, '{"name":"waiting"}',
-      now() + make_interval(secs => ${code.expiresIn}), now() + make_interval(secs => ${code.expiresIn + keptSeconds}),
-      ${revision})`;
+      now() + make_interval(secs => ${code.expiresIn}), now() + make_interval(secs => ${code.expiresIn + keptSeconds}))`;
 }
 
 /** An account that was saved is said to be saved, also if the sign-in was cancelled in the same moment. */
 async function end(sql: TransactionSQL, id: string, state: SignInState): Promise<void> {
-  const mayEnd = sql`sha256 = ${sha256(id)} AND (state->>'name' = 'waiting'
+  await sql`UPDATE dragoman.sign_ins SET state = ${JSON.stringify(state)}::text::jsonb,
+      kept_until = now() + make_interval(secs => ${keptSeconds})
+    WHERE sha256 = ${sha256(id)} AND (state->>'name' = 'waiting'
       OR state->>'name' = 'cancelled' AND ${state.name === "done"})`;
-  if ((await sql`SELECT 1 FROM dragoman.sign_ins WHERE ${mayEnd}`).length === 0) return;
-  const revision = await announceChange(sql, "sign_ins");
-  await sql`UPDATE dragoman.sign_ins SET state = ${JSON.stringify(state)}::text::jsonb, revision = ${revision},
-    kept_until = now() + make_interval(secs => ${keptSeconds}) WHERE ${mayEnd}`;
 }
 
 /** Those of a member that wait. */
-export async function cancelSignIns(sql: TransactionSQL, member: string): Promise<void> {
-  const waiting = sql`member = ${member} AND state->>'name' = 'waiting'`;
-  if ((await sql`SELECT 1 FROM dragoman.sign_ins WHERE ${waiting}`).length === 0) return;
-  const revision = await announceChange(sql, "sign_ins");
-  await sql`UPDATE dragoman.sign_ins SET state = '{"name":"cancelled"}', revision = ${revision} WHERE ${waiting}`;
-}
+export const cancelSignIns = (tables: Tables, member: string): Promise<unknown> =>
+  tables.ask(sql`UPDATE dragoman.sign_ins SET state = '{"name":"cancelled"}'
+    WHERE member = ${member} AND state->>'name' = 'waiting'`);
 
 const keyOf = (id: string) => sha256(id).toHex();

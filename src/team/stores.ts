@@ -9,7 +9,7 @@ import type { Environment } from "../config/environment";
 import { inHome } from "../config/home-names";
 import type { ConfigStore } from "../config/store";
 import { ProxyError } from "../lib/errors";
-import { dayMs } from "../lib/format";
+import { dayMs, plural } from "../lib/format";
 import { createLogger, type Logger } from "../lib/logger";
 import { Seals } from "../lib/seals";
 import type { AccountStore } from "../people/accounts/account-store";
@@ -18,18 +18,17 @@ import type { LedgerOptions } from "../people/budgets/ledger";
 import { AccessTokens } from "../people/keys/access-tokens";
 import type { Logins } from "../people/keys/logins";
 import type { Members } from "../people/keys/members";
-import { type EndedPageSignIns, PageSignIns } from "../people/keys/page-sign-ins";
+import { PageSignIns } from "../people/keys/page-sign-ins";
 import { StoredLogins } from "../people/keys/stored-logins";
 import type { Team } from "../people/keys/team";
 import { TeamAccountSync } from "./account-sync";
 import { TeamAccounts } from "./accounts";
 import { TeamAffinity } from "./affinity";
 import { isAwayError } from "./away";
-import { Changes } from "./changes";
 import { TeamConfig } from "./config";
 import { Postgres } from "./connection";
 import { type DiskQueues, openDiskQueues } from "./disk-queue";
-import { openEndedPageSignIns } from "./ended-page-sign-ins";
+import { endedPageSignIns } from "./ended-page-sign-ins";
 import { TeamHistory } from "./history";
 import { TeamLedger } from "./ledger";
 import type { Settlement } from "./ledger-queries";
@@ -43,11 +42,12 @@ import { postgresSentNotices } from "./sent-notices";
 import { OwnServer } from "./server";
 import { requireSettings } from "./settings";
 import { TeamSignIns } from "./sign-ins";
+import { Stamps } from "./stamps";
 
 /** Milliseconds that a server which starts waits for the database. */
 const startTimeoutMs = 30_000;
 /** Milliseconds that requests are served without the database. */
-const defaultGraceMs = 10 * 60_000;
+const defaultGraceMs = 30_000;
 /** Milliseconds that queued rows may take at the end. */
 const finishMs = 5_000;
 /** Milliseconds for which a form can be submitted, whichever server is asked. */
@@ -86,8 +86,8 @@ async function tryOpening(
   const seals = sealsOf(environment);
   let server: OwnServer | undefined;
   const postgres = new Postgres({ url: url!, directUrl, lostDirect: () => server?.lostLock() });
-  const changes = new Changes(postgres, logger);
-  const parts: StoreParts = { postgres, seals, changes, logger };
+  const stamps = new Stamps(postgres, logger);
+  const parts: StoreParts = { postgres, seals, stamps, logger };
   try {
     if (follow) await requireOwnConnection(postgres);
     await requireSettings(postgres);
@@ -106,14 +106,13 @@ async function tryOpening(
       server,
       logins: new StoredLogins(new PostgresTables(postgres), tokens, members),
       accountSync: await TeamAccountSync.open({ ...parts, server: id }),
-      ended: await openEndedPageSignIns(parts),
       signIns: await TeamSignIns.open(parts),
     };
-    await changes.start();
+    stamps.start();
     warnOfFolder(environment, { config, accounts, logger });
     return new PostgresStores(environment, parts, opened, joined);
   } catch (thrown) {
-    changes.close();
+    stamps.close();
     await server?.close();
     await postgres.close();
     throw thrown;
@@ -127,7 +126,6 @@ interface Joined {
   server: OwnServer;
   logins: StoredLogins;
   accountSync: TeamAccountSync;
-  ended: EndedPageSignIns;
   signIns: TeamSignIns;
 }
 
@@ -196,8 +194,7 @@ export class PostgresStores implements Stores {
   }
 
   openLedger(options: LedgerOptions): TeamLedger {
-    const { postgres, changes } = this.#parts;
-    const common = { server: this.#serverId, postgres, changes };
+    const common = { server: this.#serverId, postgres: this.postgres };
     const openQueue = () => this.#diskQueues().queue<Settlement[]>("settlement");
     this.#ledger = new TeamLedger({ ...options, ...common, openQueue });
     return this.#ledger;
@@ -209,7 +206,7 @@ export class PostgresStores implements Stores {
 
   openPageState(now: () => number): PageState {
     if (!this.#joined) return openMemoryPageState(now);
-    const { ended } = this.#joined;
+    const ended = endedPageSignIns(this.postgres);
     const { adminToken } = this.#environment;
     const { seals } = this.#parts;
     const server = this.#serverId;
@@ -246,7 +243,7 @@ export class PostgresStores implements Stores {
     ]);
     await Promise.race([written, Bun.sleep(finishMs)]);
     this.#closeMembers();
-    for (const part of [this.#queues, this.affinity, this.accountSync, this.#parts.changes]) part?.close();
+    for (const part of [this.#queues, this.affinity, this.accountSync, this.#parts.stamps]) part?.close();
     await this.#joined?.server.close();
     await this.postgres.close();
   }
@@ -263,8 +260,8 @@ export class PostgresStores implements Stores {
 const isolated = (graceMs: number) =>
   new ProxyError(
     "unable",
-    `The database has been away for more than ${Math.round(graceMs / 60_000)} minutes, so this server does not know whether your key is still valid. Try again when the database is back.`,
-    { code: "database_away", headers: { "x-should-retry": "false" } },
+    `The database has been away for more than ${plural(graceMs / 1_000, "second")}, so this server does not know whether your key is still valid. Try again when it is back.`,
+    { code: "database_away", status: 503, headers: { "retry-after": "5" } },
   );
 
 function sealsOf({ sealKey }: Environment): Seals {

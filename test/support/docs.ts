@@ -13,7 +13,6 @@ import { variables } from "../../src/config/environment";
 import { configSchema } from "../../src/config/schema";
 import { roadColumns, roads } from "../../src/people/accounts/roads";
 import { clientEndpoints } from "../../src/routes/clients";
-import { teamSizesHead, teamSizesRows } from "../bench/team-sizes";
 import { clientSettings, clientsTable } from "../clients/clients";
 import { worksWithLine, worksWithTable } from "../clients/works-with";
 import { fidelityTable } from "./fidelity";
@@ -87,7 +86,6 @@ export const passages: Record<string, () => string> = {
       ["metric", "kind", "meaning"],
       metricRows.map(({ name, kind, help }) => [code(name), kind, help]),
     ),
-  "team-sizes": () => table(teamSizesHead, teamSizesRows()),
 };
 
 const endpointTable = (rows: readonly { method: string; path: string; about: string }[]) =>

@@ -110,10 +110,7 @@ describeWithOwnPostgres("the page state of a team", (server) => {
     const forged = foreign.state.signIns.begin(owner);
     expect(await state.signIns.find(forged)).toBeUndefined();
     const digest = sha256(forged).toString("hex");
-    await server.administer(
-      `INSERT INTO dragoman.ended_page_sign_ins VALUES ('\\x${digest}', 0, dragoman.announce_change('ended_page_sign_ins'))`,
-      url,
-    );
+    await server.administer(`INSERT INTO dragoman.ended_page_sign_ins VALUES ('\\x${digest}', 0)`, url);
     expect(await state.signIns.find(forged)).toBeUndefined();
   });
 

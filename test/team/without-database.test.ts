@@ -38,8 +38,15 @@ describeWithOwnPostgres("without the database", (postgres) => {
     await until(async () => (await chat(server, anna.key)).status === 200, "the server knows the key");
     await postgres.stop();
     try {
-      await until(async () => (await chat(server, anna.key)).status === 424, "the time without the database is over");
-      expect(await (await chat(server, anna.key)).text()).toContain('"code":"database_away"');
+      await until(async () => (await chat(server, anna.key)).status === 503, "the time without the database is over");
+      const refused = await chat(server, anna.key);
+      expect([refused.headers.get("retry-after"), await refused.text()]).toEqual([
+        "5",
+        expect.stringContaining('"code":"database_away"'),
+      ]);
+      // A key that was not seen in the last minute is asked for in vain.
+      const { status, headers } = await chat(server, `drg_${"x".repeat(43)}`);
+      expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
     } finally {
       await postgres.start();
     }

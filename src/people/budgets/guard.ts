@@ -10,6 +10,7 @@ import type { Member, Members } from "../keys/members";
 import { type Budget, type BudgetedMember, binds, budgetsOf, type Subject } from "./budgets";
 import {
   amountIn,
+  amountName,
   type BudgetState,
   entriesOfMember,
   entryFor,
@@ -35,6 +36,8 @@ interface SettledRequest {
 /** Most of a long prompt is usually cached, which list prices alone do not show. */
 const [minRatio, maxRatio, learningRate] = [0.05, 3, 0.2];
 const maxModels = 1_000;
+/** Milliseconds between two looks at what other servers have used. */
+const lookEvery = 1_000;
 
 interface Options {
   config: Pick<ConfigStore, "current">;
@@ -60,6 +63,7 @@ export class BudgetGuard {
   readonly #running = new Map<Reservation, { subject: Subject; stop: (why: ProxyError) => void }>();
 
   #lost = 0;
+  #looking: Timer | undefined;
 
   constructor(options: Options) {
     this.#options = options;
@@ -112,7 +116,7 @@ export class BudgetGuard {
           this.#lost += 1;
           throw thrown;
         }),
-        () => this.#cutExceeded(reservation.entries, ({ key }) => this.#ledger().tellUsedUp?.(key)),
+        () => this.#cutExceeded(reservation.entries),
       ),
     );
   }
@@ -190,17 +194,19 @@ export class BudgetGuard {
   }
 
   close(): void {
+    clearInterval(this.#looking);
     this.#opened?.close();
   }
 
   #ledger(): Ledger {
     if (this.#opened) return this.#opened;
     this.#opened = this.#options.openLedger();
-    this.#opened.followUsedUp?.((used) => {
-      const entries = [...this.#running.keys()].flatMap((reservation) => reservation.entries);
-      const entry = entries.find((each) => isSameAmount(each.key, used));
-      if (entry) void this.#afterwards(() => this.#cutExceeded([entry], () => {}));
-    });
+    // What other servers use ends requests that run here.
+    if (this.#opened.isShared)
+      this.#looking = setInterval(() => {
+        const running = [...this.#running.keys()].flatMap(({ entries }) => entries);
+        void this.#afterwards(() => this.#cutExceeded(running));
+      }, lookEvery).unref();
     return this.#opened;
   }
 
@@ -229,16 +235,17 @@ export class BudgetGuard {
     this.#ratios.set(model, Math.min(maxRatio, Math.max(minRatio, before + learningRate * (observed - before))));
   }
 
-  /** @param tell Called with what is used up: other servers run requests too. */
-  #cutExceeded(entries: readonly LedgerEntry[], tell: (usedUp: LedgerEntry) => Awaitable<void>): Awaitable<void> {
-    const cutting = entries.filter(({ budget }) => budget.cut);
+  /** Ends the running requests that count for one of these amounts, if it is used up and its budget cuts. */
+  #cutExceeded(entries: readonly LedgerEntry[]): Awaitable<void> {
+    const cutting = [
+      ...new Map(entries.filter(({ budget }) => budget.cut).map((entry) => [amountName(entry.key), entry])).values(),
+    ];
     if (cutting.length === 0) return;
     return whenKnown(this.#ledger().read(cutting), (states) => {
       for (const [at, entry] of cutting.entries()) {
         const state = states[at]!;
         if (state.used < state.budget.limit) continue;
         this.#stopAll(entry, state);
-        void this.#afterwards(() => tell(entry));
       }
     });
   }

@@ -43,9 +43,8 @@ export interface Ledger {
   read(entries: readonly LedgerEntry[]): Awaitable<BudgetState[]>;
   /** Who has used something of a budget in this period, the largest share of a limit first. @param budget One with holders. */
   holders(budget: Budget, query: HolderQuery): Awaitable<HolderPage>;
-  /** Tells the servers of a team that an amount is used up, for requests that run there. Missing where there is one server. */
-  tellUsedUp?(key: AmountKey): Awaitable<void>;
-  followUsedUp?(listener: (key: AmountKey) => void): void;
+  /** Other servers use the same amounts. */
+  readonly isShared?: boolean;
   /** How many settlements it took and could not count later. Missing where it counts at once. */
   readonly lost?: number;
   close(): void;

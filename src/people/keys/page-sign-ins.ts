@@ -31,7 +31,10 @@ export interface NewPageSignIn {
 
 /** The sign-ins that were ended, by the SHA-256 of the cookie's value in hexadecimal. */
 export interface EndedPageSignIns {
+  /** As far as was heard. */
   has(digest: string): boolean;
+  /** Asks the database, where other servers may have ended it. Missing where there are none. */
+  hear?(digest: string): Awaitable<void>;
   /** @param until When it would have ended by itself, Unix ms. @throws ProxyError `unable` if other servers cannot be reached now. */
   add(digest: string, until: number): Awaitable<void>;
 }
@@ -74,7 +77,7 @@ export class PageSignIns {
   /** @param id The cookie's value. */
   find(id: string): Awaitable<PageSignIn | undefined> {
     const claims = this.#read(id);
-    return claims && whenKnown(this.#hear(claims), () => this.#signInOf(id, claims));
+    return claims && whenKnown(this.#hear(id, claims), () => this.#signInOf(id, claims));
   }
 
   /** @returns The cookie's value. */
@@ -93,8 +96,11 @@ export class PageSignIns {
     if (claims) return this.#options.ended.add(digestOf(id), claims.until);
   }
 
-  #hear({ member, credential }: Claims): Awaitable<void> {
-    if (member !== null) return this.#options.keys?.hearOf(credential);
+  #hear(id: string, { member, credential }: Claims): Awaitable<void> {
+    const { ended, keys } = this.#options;
+    return whenKnown(ended.hear?.(digestOf(id)), () => {
+      if (member !== null) return keys?.hearOf(credential);
+    });
   }
 
   /** There is such a sign-in of a member, and the key that began it is not good any more. */
@@ -106,12 +112,15 @@ export class PageSignIns {
   #signInOf(id: string, claims: Claims): PageSignIn | undefined {
     const holds = () => this.#read(id) !== undefined && (claims.member === null || this.#keyOf(claims) !== undefined);
     if (!holds()) return undefined;
+    const hear = () => this.#hear(id, claims);
     const keyName = claims.member === null ? undefined : this.#keyOf(claims)?.name;
     return {
       get holds() {
+        // What is known now is at most as old as the last time that this was asked.
+        void Promise.try(hear).catch(() => {});
         return holds();
       },
-      hear: () => this.#hear(claims),
+      hear,
       member: claims.member,
       ...(keyName && { keyName }),
     };

@@ -1,22 +1,16 @@
 -- All tables are in the Postgres schema `dragoman`, so that a pooler needs no setting. `_ms` columns are Unix times by the clock
 -- of a server; `timestamptz` ones are by the clock of the database, which decides what has expired for all servers.
 
--- Changes that belong together have one number: the row of a table is locked until its change is committed, so revisions are
--- committed in their order.
-CREATE TABLE dragoman.revisions (
+-- Each change of a table that servers have in memory gives it another stamp: see stamps.ts.
+CREATE TABLE dragoman.stamps (
   name text PRIMARY KEY,
-  revision bigint NOT NULL DEFAULT 0
+  stamp uuid NOT NULL DEFAULT gen_random_uuid()
 );
-INSERT INTO dragoman.revisions (name) VALUES
-  ('config'), ('accounts'), ('account_states'), ('ended_page_sign_ins'), ('sign_ins');
-
--- Numbers a change and announces it when it is committed. To be called once in each transaction that changes the table.
-CREATE FUNCTION dragoman.announce_change(changed text) RETURNS bigint LANGUAGE plpgsql AS $$
-  DECLARE number bigint;
+INSERT INTO dragoman.stamps (name) VALUES ('config'), ('accounts'), ('sign_ins');
+CREATE FUNCTION dragoman.stamp() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
-    UPDATE dragoman.revisions SET revision = revision + 1 WHERE name = changed RETURNING revision INTO STRICT number;
-    PERFORM pg_notify('dragoman', json_build_object('table', changed)::text);
-    RETURN number;
+    UPDATE dragoman.stamps SET stamp = gen_random_uuid() WHERE name = TG_TABLE_NAME;
+    RETURN NULL;
   END $$;
 
 -- The key that seals; every server must have it. The secret that signed access tokens before the key was changed is accepted until
@@ -32,18 +26,16 @@ CREATE TABLE dragoman.seal (
 CREATE TABLE dragoman.config (
   singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   sealed_body bytea NOT NULL,
-  revision bigint NOT NULL
+  revision uuid NOT NULL DEFAULT gen_random_uuid()
 );
+CREATE TRIGGER stamp AFTER INSERT OR UPDATE OR DELETE ON dragoman.config EXECUTE FUNCTION dragoman.stamp();
 
 -- Page sign-ins that were ended before their time. Of the cookie only the SHA-256 is kept.
 CREATE TABLE dragoman.ended_page_sign_ins (
   sha256 bytea PRIMARY KEY,
-  until_ms bigint NOT NULL,
-  revision bigint NOT NULL
+  until_ms bigint NOT NULL
 );
-CREATE INDEX ended_page_sign_ins_revision ON dragoman.ended_page_sign_ins (revision);
 
--- A removed account keeps its row, so that every server learns of the removal by its revision.
 -- One row for each login on a host, so it belongs to one member at most; to the owner where `member` is null. `paused` and
 -- `place` are of members' accounts; for the owner's, the config has both. An account without a place comes after those with one.
 CREATE TABLE dragoman.accounts (
@@ -54,40 +46,36 @@ CREATE TABLE dragoman.accounts (
   app text NOT NULL,
   mode text NOT NULL,
   kind text NOT NULL CHECK (kind IN ('person', 'app')),
-  sign_in text,
-  sealed_token bytea,
+  sign_in text NOT NULL,
+  sealed_token bytea NOT NULL,
   paused boolean NOT NULL DEFAULT false,
   place int,
   added_at_ms bigint NOT NULL,
-  removed_at_ms bigint,
-  revision bigint NOT NULL,
-  CHECK (key = host || '/' || lower(login)),
-  CHECK ((sealed_token IS NULL) = (removed_at_ms IS NOT NULL))
+  CHECK (key = host || '/' || lower(login))
 );
-CREATE INDEX accounts_revision ON dragoman.accounts (revision);
+CREATE TRIGGER stamp AFTER INSERT OR UPDATE OR DELETE ON dragoman.accounts EXECUTE FUNCTION dragoman.stamp();
 CREATE INDEX accounts_member ON dragoman.accounts (member);
 
--- `arrived` is the transaction that stored a state or a quota, so that servers read what is not announced now and then.
+-- `arrived` is the transaction that stored a state or a quota: servers read what has arrived since.
 CREATE TABLE dragoman.account_states (
   account text PRIMARY KEY REFERENCES dragoman.accounts ON DELETE CASCADE,
   sign_in text NOT NULL,
   state jsonb,
   quota jsonb,
   server uuid,
-  revision bigint NOT NULL,
-  arrived bigint
+  arrived bigint NOT NULL
 );
-CREATE INDEX account_states_revision ON dragoman.account_states (revision);
 CREATE INDEX account_states_arrived ON dragoman.account_states (arrived);
 
--- Copilot tokens that the servers share.
+-- Copilot tokens that the servers share. While one of them exchanges, the others wait: until `exchanging_until` at most.
 CREATE TABLE dragoman.copilot_tokens (
   account text PRIMARY KEY REFERENCES dragoman.accounts ON DELETE CASCADE,
-  sealed_token bytea NOT NULL,
-  base_url text NOT NULL,
-  fresh_until timestamptz NOT NULL,
-  expires_at timestamptz NOT NULL,
-  stated_expires_at_ms bigint
+  sealed_token bytea,
+  base_url text,
+  fresh_until timestamptz,
+  expires_at timestamptz,
+  stated_expires_at_ms bigint,
+  exchanging_until timestamptz
 );
 
 -- Sign-ins that wait for a person. The server that began one asks GitHub for its outcome.
@@ -99,10 +87,9 @@ CREATE TABLE dragoman.sign_ins (
   sealed_body bytea NOT NULL,
   state jsonb NOT NULL,
   expires_at timestamptz NOT NULL,
-  kept_until timestamptz NOT NULL,
-  revision bigint NOT NULL
+  kept_until timestamptz NOT NULL
 );
-CREATE INDEX sign_ins_revision ON dragoman.sign_ins (revision);
+CREATE TRIGGER stamp AFTER INSERT OR UPDATE OR DELETE ON dragoman.sign_ins EXECUTE FUNCTION dragoman.stamp();
 
 CREATE TABLE dragoman.affinity (
   mark bigint PRIMARY KEY,

@@ -4,7 +4,6 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { watchFeed } from "../../support/live-feed";
 import type { TestMember } from "../../support/members";
 import { askAs } from "../../support/members";
 import { describeWithOwnPostgres } from "../../support/shared-postgres";
@@ -39,13 +38,7 @@ describeWithOwnPostgres("somebody with the database and no seal key", (postgres)
     await answer.text();
     return answer.status;
   };
-  const run = async (server: TeamServer, who: TestMember) => {
-    const answer = await ask(server, who, "[demo: silence 25] Hello");
-    return { id: answer.headers.get("x-request-id")!, text: answer.text() };
-  };
-
-  test("a role that may connect learns nothing of running requests", async () => {
-    const [here] = servers;
+  test("a role that may connect reads nothing", async () => {
     await postgres.administer("CREATE ROLE stranger LOGIN");
     const url = new URL(team.env.DRAGOMAN_DATABASE_URL!);
     url.username = "stranger";
@@ -54,54 +47,6 @@ describeWithOwnPostgres("somebody with the database and no seal key", (postgres)
       expect(await stranger.unsafe(`SELECT 1 FROM dragoman.${table}`).then(String, String)).toContain(
         "permission denied",
       );
-    const heard: string[] = [];
-    await stranger.listen("dragoman", (payload) => void heard.push(payload));
-
-    const feed = await watchFeed(here.url);
-    const both = [await run(here, anna), await run(here, ben)];
-    await until(() => both.every(({ id }) => feed.running.includes(id)), "the feed shows the requests");
-    const key = "last";
-    const made = await here.post("/api/admin/keys", { name: key }, { authorization: `Bearer ${anna.key}` });
-    expect(made.status).toBe(200);
-    await until(() => heard.some((payload) => payload.includes("keys")), "the change of a key is announced");
-    for (const name of [anna.id, "anna/key-1", "anna-hub", "gpt-5-mini", ...both.map(({ id }) => id)])
-      expect([name, heard.join("\n").includes(name)]).toEqual([name, false]);
-    for (const { id, text } of both) {
-      expect((await here.post(`/api/admin/live/${id}/cancel`, {})).status).toBe(200);
-      expect(await text).toContain("The owner of this proxy cancelled the request.");
-    }
-    await feed.leave();
-  });
-
-  test("10,000 notifications of any form change nothing, and a revoked key ends as before", async () => {
-    const [here, there] = servers;
-    const feed = await watchFeed(here.url);
-    const made = [
-      "junk",
-      "x".repeat(7_900),
-      `[${"[".repeat(3_000)}`,
-      '{"table":"keys","revision":99999999}',
-      '{"table":"members"}',
-      '{"table":"__proto__"}',
-      '{"topic":"constructor"}',
-      '{"topic":"copilot token github.com/anna-hub 0"}',
-      '{"topic":"running"}',
-      `{"topic":"running","running":"${"A".repeat(7_000)}"}`,
-    ];
-    await Promise.all(
-      made.map(
-        (payload) => sql`SELECT pg_notify('dragoman', ${payload} || ' '), pg_notify('dragoman', ${payload} || number)
-          FROM generate_series(1, 500) number`,
-      ),
-    );
-    for (const server of servers) for (const each of [anna, ben]) expect(await statusOf(server, each)).toBe(200);
-    const headers = { authorization: `Bearer ${anna.key}` };
-    const { key } = (await (await here.post("/api/admin/keys", { name: "short" }, headers)).json()) as { key: string };
-    await until(async () => (await statusOf(there, { key })) === 200, "the other server knows the key");
-    await here.post("/api/admin/keys/short/revoke", {}, headers);
-    await until(async () => (await statusOf(there, { key })) === 401, "the other server refuses the key");
-    await until(() => feed.running.length === 0, "the feed shows no request");
-    await feed.leave();
   });
 
   test("sealed values moved to another place are refused in words, and nobody else is served with them", async () => {
@@ -111,10 +56,7 @@ describeWithOwnPostgres("somebody with the database and no seal key", (postgres)
     const ofKey = (key: string) => before.find((row: { key: string }) => row.key === key);
     const [annas, bens] = [ofKey("github.com/anna-hub"), ofKey("github.com/ben-hub")];
     const put = (key: string, sealed: Uint8Array) =>
-      sql.begin(
-        (transaction) => transaction`UPDATE dragoman.accounts SET sealed_token = ${sealed},
-          revision = dragoman.announce_change('accounts') WHERE key = ${key}`,
-      );
+      sql.begin((transaction) => transaction`UPDATE dragoman.accounts SET sealed_token = ${sealed} WHERE key = ${key}`);
     const [{ config }] = await sql`SELECT coalesce((SELECT sealed_body FROM dragoman.config), 'none'::bytea) AS config`;
     const [{ token }] =
       await sql`SELECT sealed_token AS token FROM dragoman.copilot_tokens WHERE account = ${bens.key}`;

@@ -133,11 +133,11 @@ describeWithOwnPostgres("while the database is away", (postgres) => {
     await until(async () => (await fetch(`${server.url}/health/ready`)).status === 503, "the server is not ready");
     const refused = await server.post("/v1/chat/completions", ask("Hello"));
     expect([refused.status, await refused.text()]).toEqual([
-      424,
+      503,
       expect.stringContaining("The database has been away"),
     ]);
     const page = await owner.get("/admin/try");
-    expect([page.status, page.text.includes("The database has been away")]).toEqual([424, true]);
+    expect([page.status, page.text.includes("The database has been away")]).toEqual([503, true]);
     expect((await fetch(`${server.url}/health/live`)).status).toBe(200);
     await postgres.start();
     await until(
