@@ -2,13 +2,13 @@
  * A simulated GitHub and Copilot on loopback, with their wire formats, for `start --demo` and for the tests.
  * It deliberately shares no code with the dialects: the same mistake on both sides would be invisible.
  */
+import { creditAccounts } from "./accounts";
 import type { Model } from "./model";
 import { listPrices } from "./models";
 import { githubRoutes, modelRoutes } from "./routes";
 import { listen } from "./server";
 import { type DemoOptions, DemoState } from "./state";
 
-export { creditAccounts } from "./accounts";
 export type { DemoOptions, Interceptor, SeenRequest } from "./state";
 
 export class Demo extends DemoState {
@@ -34,3 +34,6 @@ export class Demo extends DemoState {
 }
 
 export const startDemo = (options: DemoOptions = {}): Demo => new Demo(options);
+
+/** The one of `dragoman start --demo`. */
+export const openDemo = (): Demo => startDemo({ keep: 200, generation: "C", accounts: creditAccounts() });

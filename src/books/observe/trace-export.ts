@@ -10,6 +10,7 @@ import { minuteMs } from "../../lib/format";
 import { isObject, parseJson } from "../../lib/json";
 import { describeCause, type Logger } from "../../lib/logger";
 import { withTimeLimit } from "../../lib/net/time-limit";
+import { collectorOf } from "./otel-settings";
 import { exchangeTracer } from "./spans";
 import type { Tracing } from "./tracing";
 
@@ -22,6 +23,8 @@ interface TraceSources {
 }
 
 interface TraceExport {
+  /** Where they go, for people. */
+  collector: string;
   /** Exports what is left, if that takes no longer than a moment. Never throws. */
   close(): Promise<void>;
 }
@@ -40,6 +43,7 @@ export function startTraces({ version, logger, tracing }: TraceSources, env: Var
   const provider = new TracerProvider({ resource: resourceOf(version), spanProcessors: [processor] });
   tracing.begin = exchangeTracer(provider.getTracer("dragoman", version));
   return {
+    collector: collectorOf(env),
     async close() {
       tracing.begin = undefined;
       const done = provider.shutdown().catch(() => {}); // The packages have reported why.

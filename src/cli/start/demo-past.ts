@@ -19,7 +19,7 @@ import { madeOf } from "./demo-prompts";
 type Kind = keyof typeof exampleModels;
 
 /** AI credits for a million tokens. `cacheWrite` is missing where writing to the cache costs nothing more. */
-type PricesOf = (model: string) => { input: number; cacheRead: number; cacheWrite?: number; output: number };
+export type PricesOf = (model: string) => { input: number; cacheRead: number; cacheWrite?: number; output: number };
 
 /** How an upstream of each dialect says that the model had finished. */
 const stopReasons = { messages: "end_turn", responses: "completed", chat: "stop" };
@@ -330,7 +330,7 @@ export async function givePast(app: App, pricesOf: PricesOf): Promise<Entry[]> {
   return rows;
 }
 
-type Bill = (charge: { login: string; at: number; model: string; credits: number }) => void;
+export type Bill = (charge: { login: string; at: number; model: string; credits: number }) => void;
 
 /**
  * What follows from the past: an account cools down, the keys that it names are there, a budget has a limit of which four

@@ -8,7 +8,7 @@ import { asProxyError } from "../../lib/errors";
 import type { LogFormat } from "../../lib/logger";
 import { isLoopbackAddress } from "../../lib/net/address";
 import type { AdminAuth, App } from "../../parts/app";
-import { openApp } from "../../parts/open-app";
+import { type AppOptions, openApp } from "../../parts/open-app";
 import { openStores } from "../../parts/open-stores";
 import type { SignInApp } from "../../people/accounts/hosts";
 import { temporaryAccount } from "../../people/accounts/temporary-account";
@@ -20,6 +20,7 @@ import { atTerminal, say } from "../terminal";
 import { UsageError } from "../usage-error";
 import { awaken } from "./awaken";
 import { bannerFacts, printBanner, type Started } from "./banner";
+import type { Bill, PricesOf } from "./demo-past";
 import { exampleModel } from "./example-model";
 import { findNeighbour, type Instance, writeInstanceFile } from "./instance-file";
 import { bindingFor, listenOrExplain, nameOfBinding } from "./listen";
@@ -135,10 +136,15 @@ async function trustedProxiesOf({ trustProxy }: StartOptions) {
 
 const isChild = ({ json, stdinLifetime, parentPid }: StartOptions) => json || stdinLifetime || parentPid !== undefined;
 
+interface RunningDemo extends NonNullable<AppOptions["demo"]> {
+  pricesOf: PricesOf;
+  charge: Bill;
+  stop(): Promise<void>;
+}
+
 /** Loaded only for the demo: most starts do not need it. */
-async function openDemo() {
-  const { creditAccounts, startDemo } = await import("../../demo/demo");
-  return startDemo({ keep: 200, generation: "C", accounts: creditAccounts() });
+async function openDemo(): Promise<RunningDemo> {
+  return (await import("../../demo/demo")).openDemo();
 }
 
 /** Only for a server that a person has started, of a build that knows where its releases are. */

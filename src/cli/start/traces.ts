@@ -1,6 +1,6 @@
 /** Exports traces, if variables ask for it. */
 
-import { collectorOf, readOtelSettings } from "../../books/observe/otel-settings";
+import { readOtelSettings } from "../../books/observe/otel-settings";
 import type { App } from "../../parts/app";
 
 export interface RunningTraces {
@@ -14,6 +14,5 @@ export async function openTraces(app: App): Promise<RunningTraces | undefined> {
   const { traces, fault } = readOtelSettings(process.env);
   if (fault !== undefined) app.logger.warn(fault);
   if (!traces) return undefined;
-  const { startTraces } = await import("../../books/observe/trace-export");
-  return { collector: collectorOf(process.env), close: startTraces(app, process.env).close };
+  return (await import("../../books/observe/trace-export")).startTraces(app, process.env);
 }

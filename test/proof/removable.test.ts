@@ -1,0 +1,160 @@
+/**
+ * Each extra is its files and, on each surface, one line: the compiler says so of a copy without them, and the tests of all routes
+ * hold there. What is woven in stays: steps of the relay (fallbacks, waiting, Auto, server tools), columns of the history, sections
+ * of the config, the rows of a dialect, and what keeps the sign-ins of tools.
+ */
+import { afterAll, beforeEach, expect, test } from "bun:test";
+import { cpSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { temporaryFolder } from "../support/temporary-folder";
+
+interface Extra {
+  /** Files and folders. */
+  files: string[];
+  lines: Line[];
+  /** The tests need it themselves. */
+  testsNeedIt?: true;
+}
+
+/** The line or row of a surface that goes, or what takes its place. */
+type Line = [file: string, line: string | RegExp, instead?: string];
+
+const clients = "routes/clients.ts";
+const adminApi = "admin/api/plugin.ts";
+const pages = "admin/pages/plugin.ts";
+const commandRow = (name: string): Line => [
+  "cli/commands/accounts.ts",
+  new RegExp(` {4}command\\(\\{\\n {6}name: "${name}",[^]*?\\n {4}\\}\\),\\n`),
+];
+
+const extras: Record<string, Extra> = {
+  "the demo": {
+    files: ["demo"],
+    lines: [
+      [
+        "cli/start/start.ts",
+        'return (await import("../../demo/demo")).openDemo();',
+        'throw new UsageError("This build has no demo.");',
+      ],
+    ],
+    testsNeedIt: true,
+  },
+  embeddings: {
+    files: ["routes/embeddings.ts", "proxy/relay/embed.ts"],
+    lines: [[clients, ".use(embeddings)"]],
+  },
+  traces: {
+    files: ["books/observe/trace-export.ts", "books/observe/spans.ts"],
+    lines: [
+      [
+        "cli/start/traces.ts",
+        'return (await import("../../books/observe/trace-export")).startTraces(app, process.env);',
+      ],
+    ],
+  },
+  prompts: {
+    files: ["admin/pages/prompts", "admin/api/features/prompts.ts", "cli/usage-by-prompt.ts"],
+    lines: [[pages, ".use(prompts)"], [adminApi, ".use(prompts)"], commandRow("usage prompts")],
+  },
+  "the page Try": { files: ["admin/pages/try"], lines: [[pages, ".use(tryOut)"]] },
+  "GitHub's report beside the history": {
+    files: ["admin/api/features/reconcile.ts", "admin/api/reconcile.ts", "cli/reconcile.ts"],
+    lines: [[adminApi, ".use(reconciliation)"], commandRow("usage reconcile")],
+  },
+  "Google's paths": {
+    files: ["routes/gemini"],
+    lines: [
+      [clients, '.group("/v1beta", (beta) => beta.use(gemini))'],
+      // Other spellings are a surface of their own.
+      [clients, '.group("/v1", (v1) => v1.use(geminiMethods))'],
+      ["routes/model-lists.ts", "[googleForm]", "[]"],
+      // A row of the dialect, which stays.
+      [
+        "cli/connect/probe.ts",
+        /\(server, model, settings\) =>\n\s+send\(\n\s+server,\n\s+`\$\{geminiPath\}[\s\S]*?\n {6}\),\n/,
+        "() => Promise.reject(new Error(geminiPath)),\n",
+      ],
+    ],
+  },
+  "the socket of Responses": { files: ["routes/responses-socket"], lines: [[clients, ".use(responsesSocket)"]] },
+  "the sign-in of tools": {
+    files: [
+      "routes/tool-sign-in.ts",
+      "routes/gateway.ts",
+      "admin/pages/members/device.tsx",
+      "admin/pages/members/device-routes.ts",
+    ],
+    lines: [
+      [clients, ".use(toolSignIn)"],
+      [pages, ".use(device)"],
+    ],
+  },
+  "the report of the cache": {
+    files: ["admin/pages/cache", "admin/api/features/cache.ts", "admin/api/cache.ts"],
+    lines: [
+      [pages, ".use(cache)"],
+      [adminApi, ".use(cache)"],
+    ],
+  },
+  "the paths of providers": { files: ["routes/providers.ts"], lines: [[clients, ".use(providers)"]] },
+};
+
+const root = join(import.meta.dir, "../..");
+const copy = temporaryFolder(afterAll);
+const src = join(copy, "src");
+for (const name of ["package.json", "bunfig.toml", "test"])
+  cpSync(join(root, name), join(copy, name), { recursive: true });
+const settings = JSON.parse(readFileSync(join(root, "tsconfig.json"), "utf8"));
+writeFileSync(join(copy, "tsconfig.json"), JSON.stringify({ ...settings, include: ["src"] }));
+symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+
+beforeEach(() => {
+  rmSync(src, { recursive: true, force: true });
+  cpSync(join(root, "src"), src, { recursive: true });
+});
+
+/** What the command says; nothing if it ends well. */
+async function faultsOf(...command: string[]): Promise<string> {
+  const { exited, stdout, stderr } = Bun.spawn([process.execPath, ...command], {
+    cwd: copy,
+    env: { ...process.env, NO_COLOR: "1" },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const said = await Promise.all([stdout.text(), stderr.text()]);
+  const lines = said.join("").split("\n");
+  return (await exited) === 0 ? "" : lines.filter((line) => !line.startsWith("(pass)")).join("\n");
+}
+
+/** Without the imports of files that are gone. */
+function withoutDeadImports(file: string, text: string): string {
+  const isGone = (specifier: string) => {
+    const path = normalize(join(src, dirname(file), specifier));
+    return ![path, `${path}.ts`, `${path}.tsx`].some((each) => existsSync(each));
+  };
+  return text.replace(/^import [^;]*? from "(\.[^"]+)";\n/gm, (line, specifier: string) =>
+    isGone(specifier) ? "" : line,
+  );
+}
+
+test.each(Object.entries(extras))(
+  "without %s",
+  async (_, { files, lines, testsNeedIt }) => {
+    for (const file of files) rmSync(join(src, file), { recursive: true });
+    for (const [file, line, instead = ""] of lines) {
+      const text = readFileSync(join(src, file), "utf8");
+      expect(text.split(line), `${file} has one line: ${line}`).toHaveLength(2);
+      writeFileSync(
+        join(src, file),
+        withoutDeadImports(
+          file,
+          text.replace(line, () => instead),
+        ),
+      );
+    }
+    expect(await faultsOf("check", "--no-script")).toBe("");
+    if (testsNeedIt) return;
+    expect(await faultsOf("test", "./test/routes/traps.test.ts", "./test/admin/page-traps.test.ts")).toBe("");
+  },
+  180_000,
+);
