@@ -38,6 +38,11 @@ const rooms: Room[] = [
     files: /^src\/people\/accounts\/pool/,
     tests: /^test\/(?:people\/accounts\/pool|proxy\/relay\/accounts)/,
   },
+  {
+    name: "after",
+    files: /^src\/proxy\/relay\/after\.ts$/,
+    tests: /^test\/proxy\/relay\/(?:after|auto|fallbacks|waiting)\./,
+  },
   { name: "rules", files: /^src\/dialects\/\w+\/rules\.ts$/, tests: /^test\/dialects\// },
 ];
 

@@ -8,7 +8,7 @@ import { readText } from "../lib/net/out/body";
 import type { Scope } from "../parts/app";
 import { type ClientKey, hasModelLimits, type KeyedCaller, mayUse, requireModel } from "../people/keys/client-keys";
 import { readIncoming } from "../proxy/relay/incoming";
-import { readProviderError } from "../proxy/relay/provider-send";
+import { readProviderError } from "../proxy/relay/provider-seats";
 import { relayToProvider } from "../proxy/relay/relay";
 import { messagesProvider } from "../proxy/relay/target";
 import { passedDown } from "../proxy/upstream/providers/provider";

@@ -51,8 +51,10 @@ const segments: [segment: string, ...files: string[]][] = [
     "proxy/relay/translation",
   ],
   [
-    "the account: failover, affinity, session, quota",
-    "proxy/relay/failover",
+    "the account: seats, affinity, session, quota",
+    "proxy/relay/account-seats",
+    "proxy/relay/seats",
+    "proxy/relay/after",
     "proxy/relay/affinity",
     "proxy/relay/body-remedies",
     "people/accounts/",

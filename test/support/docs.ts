@@ -15,6 +15,7 @@ import { roadColumns, roads } from "../../src/people/accounts/roads";
 import { clientEndpoints } from "../../src/routes/clients";
 import { clientSettings, clientsTable } from "../clients/clients";
 import { worksWithLine, worksWithTable } from "../clients/works-with";
+import { rowsOfAnswers, rowsOfSteps, rowsOfTroubles } from "./after-table";
 import { fidelityTable } from "./fidelity";
 import { marksSentBack } from "./own-marks";
 
@@ -51,6 +52,9 @@ export const passages: Record<string, () => string> = {
         foreign,
       ]),
     ),
+  "after-answers": () => table(["GitHub Copilot answers", "what follows"], rowsOfAnswers()),
+  "after-troubles": () => table(["what came of a try", "what follows"], rowsOfTroubles()),
+  "after-steps": () => table(["step", "meaning"], rowsOfSteps()),
   editor: () => `\`\`\`js\n${readFileSync(editorExample, "utf8")}\`\`\``,
   endpoints: () => endpointTable(clientEndpoints()),
   "admin-endpoints": () => endpointTable(adminEndpoints()),

@@ -1,11 +1,11 @@
 /**
- * Serves a request for the model `auto`: asks each account in turn for its choice, and has the model that it chose serve.
- * A choice holds for its conversation. A token that is refused is replaced once; it is never sent for another account.
+ * A request for the model `auto`: each account in turn is asked for its choice, and the model that it chose serves. A choice
+ * holds for its conversation. A token that is refused is replaced once; it is never sent for another account.
  */
 
 import type { ClientDialect } from "../../dialects/hub/conversation";
 import { upstreamPaths } from "../../lib/api-paths";
-import { asProxyError, ProxyError } from "../../lib/errors";
+import { ProxyError } from "../../lib/errors";
 import { editBody } from "../../lib/net/in/request-body";
 import { editMembers } from "../../lib/net/json/json-edit";
 import type { Account } from "../../people/accounts/account";
@@ -17,10 +17,11 @@ import { autoModel, tierOf } from "../upstream/copilot/auto-model";
 import type { Model } from "../upstream/models/model";
 import { findListed } from "../upstream/models/model-name";
 import { dearestOf } from "../upstream/models/price";
+import { requireOwnAccount } from "./account-seats";
 import { preferredForAuto } from "./affinity-keys";
+import type { Step, Trouble } from "./after";
 import { conversationMark, wordsOf } from "./conversation-mark";
 import type { Exchange } from "./exchange";
-import { requireOwnAccount } from "./failover";
 import { unfitReason } from "./fallback-fit";
 import { type ChatTarget, preferredDialect } from "./target";
 import type { UpstreamCall } from "./upstream-call";
@@ -33,62 +34,92 @@ interface AskedAuto {
   first?: ChatTarget;
 }
 
-/**
- * The answer of the model that an account's Auto chose.
- * @param serve Serves the request with this model and this account alone.
- * @throws ProxyError The last account's, or why none could be asked.
- */
-export async function serveByAuto(
-  parts: RequestScope,
-  exchange: Exchange,
-  asked: AskedAuto,
-  serve: (target: ChatTarget) => Promise<Response>,
-): Promise<Response> {
-  exchange.keep();
-  const { auto, pool } = parts;
-  const { book, running } = exchange;
-  const preferredAccount = await preferredForAuto(parts, exchange);
-  const conversation = conversationMark(exchange);
-  let failure: ProxyError | undefined;
-  const need = { premium: false, capable: mayChoose(parts) };
-  if (pool.candidates(need).length === 0) await pool.lookAgain(need, running.controller.signal);
-  for (const account of accountsOf(parts, preferredAccount, conversation)) {
+/** The accounts whose Auto may choose, in the order of asking, and what each one chose. */
+export class AutoSeats {
+  readonly #parts: RequestScope;
+  readonly #exchange: Exchange;
+  readonly #asked: AskedAuto;
+  readonly #conversation: string | undefined;
+  #accounts: Iterator<Account> | undefined;
+  /** The account that is asked next, if that was looked up. */
+  #next: IteratorResult<Account> | undefined;
+  #account: Account | undefined;
+  /** What it chose. */
+  #target: ChatTarget | undefined;
+  /** How many calls were made before. */
+  #calls = 0;
+  /** What was done differently for the account. */
+  readonly #retried = new Set<Retry>();
+
+  constructor(parts: RequestScope, exchange: Exchange, asked: AskedAuto) {
+    this.#parts = parts;
+    this.#exchange = exchange;
+    this.#asked = asked;
+    this.#conversation = conversationMark(exchange);
+  }
+
+  /** The choice of the next account, or a new one of the same. @throws ProxyError */
+  async choose(step: Step): Promise<ChatTarget> {
+    if (step !== "new choice") await this.#take();
+    this.#target = undefined;
+    this.#calls = this.#exchange.book.attemptCount;
+    this.#target = await targetOf(this.#parts, this.#exchange, this.#asked, this.#account!, this.#conversation);
+    return this.#target;
+  }
+
+  /** @throws ProxyError why no account can be asked. */
+  async #take(): Promise<void> {
+    const { auto, pool } = this.#parts;
+    this.#accounts ??= await this.#begin();
+    const { done, value } = this.#next ?? this.#accounts.next();
+    this.#next = undefined;
+    if (done) throw pool.whyNone({ premium: true, capable: (account) => auto.worksFor(account) !== false });
     const blocked = pool.suspensionError();
     if (blocked) throw blocked;
-    const retried = new Set<Retry>();
-    for (;;) {
-      let target: ChatTarget | undefined;
-      const calls = book.attemptCount;
-      try {
-        target = await targetOf(parts, exchange, asked, account, conversation);
-        const answer = await serve(target);
-        // After a summary the conversation goes on with a new choice.
-        if (exchange.reshape) auto.forget(account, conversation);
-        return answer;
-      } catch (thrown) {
-        if (running.isStopped || book.hasBegun) throw thrown;
-        const error = asProxyError(thrown);
-        if (error.kind === "internal" || isSuspension(error)) throw thrown;
-        const retry = target && retryFor(parts, error, target.choice);
-        if (!target) {
-          book.beginAttempt(account, null);
-          book.endAttempt(error);
-        } else if (retry ? retried.has(retry) : !error.details.otherAccount) throw thrown;
-        const status = target && book.attemptCount > calls ? error.status : null;
-        failure = error;
-        if (retry && !retried.has(retry)) {
-          retried.add(retry);
-          if (retry === "choice") auto.forget(account, conversation);
-          running.book.passOver({ model: target!.model.id, status, why: error.written });
-          continue;
-        }
-        if (!target && !mayTryAnotherAccount(error)) throw thrown;
-        if (target) running.book.passOver({ model: target.model.id, status, why: error.written });
-        break;
-      }
-    }
+    this.#account = value;
+    this.#retried.clear();
   }
-  throw failure ?? pool.whyNone({ premium: true, capable: (account) => auto.worksFor(account) !== false });
+
+  async #begin(): Promise<Iterator<Account>> {
+    const { pool } = this.#parts;
+    const preferredAccount = await preferredForAuto(this.#parts, this.#exchange);
+    const need = { premium: false, capable: mayChoose(this.#parts) };
+    const { signal } = this.#exchange.running.controller;
+    if (pool.candidates(need).length === 0) await pool.lookAgain(need, signal);
+    return accountsOf(this.#parts, preferredAccount, this.#conversation);
+  }
+
+  /** Whether another account is left. */
+  get hasNext(): boolean {
+    this.#next ??= this.#accounts?.next();
+    return this.#next?.done === false;
+  }
+
+  /** After a summary the conversation goes on with a new choice. */
+  forget(): void {
+    this.#parts.auto.forget(this.#account!, this.#conversation);
+  }
+
+  /** What an error means for the account's choice, and keeps that; undefined where it says nothing of it. */
+  troubleOf(error: ProxyError): Trouble | undefined {
+    const { book } = this.#exchange;
+    const account = this.#account;
+    const target = this.#target;
+    if (!account || book.hasBegun || error.kind === "internal" || isSuspension(error)) return undefined;
+    if (!target) {
+      book.beginAttempt(account, null);
+      book.endAttempt(error);
+      return mayTryAnotherAccount(error) ? "noChoice" : undefined;
+    }
+    const retry = retryFor(this.#parts, error, target.choice);
+    if (retry ? this.#retried.has(retry) : !error.details.otherAccount) return undefined;
+    const status = book.attemptCount > this.#calls ? error.status : null;
+    if (retry === "choice") this.forget();
+    book.passOver({ model: target.model.id, status, why: error.written });
+    if (!retry) return "unable";
+    this.#retried.add(retry);
+    return "choiceRefused";
+  }
 }
 
 /** Whether another account's choice may succeed. */

@@ -1,46 +1,34 @@
 /** One request of a client: read, sent to the upstream, answered and recorded. */
 
-import { type CompactionCodec, codecs, type TranslationOptions } from "../../dialects/codecs";
+import { codecs, type TranslationOptions } from "../../dialects/codecs";
 import type { ClientDialect, Dialect, JsonObject } from "../../dialects/hub/conversation";
 import { hasRefusedName } from "../../dialects/hub/property-names";
 import { vendorRow } from "../../dialects/hub/tool-schema";
 import { longTexts } from "../../dialects/long-texts";
-import { asProxyError, ProxyError } from "../../lib/errors";
 import { asSent } from "../../lib/net/in/request-body";
 import type { CallResponse, ResponseBody } from "../../lib/net/out/body";
 import type { KeyedCaller } from "../../people/keys/client-keys";
 import type { RequestScope } from "../scope";
 import { PlannedPrompt, planTools, type ServerToolPlan } from "../server-tools/plan";
-import { autoId, autoOnlyCode } from "../upstream/copilot/auto-model";
 import { betaIn } from "../upstream/copilot/unsupported-params";
 import { type Affinity, affinityOf } from "./affinity-keys";
-import { asChosen, serveByAuto } from "./auto-choice";
+import { asChosen } from "./auto-choice";
 import { withMendedSchemas, withoutRefused } from "./body-remedies";
 import { tellRemaining } from "./budget-lines";
 import { cacheUseOf, recordedPrompt } from "./cache-hints";
 import { Exchange } from "./exchange";
-import { withFallbacks } from "./fallbacks";
 import { type AddressMembers, readIncoming } from "./incoming";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
 import { passthrough, verbatim } from "./passthrough";
 import { checkPromptLimit } from "./prompt-limit";
-import { withHeaders } from "./provider-send";
+import { withHeaders } from "./provider-seats";
 import { refuseReferences } from "./references";
 import { isEvents, notEvents, respondFull, respondStream } from "./respond";
 import { withRecentItems } from "./restored-items";
+import { answerOf } from "./route";
 import { openRequest } from "./running-request";
 import { send } from "./send";
-import {
-  type ChatTarget,
-  directTarget,
-  isAutoTarget,
-  isProvided,
-  messagesProvider,
-  modelHeader,
-  modelInHeader,
-  requireFurtherModels,
-  whoOf,
-} from "./target";
+import { type ChatTarget, directTarget, isProvided, messagesProvider, requireFurtherModels, whoOf } from "./target";
 import { translation } from "./translation";
 import type { BodyRules, Outgoing, UpstreamCall } from "./upstream-call";
 import { orWait } from "./waiting";
@@ -76,7 +64,7 @@ export async function relay(
 async function serveOnce(parts: RequestScope, exchange: Exchange): Promise<Response> {
   // The body may have been sent slowly, and the request may have waited.
   await exchange.key?.hear?.();
-  return withFallbacks(parts, exchange, byModelOrAuto);
+  return answerOf(parts, exchange, serve);
 }
 
 /**
@@ -106,83 +94,6 @@ export async function relayToProvider(
     return await answer;
   } catch (thrown) {
     throw running.fail(thrown);
-  }
-}
-
-/**
- * The answer of this model, or of the one that Auto chooses.
- * @param first The model in whose place it serves.
- */
-function byModelOrAuto(
-  parts: RequestScope,
-  exchange: Exchange,
-  target: ChatTarget,
-  first: ChatTarget | undefined,
-): Promise<Response> {
-  requireFurtherModels(exchange.key, target.provider, exchange.incoming.body);
-  // A request that asks for nothing needs no choice.
-  if (isAutoTarget(target) && !asksNothing(exchange, target, true))
-    return byAuto(parts, exchange, target.model.id, first === target ? undefined : first);
-  const answer = byModel(parts, exchange, target);
-  return parts.config.current.autoWhenOnly ? orByAuto(parts, exchange, target, answer) : answer;
-}
-
-/** The answer of this model. A header names it where the client asked for another name. */
-async function byModel(parts: RequestScope, exchange: Exchange, target: ChatTarget): Promise<Response> {
-  // The request itself is not kept while the answer is awaited.
-  const asked = exchange.incoming.model;
-  const answer = await (exchange.reshape ? compact : serve)(parts, exchange, target);
-  const served = exchange.book.model ?? target.model.id;
-  if (served !== asked) answer.headers.set(modelHeader, modelInHeader(served));
-  return answer;
-}
-
-/** @param name The one of Auto's names that was asked for. */
-const byAuto = (parts: RequestScope, exchange: Exchange, name: string, first?: ChatTarget): Promise<Response> =>
-  serveByAuto(parts, exchange, { name, first }, (chosen) => byModel(parts, exchange, chosen));
-
-/** The answer; or that of Auto, where the accounts turn out to have nothing else. */
-async function orByAuto(parts: RequestScope, exchange: Exchange, { model }: ChatTarget, answer: Promise<Response>) {
-  try {
-    return await answer;
-  } catch (thrown) {
-    if (!(thrown instanceof ProxyError) || thrown.details.code !== autoOnlyCode) throw thrown;
-    exchange.book.passOver({ model: model.id, status: thrown.status, why: thrown.written });
-    return byAuto(parts, exchange, autoId);
-  }
-}
-
-/**
- * A summary by the upstream itself, or in words where it does not make one: a refusal is remembered as that of a parameter.
- * @throws ProxyError
- */
-async function compact(parts: RequestScope, exchange: Exchange, target: ChatTarget): Promise<Response> {
-  exchange.keep();
-  const { codec, dialect, book, running } = exchange;
-  const { trigger, reply, isNotMade } = codec.compaction!;
-  const model = target.model.id;
-  const isRefused = () => parts.unsupportedParams.known(model).includes(trigger);
-  if (isProvided(target) || target.dialect !== dialect || isRefused()) return serve(parts, exchange, target);
-  const learn = () => parts.unsupportedParams.learn(model, trigger);
-  const reshape: CompactionCodec["reply"] = (next) =>
-    reply({
-      push(event) {
-        if (isNotMade(event)) learn();
-        next.push(event);
-      },
-      end: () => next.end(),
-    });
-  try {
-    return await serve(parts, exchange.unchanged(reshape), target);
-  } catch (thrown) {
-    const { status, details } = asProxyError(thrown);
-    // The same prompt would be too long for a summary in words.
-    const isTooLong = details.code === "context_length_exceeded";
-    if (running.isStopped || isTooLong || (status !== 400 && !isRefused())) throw thrown;
-    const answer = await serve(parts, exchange, target);
-    learn();
-    book.addFixup(`refused:${trigger}`);
-    return answer;
   }
 }
 
@@ -297,7 +208,6 @@ function outgoingOf(
     isVerbatim: !rules,
     passesHeaders: dialect === target.dialect,
     preferredAccount: affinity?.preferredAccount,
-    onlyAccount: choice?.account,
     marks: affinity?.marks,
   };
 }

@@ -8,8 +8,7 @@ import { type CallResponse, piecesOf, readStart, readText } from "../../lib/net/
 import { pump } from "../../lib/net/stream/pump";
 import { gatherFrames } from "../../lib/net/stream/sse";
 import type { RequestScope } from "../scope";
-import { type Failure, upstreamErrorIn } from "../upstream/copilot/failure";
-import type { Book } from "./book";
+import { upstreamErrorIn } from "../upstream/copilot/failure";
 import type { RunningRequest } from "./running-request";
 import type { UpstreamCall } from "./upstream-call";
 
@@ -36,17 +35,6 @@ export class BrokenReply extends Error {
   ) {
     super("The upstream sent an error in place of a reply.");
   }
-}
-
-/**
- * The failure of a reply that turned out to be an error: the request may be sent again.
- * @param failure What the error says.
- * @throws The failure's error if a reply had begun: it was generated and billed.
- */
-export function afterBroken({ error, hasBegun }: BrokenReply, failure: Failure, book: Book): Failure {
-  if (hasBegun) throw failure.error;
-  book.replyFailed(error.code);
-  return failure;
 }
 
 /** Answers with a full reply. @throws BrokenReply; ProxyError `upstream` when the answer is not a reply at all. */

@@ -16,10 +16,10 @@ import type { Model } from "../upstream/models/model";
 import type { SearchEngine } from "../upstream/search-engines";
 import { withoutRefused } from "./body-remedies";
 import { reserve } from "./budget-lines";
-import { sendWithFailover } from "./failover";
 import type { Facts } from "./incoming";
 import { BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
+import { send } from "./send";
 import type { Target } from "./target";
 
 /** Milliseconds that a search may take. */
@@ -48,7 +48,7 @@ class RequestSearches implements Searches {
     own.book.setRequest({ bytes: Buffer.from(text), model: model.id, stream: false });
     own.book.setTarget(target, facts);
     try {
-      const found = await sendWithFailover(this.parts, {
+      const found = await send(this.parts, {
         target,
         outgoing: {
           path: target.endpoint,

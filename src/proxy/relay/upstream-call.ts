@@ -70,8 +70,6 @@ export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "visi
     rules?: BodyRules;
     /** The account that is asked first if it can serve. */
     preferredAccount?: Account;
-    /** The only account that may serve: Auto chose the model for it. */
-    onlyAccount?: Account;
     /** The conversation and the client's session, where later requests of them prefer the account that serves this one. */
     marks?: readonly string[];
     /** The client speaks the dialect of the provider, which then gets a few of its headers. */

@@ -8,6 +8,7 @@ import { withTimeLimit } from "../../lib/net/time-limit";
 import type { Waiter } from "../../people/accounts/waiting-room";
 import { requireUnexpired } from "../../people/keys/client-keys";
 import type { RequestScope } from "../scope";
+import { after } from "./after";
 import { release } from "./budget-lines";
 import { clientClosed } from "./client-error";
 import type { Exchange } from "./exchange";
@@ -57,11 +58,13 @@ function placeOf({ config }: RequestScope, exchange: Exchange): Place {
 
 /** The limit that the request waits for; undefined if it may not, or would wait in vain. */
 function limitOf({ running, book }: Exchange, { deadline }: Place, thrown: unknown): Limit | undefined {
-  if (running.isStopped || book.hasBegun || !(thrown instanceof ProxyError)) return undefined;
+  if (!(thrown instanceof ProxyError)) return undefined;
   const { untilReady } = thrown.details;
   const ms = untilReady?.();
-  if (!untilReady || ms === undefined || performance.now() + ms > deadline) return undefined;
-  return { error: thrown, untilReady };
+  const trouble = running.isStopped ? "stopped" : book.hasBegun ? "begun" : "ending";
+  const isInTime = ms !== undefined && performance.now() + ms <= deadline;
+  const step = after([trouble], (each) => each === "wait" && isInTime);
+  return step === "wait" && untilReady ? { error: thrown, untilReady } : undefined;
 }
 
 /** Google's packages take nothing before the first event. */

@@ -215,6 +215,15 @@ describe("no other model is asked", () => {
     expect([callsTo(proxy, claudePath), callsTo(proxy, gptPath), mock.calls().length]).toEqual([0, 0, 0]);
   });
 
+  test("no other model is asked after a fallback found the account blocked, and the client hears of that", async () => {
+    await using proxy = await start();
+    proxy.demo.intercept(claudePath, faults["529"]!);
+    proxy.demo.intercept(gptPath, () => Response.json({ error: { code: "spammy_user" } }, { status: 403 }));
+    const response = await proxy.post("/v1/messages", hello(claude));
+    expect([response.status, await response.text()]).toEqual([403, expect.stringContaining("Nothing was retried")]);
+    expect([callsTo(proxy, claudePath), callsTo(proxy, gptPath), mock.calls().length]).toEqual([1, 1, 0]);
+  });
+
   test("no other model is asked after the reply had begun", async () => {
     await using proxy = await start();
     const begun = [
