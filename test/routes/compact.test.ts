@@ -262,6 +262,8 @@ describe("an upstream that makes summaries itself", () => {
       expect(posts(proxy).length).toBe(calls);
       expect(JSON.stringify(posts(proxy).at(-1)!.body)).toContain("Write a summary of this conversation");
     }
+    const fixups = proxy.rows().map((row) => JSON.parse(row.fixups).includes("refused:compaction_trigger"));
+    expect(fixups).toEqual([false, true]);
     expect(proxy.app.unsupportedParams.known("gpt-5.3-codex")).toEqual(["compaction_trigger"]);
   });
 

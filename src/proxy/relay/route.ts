@@ -163,10 +163,7 @@ class Route {
     if (this.#summary === undefined && mayMakeSummary(parts, exchange, target)) this.#summary = "asked";
     const asked = this.#summary === "asked" ? exchange.unchanged(ownSummary(parts, exchange, target)) : exchange;
     const answer = await serve(parts, asked, target);
-    if (this.#summary === "refused") {
-      learnRefusal(parts, exchange, target);
-      exchange.book.addFixup(`refused:${exchange.codec.compaction!.trigger}`);
-    }
+    if (this.#summary === "refused") learnRefusal(parts, exchange, target);
     this.#auto?.forget();
     return answer;
   }
@@ -174,11 +171,14 @@ class Route {
   /** What follows. @throws ProxyError where nothing does. */
   #after(thrown: unknown): Step {
     const { chain, exchange, model } = this;
-    const { book } = exchange;
+    const { book, codec } = exchange;
     const error = asProxyError(thrown);
     const troubles = this.#troubles(error);
     const step = after(troubles, (each) => this.#isLeft(each));
-    if (step === "in words") this.#summary = "refused";
+    if (step === "in words") {
+      this.#summary = "refused";
+      book.addFixup(`refused:${codec.compaction!.trigger}`);
+    }
     if (step === "Auto") book.passOver({ model: model.model.id, status: error.status, why: error.written });
     const isOver = step === "end" || step === "next model" || step === "put-off model";
     if (!isOver) return step;
