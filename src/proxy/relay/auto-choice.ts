@@ -100,7 +100,7 @@ export class AutoSeats {
     this.#parts.auto.forget(this.#account!, this.#conversation);
   }
 
-  /** What an error means for the account's choice, and keeps that; undefined where it says nothing of it. */
+  /** What an error means for the account's choice, and writes that down; undefined where it says nothing of it. */
   troubleOf(error: ProxyError): Trouble | undefined {
     const { book } = this.#exchange;
     const account = this.#account;

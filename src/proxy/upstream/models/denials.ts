@@ -1,21 +1,16 @@
 /** Remembers that an account was refused a model that its list names, and finds the error for the client. */
 
-import { ProxyError, words } from "../../lib/errors";
-import type { Account } from "../../people/accounts/account";
-import type { RequestScope } from "../scope";
-import { autoOnlyError } from "../upstream/copilot/auto-model";
-import type { Failure } from "../upstream/copilot/failure";
+import { ProxyError, words } from "../../../lib/errors";
+import type { Account } from "../../../people/accounts/account";
+import { autoOnlyError } from "../copilot/auto-model";
+import type { Failure } from "../copilot/failure";
+import type { Catalogue } from "./catalogue";
 
 /**
  * @returns The failure; with another error if the account has nothing but Auto, or was refused every model that it was asked
  * for.
  */
-export function withDenial(
-  { catalogue }: Pick<RequestScope, "catalogue">,
-  account: Account,
-  model: string,
-  failure: Failure,
-) {
+export function withDenial({ catalogue }: { catalogue: Catalogue }, account: Account, model: string, failure: Failure) {
   if (!failure.denies) return failure;
   if (failure.denies === "model") catalogue.denials.refusedName(account);
   if (catalogue.isAutoOnly(account)) return { ...failure, error: autoOnlyError(model, failure.error.words) };
