@@ -13,7 +13,7 @@ import { about, type Check, type CheckContext, type Finding } from "./checks/che
 import { checkClient, checkClients } from "./checks/clients";
 import { checkDatabase } from "./checks/database";
 import { checkConfig, checkFolder, checkHistory } from "./checks/files";
-import { checkFallbacks, checkProviders } from "./checks/models";
+import { checkFallbacks, checkProviders, checkRoutes } from "./checks/models";
 import { checkProxy, checkReach, checkTrust } from "./checks/network";
 import { checkPort } from "./checks/port";
 import { checkProgram } from "./checks/program";
@@ -56,6 +56,7 @@ const checks: [string, Check][] = [
   ["accounts", checkAccounts],
   ["providers", checkProviders],
   ["fallbacks", checkFallbacks],
+  ["routes", checkRoutes],
   ["clients", checkClients],
   ["variables", checkVariables],
 ];

@@ -9,6 +9,7 @@ import { baseUrl, webhookUrl } from "./addresses";
 import { budgetSchema, keyBudgetName } from "./budget-schema";
 import { clientKeys } from "./key-schema";
 import { key, modelId, providersSchema } from "./provider-schema";
+import { routesSchema } from "./route-schema";
 
 const origin = z.string().max(maxOrigin).refine(isOrigin, "must be an exact origin, such as http://localhost:3000");
 const hostName = z
@@ -94,6 +95,7 @@ const defaults = {
   longestWaitMinutes: 2,
   modelAliases: {},
   fallbacks: {},
+  routes: {},
   tokenEstimateMultiplier: 1.15,
   maxPromptTokens: {},
   useResponsesApiWebSearch: true,
@@ -271,6 +273,7 @@ export const configSchema = lazy(() =>
         .describe(
           "For a model, the models that serve in its place while it has no quota, is limited or overloaded. At most three of them are asked.",
         ),
+      routes: routesSchema().default(defaults.routes),
       tokenEstimateMultiplier: z
         .number()
         .min(0.1)

@@ -11,6 +11,7 @@ const scopedKeys = [
   "autoWhenOnly",
   "modelAliases",
   "fallbacks",
+  "routes",
   "freeModelRouting",
   "tokenEstimateMultiplier",
   "longestWaitMinutes",

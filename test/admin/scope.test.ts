@@ -90,6 +90,7 @@ describeWithMembers("what a member's requests may use", (place) => {
       "copilot",
       "copilotCounter",
       "demo",
+      "recentItems",
       "sessionPrompts",
     ];
     const more = ["drift", "exchangeMetrics", "heldBodies", "limits", "logger", "losses", "now", "sockets", "stopping"];
@@ -132,7 +133,7 @@ describeWithMembers("what a member's requests may use", (place) => {
         "maxPromptTokens",
         "modelAliases",
       ],
-      ...["neverOverage", "promptCache", "retentionDays", "tokenEstimateMultiplier", "toolSearch"],
+      ...["neverOverage", "promptCache", "retentionDays", "routes", "tokenEstimateMultiplier", "toolSearch"],
       ...["useResponsesApiWebSearch", "webSearchModel", "whenLimited"],
     ]);
     expect(scope.config.current.fallbacks).toEqual({ "gpt-5-mini": ["gpt-4.1"] });

@@ -5,11 +5,13 @@
 import { z } from "zod";
 import type { Filters, Group } from "../../books/history/history";
 import type { PortionSum } from "../../books/history/portions";
+import { idFromClaudeCode } from "../../clients/claude-code-names";
 import { toolOf } from "../../clients/index";
 import { dayMs, formatAmount, percent, plural } from "../../lib/format";
 import { sum } from "../../lib/money";
 import type { Scope } from "../../parts/app";
 import type { Model } from "../../proxy/upstream/models/model";
+import { findListed } from "../../proxy/upstream/models/model-name";
 import { costOf } from "../../proxy/upstream/models/price";
 import type { Price } from "../../proxy/upstream/models/price-list";
 import { count } from "./values";
@@ -29,6 +31,18 @@ export const adviceReportSchema = z
   .object({
     since_ms: count,
     total_nano_credits: count.describe("What all requests since then cost, as far as it is known."),
+    routes: z
+      .array(
+        z.object({
+          route: z.string(),
+          model: z.string(),
+          request_count: count,
+          saved_nano_credits: z.number().describe("Negative where the client's own models would have cost less."),
+        }),
+      )
+      .describe(
+        "What the owner's routes saved since then: the same tokens at the price of the models that clients asked for.",
+      ),
     items: z.array(adviceSchema).describe("What would have saved most comes first. Often empty."),
   })
   .meta({ id: "Advice" });
@@ -46,9 +60,10 @@ export async function adviceFor(app: Scope): Promise<z.output<typeof adviceRepor
   const { history } = app;
   const filters = { from_ms: since };
   const total = (await history.totals(filters)).cost.credits ?? 0;
-  const report = { since_ms: since, total_nano_credits: total, items: [] as Advice[] };
-  if (total < leastAmount) return report;
   const models = await app.catalogue.models().catch(() => []);
+  const routes = await savedByRoutes(app, filters, models);
+  const report = { since_ms: since, total_nano_credits: total, routes, items: [] as Advice[] };
+  if (total < leastAmount) return report;
   const portions = await history.portions(filters);
   const missed = await history.statistics(filters, ["cache_miss", "client_name"]);
   const found = [
@@ -70,6 +85,27 @@ export async function adviceFor(app: Scope): Promise<z.output<typeof adviceRepor
       at_most: atMost,
     }));
   return report;
+}
+
+type SavedByRoute = z.output<typeof adviceReportSchema>["routes"][number];
+
+async function savedByRoutes(
+  { history, config, billedPrices }: Scope,
+  filters: Filters,
+  models: readonly Model[],
+): Promise<SavedByRoute[]> {
+  const saved: SavedByRoute[] = [];
+  for (const [route, model] of Object.entries(config.current.routes)) {
+    const { groups } = await history.statistics({ ...filters, route }, ["client_model"]);
+    const own = groups.map((group) => {
+      const asked = findListed(idFromClaudeCode(group.key.client_model ?? ""), models);
+      const amount = asked ? costAt(billedPrices.priceOf(asked), group) : null;
+      return amount === null || group.cost.credits === undefined ? null : amount - group.cost.credits;
+    });
+    const request_count = sum(groups.map((group) => group.request_count));
+    if (request_count > 0) saved.push({ route, model, request_count, saved_nano_credits: sum(own) });
+  }
+  return saved;
 }
 
 /** MCP servers whose tools no prompt has a call of. A call stands in all later prompts of its conversation. */
@@ -115,7 +151,7 @@ async function subagents(
     return {
       about: "subagents",
       says: `${name === null ? "Subagents" : `${name} subagents`} on ${own.id} cost ${formatAmount(cost.credits)} credits; on ${cheaper.id} the same tokens would have cost ${formatAmount(cheaper.amount)}, which saves {sum}.`,
-      change: `For all subagents of Claude Code: \`CLAUDE_CODE_SUBAGENT_MODEL=${cheaper.id}\`. For one of your own: \`model: ${cheaper.id}\` in its file in \`.claude/agents/\`.`,
+      change: `In the config: \`"routes": { "${name === null ? "subagent" : `subagent:${name}`}": "${cheaper.id}" }\`. Or in Claude Code, for all subagents: \`CLAUDE_CODE_SUBAGENT_MODEL=${cheaper.id}\`.`,
       saves: cost.credits - cheaper.amount,
     };
   });

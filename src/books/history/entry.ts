@@ -95,6 +95,8 @@ const columns = {
   kind: { sql: "TEXT", running: true, label: "Kind" },
   /** The client's name for a kind of subagent: `Explore`, `Plan`. */
   agent_type: { sql: "TEXT", running: true, label: "Agent type" },
+  /** The owner's route that chose the model: a kind of request, or `subagent:` and an agent type. */
+  route: { sql: "TEXT", running: true, label: "Route" },
   /** What the client was working on: a name that its owner chose. */
   project: { sql: "TEXT", running: true, label: "Project" },
   /** How long a prompt had not been used, if the cache had dropped it meanwhile. */

@@ -87,6 +87,23 @@ function isKnown(name: string, { models, providers, aliases }: Known): boolean {
   return models.length === 0 || findListed(name, models) !== undefined || (alias !== undefined && alias !== name);
 }
 
+/** The models of `routes` that do not exist. */
+export async function checkRoutes(subject: CheckContext): Promise<Finding[]> {
+  const { config } = subject;
+  const routes = Object.entries(config?.routes ?? {});
+  if (!config || routes.length === 0) return [];
+  const finding = about("routes");
+  const models = await listedModels(subject);
+  const unknown = routes.filter(([, model]) => models.length > 0 && findListed(model, models) === undefined);
+  if (unknown.length === 0) return [finding.ok(`${plural(routes.length, "route")} by kind of request.`)];
+  return unknown.map(([name, model]) =>
+    finding.warn(
+      `\`${model}\`, to which \`${name}\` is routed, is no model of your accounts: the client's own model serves.`,
+      "Correct the name in `routes`; `dragoman models` lists them all.",
+    ),
+  );
+}
+
 /** Circles of chains, each from its first model back to it. */
 function circlesIn(chains: ReadonlyMap<string, readonly string[]>): string[][] {
   const circles: string[][] = [];

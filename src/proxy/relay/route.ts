@@ -14,6 +14,7 @@ import { AutoSeats } from "./auto-choice";
 import { Chain, chainOf, targetNamed } from "./chain";
 import type { Exchange } from "./exchange";
 import { asksNothing } from "./nothing";
+import { routedTarget } from "./owners-routes";
 import {
   type ChatTarget,
   isAutoTarget,
@@ -33,7 +34,7 @@ type Serve = (parts: RequestScope, exchange: Exchange, target: ChatTarget) => Pr
  */
 export function answerOf(parts: RequestScope, exchange: Exchange, serve: Serve): Promise<Response> {
   const { dialect, key, incoming } = exchange;
-  const present = presentTarget(parts, incoming.model, dialect, key);
+  const present = routedTarget(parts, exchange) ?? presentTarget(parts, incoming.model, dialect, key);
   if (!present) return lookUpAndAnswer(parts, exchange, serve);
   return answerFrom(parts, exchange, serve, present);
 }

@@ -48,10 +48,11 @@ export function inFlightRow(book: Book): InFlightRequest {
 const promptHash = (prompt: string | undefined, member: string | null): string | null =>
   prompt === undefined ? null : shortHash(`prompt ${member ?? ""} ${prompt}`);
 
-const hintColumns = ({ hints: { prompt, kind, agentType, project }, member, sessionPrompt }: Book) => ({
+const hintColumns = ({ hints: { prompt, kind, agentType, project }, member, sessionPrompt, target }: Book) => ({
   prompt: promptHash(prompt ?? sessionPrompt, member),
   kind: kind ?? (prompt === undefined ? null : "main"),
   agent_type: agentType ?? null,
+  route: target?.route ?? null,
   project: project ?? null,
 });
 

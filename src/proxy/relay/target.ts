@@ -29,6 +29,8 @@ export interface Target extends NamedModel {
   choice?: AutoChoice;
   /** Auto does not name the model before the answer does: finds it by the name there. */
   named?(model: string): Pick<Model, "id" | "price">;
+  /** The owner's route that chose it. */
+  route?: string;
 }
 
 /** Where a request for a reply goes. */
@@ -65,7 +67,7 @@ export function requireFurtherModels(
 }
 
 /** What the book keeps of a target. */
-export type KnownTarget = Pick<Target, "dialect" | "endpoint" | "provider" | "choice" | "named"> & {
+export type KnownTarget = Pick<Target, "dialect" | "endpoint" | "provider" | "choice" | "named" | "route"> & {
   model: Pick<Model, "id" | "price"> & Partial<Pick<Model, "limits">>;
 };
 

@@ -2,13 +2,14 @@
 /** The first page: alerts, remaining quota and usage. */
 
 import type { RunningRequests } from "../../../books/live/running-requests";
-import { hourMs, plural } from "../../../lib/format";
+import { formatAmount, hourMs, plural } from "../../../lib/format";
 import { clientClosed } from "../../../proxy/relay/client-error";
 import { type AccountItem, listAccounts } from "../../api/accounts";
-import { type Advice, adviceFor } from "../../api/advice";
+import { adviceFor } from "../../api/advice";
 import { Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
+import { requestsPath } from "../../ui/links";
 import { Section } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
@@ -69,7 +70,7 @@ function partsOf(context: PageContext): StreamedPage["parts"] {
       const all = isOwner ? [...own, ...serverAlerts(owner)] : own;
       return <Alerts alerts={bySeverity(all)} isOwner={isOwner} />;
     },
-    async () => <CheaperWays items={(await adviceFor(app)).items} />,
+    async () => <CheaperWays {...(await adviceFor(app))} isOwner={isOwner} />,
     async () => <Quotas accounts={await accounts()} isOwner={isOwner} now={now} />,
     () => usageSection(app, url, memberNamesFor(app), now),
   ];
@@ -113,9 +114,11 @@ function Alerts({ alerts, isOwner }: { alerts: Alert[]; isOwner: boolean }): Mar
   );
 }
 
+type CheaperProps = Awaited<ReturnType<typeof adviceFor>> & { isOwner: boolean };
+
 /** Nothing where nothing is worth it. */
-const CheaperWays = ({ items }: { items: Advice[] }) =>
-  items.length > 0 && (
+const CheaperWays = ({ items, routes, isOwner }: CheaperProps) =>
+  items.length + routes.length > 0 && (
     <section aria-labelledby="cheaper" class="attention">
       <h2 id="cheaper">What would have cost less, last 14 days</h2>
       <ul class="alerts">
@@ -124,6 +127,14 @@ const CheaperWays = ({ items }: { items: Advice[] }) =>
             <Sentence of={says} /> {at_most && <span class="soft">At most.</span>}
             <br />
             <Sentence of={change} />
+          </li>
+        ))}
+        {routes.map(({ route, model, request_count, saved_nano_credits: saved }) => (
+          <li class="note info">
+            The route <code>{route}</code> → <code>{model}</code> {saved < 0 ? "cost" : "saved"}{" "}
+            {formatAmount(Math.abs(saved))} credits{saved < 0 && " more"} in{" "}
+            <a href={requestsPath({ route })}>{plural(request_count, "request")}</a>.{" "}
+            {isOwner && <a href="/admin/config">Change or remove it</a>}
           </li>
         ))}
       </ul>

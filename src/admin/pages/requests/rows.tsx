@@ -106,6 +106,7 @@ export function RequestRows({ list, view, nothingYet }: RequestRowsProps): Marku
 export const rowTags = [
   { column: "key_name", name: "Key" },
   { column: "project", name: "Project" },
+  { column: "route", name: "Route" },
 ] as const satisfies { column: NameColumn; name: string }[];
 
 const Began = ({ item, now }: { item: ShownEntry; now: number }) => (
