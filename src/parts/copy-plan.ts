@@ -7,6 +7,7 @@ import type { LocalStores } from "./local-stores";
 
 export interface CopyPlan {
   /** The counts of the source. */
+  members: number;
   accounts: number;
   periods: number;
   requests: number;
@@ -24,8 +25,10 @@ export async function planCopy(
   const periods = ledger.periods().length;
   ledger.close();
   const source = openWholeHistory(from, warn);
+  await from.members.hearAll();
   try {
     return {
+      members: from.members.list().length,
       accounts: from.accounts.load().length,
       periods,
       requests: await source.count(),
@@ -53,6 +56,8 @@ async function othersIn(
   const known = new Set(from.accounts.load().map(accountKeyOf));
   for (const account of to.accounts.load())
     if (!known.has(accountKeyOf(account))) others.push(`the account ${accountKeyOf(account)}`);
+  await to.members?.hearAll();
+  for (const { id, name } of to.members?.list() ?? []) if (!from.members?.find(id)) others.push(`the member ${name}`);
   const target = openWholeHistory(to, warn);
   try {
     // Rows are copied in their order, so the newest one of the target shows whether anything else has written there.

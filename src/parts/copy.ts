@@ -2,6 +2,8 @@
 
 import type { Stores } from "../books/stores";
 import { ProxyError } from "../lib/errors";
+import { accountKeyOf } from "../people/accounts/account-store";
+import { copyMembers } from "../people/keys/member-tables";
 import type { PostgresStores } from "../team/stores";
 import { openWholeHistory } from "./copy-plan";
 import type { LocalStores } from "./local-stores";
@@ -10,6 +12,7 @@ import type { LocalStores } from "./local-stores";
 export interface CopyReport {
   /** `kept`: the target has a config of its own, which stays. */
   config: "copied" | "same" | "kept";
+  members: number;
   accounts: number;
   /** Why accounts were not: one that belongs to somebody else in the target, or to this machine alone. */
   skipped: string[];
@@ -28,11 +31,12 @@ const rowsAtOnce = 500;
 /** @throws ProxyError if one of the stores cannot be read or written. */
 export async function copyStores(from: LocalStores, to: PostgresStores, options: CopyOptions): Promise<CopyReport> {
   const config = await copyConfig(from, to);
+  const members = from.members.needKeys ? await copyMembers(from.tables, to.tables) : 0;
   const accounts = await copyAccounts(from, to);
   const periods = await copyLedger(from, to, options);
   await copySentNotices(from, to, options);
   const requests = await copyHistory(from, to, options);
-  return { config, ...accounts, periods, requests };
+  return { config, members, ...accounts, periods, requests };
 }
 
 async function copyConfig({ config: source }: Stores, { config: target }: Stores): Promise<CopyReport["config"]> {
@@ -56,7 +60,25 @@ async function copyAccounts(from: Stores, to: Stores): Promise<Pick<CopyReport, 
       if (why !== "account_taken" && why !== "account_of_machine") throw thrown;
       skipped.push((thrown as ProxyError).message);
     }
+  await copyChoices(from, to);
   return { accounts, skipped };
+}
+
+/** What members have decided about their accounts. */
+async function copyChoices({ accounts: from }: Stores, { accounts: to }: Stores): Promise<void> {
+  const own = from
+    .load()
+    .flatMap((account) => (account.member ? [{ member: account.member, key: accountKeyOf(account) }] : []));
+  const placeOf = ({ key }: { key: string }) => from.choices?.placeOf(key);
+  for (const [member, accounts] of Map.groupBy(own, (each) => each.member)) {
+    const placed = accounts.filter((each) => placeOf(each) !== undefined);
+    placed.sort((one, other) => placeOf(one)! - placeOf(other)!);
+    await to.choices?.arrange(
+      member,
+      placed.map(({ key }) => key),
+    );
+    for (const { key } of accounts) if (from.choices?.isPaused(key)) await to.choices?.pause(member, key, true);
+  }
 }
 
 async function copyLedger(from: LocalStores, to: PostgresStores, { warn }: CopyOptions): Promise<number> {

@@ -12,6 +12,7 @@ import { openConfig } from "../config/store";
 import { lazy } from "../lib/lazy";
 import { createLogger } from "../lib/logger";
 import { Seals } from "../lib/seals";
+import type { Tables } from "../lib/sql";
 import { inFile, SqliteTables } from "../lib/sqlite-tables";
 import { accountKeyOf, type LocalAccountStore, openAccountStore } from "../people/accounts/account-store";
 import { openAffinity } from "../people/accounts/affinity";
@@ -25,6 +26,8 @@ import { StoredMembers } from "../people/keys/stored-members";
 /** What a copy reads of a data folder, and no database has. */
 export interface LocalStores extends Stores {
   readonly members: StoredMembers;
+  /** Those of members. */
+  readonly tables: Tables;
   openLedger(options: LedgerOptions): LocalLedger;
   openSentNotices(options: Parameters<Stores["openSentNotices"]>[0]): LocalSentNotices;
 }
@@ -35,7 +38,9 @@ export function openLocalStores(
 ): LocalStores {
   const config = lazy(() => openConfig(configFile));
   const logger = createLogger(() => (follow ? config().current.logLevel : "warn"), write, logFormat);
-  const seals = lazy(() => new Seals(sealKey ?? keyInFile(inHome(home, "sealKey"))));
+  const keyFile = inHome(home, "sealKey");
+  // A database that the folder is copied to may have another key.
+  const seals = lazy(() => new Seals(sealKey === undefined || existsSync(keyFile) ? keyInFile(keyFile) : sealKey));
   const accounts = lazy(() => openAccountStore(accountsFolder, logger, { seals }));
   const signIns = openMemorySignIns();
   const file = inHome(home, "members");
@@ -69,6 +74,7 @@ export function openLocalStores(
     affinity: openAffinity(),
     signIns,
     members,
+    tables,
     logins: new StoredLogins(tables, tokens, members),
     openHistory: (options) => openHistory(historyFile, options),
     openLedger: (options) => openLedger(inHome(home, "budgets"), options),

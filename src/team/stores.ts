@@ -137,6 +137,8 @@ export class PostgresStores implements Stores {
   readonly config: ConfigStore;
   readonly accounts: AccountStore;
   readonly members: Members;
+  /** Those of members. */
+  readonly tables: PostgresTables;
   readonly logins: Logins | undefined;
   readonly signIns: SignInStore;
   readonly affinity: TeamAffinity;
@@ -164,6 +166,7 @@ export class PostgresStores implements Stores {
     this.config = opened.config;
     this.accounts = opened.accounts;
     this.members = opened.members;
+    this.tables = new PostgresTables(parts.postgres);
     this.#closeMembers = opened.closeMembers;
     this.logins = joined?.logins;
     this.signIns = joined?.signIns ?? openMemorySignIns();

@@ -6,6 +6,7 @@ import type { Entry } from "../../src/books/history/history";
 import type { Stores } from "../../src/books/stores";
 import { budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
+import type { LocalStores } from "../../src/parts/local-stores";
 import { openStores } from "../../src/parts/open-stores";
 import { secretOf } from "../../src/people/accounts/account-store";
 import { entryFor } from "../../src/people/budgets/entries";
@@ -53,6 +54,12 @@ describeWithDatabases("dragoman database copy", (postgres) => {
           githubToken: `ghu_${login}0000000000`,
           addedAt: 1,
         });
+      const { members } = stores as LocalStores;
+      const { member } = (await members.accept((await members.invite("ben", { models: ["gpt-*"] })).code))!;
+      await members.invite("cleo");
+      const bens = { login: "ben-octo", host: "github.com", app: "vscode", mode: "exchange", addedAt: 9 } as const;
+      await accounts.add({ ...bens, githubToken: "ghu_ben0000000000", member: member.id });
+      await accounts.choices!.pause(member.id, "github.com/ben-octo", true);
       const history = stores.openHistory({ retentionDays: () => 7, maxRows: () => 10_000, warn: expect.unreachable });
       for (const row of rows) history.add(row);
       expect(await history.flush()).toBe(true);
@@ -81,6 +88,7 @@ describeWithDatabases("dragoman database copy", (postgres) => {
       const content = {
         config: config.stored,
         accounts: stores.accounts.load().map((account) => [account.login, secretOf(account)]),
+        members: await membersIn(stores),
         rows: found,
         used: (await ledger.read([entryFor(budget, null, Date.now())])).map(({ used, reserved }) => [used, reserved]),
         // What was sent is not sent again, wherever it was copied to.
@@ -90,7 +98,18 @@ describeWithDatabases("dragoman database copy", (postgres) => {
       return content;
     });
 
-  test("copies config, accounts, budgets, notices and requests, in their order", async () => {
+  async function membersIn({ members, accounts }: Stores) {
+    await members!.hearAll();
+    const open = await members!.openInvitations();
+    const shown = members!.list().map((member) => ({
+      ...member,
+      keys: members!.clientKeysOf(member.id).map(({ name, digest }) => [name, digest.toString("hex")]),
+      isInvited: open.some((each) => each.member === member.id),
+    }));
+    return { shown, isPaused: accounts.choices!.isPaused("github.com/ben-octo") };
+  }
+
+  test("copies config, members, accounts, budgets, notices and requests, in their order", async () => {
     const home = temporaryFolder();
     const sealed = { DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
     await fill({ DRAGOMAN_HOME: home });
@@ -100,7 +119,8 @@ describeWithDatabases("dragoman database copy", (postgres) => {
 
     // Twice: nothing is doubled.
     const env = { DRAGOMAN_HOME: home, DRAGOMAN_DATABASE_URL: url, ...sealed };
-    for (const _ of [1, 2]) expect(await copy(env)).toEqual({ code: 0, said: expect.stringContaining("2 accounts") });
+    for (const _ of [1, 2])
+      expect(await copy(env)).toEqual({ code: 0, said: expect.stringContaining("2 members, 3 accounts") });
     expect(await contentOf({ ...env, DRAGOMAN_HOME: temporaryFolder() })).toEqual(before);
   });
 
@@ -152,7 +172,7 @@ describeWithDatabases("dragoman database copy", (postgres) => {
     const counted = await copy(env, "--dry-run");
     expect([counted.code, counted.said]).toEqual([
       0,
-      expect.stringContaining("2 accounts, what 1 budget period used, and 1,300 requests"),
+      expect.stringContaining("2 members, 3 accounts, what 1 budget period used, and 1,300 requests"),
     ]);
     const sql = new SQL(url, { max: 1 });
     expect([...(await sql`SELECT to_regclass('dragoman.schema') AS made`)]).toEqual([{ made: null }]);

@@ -83,22 +83,27 @@ const hasOthers = ({ others }: CopyPlan) =>
     { code: "target_not_empty" },
   );
 
-function planLines({ accounts, periods, requests, others }: CopyPlan, merge: boolean): string[] {
+function planLines({ members, accounts, periods, requests, others }: CopyPlan, merge: boolean): string[] {
   const refused = others.length > 0 && !merge;
   return [
-    `To copy to the database: the config, ${plural(accounts, "account")}, what ${plural(periods, "budget period")} used, and ${plural(requests, "request")}.`,
+    `To copy to the database: the config, ${plural(members, "member")}, ${plural(accounts, "account")}, what ${plural(periods, "budget period")} used, and ${plural(requests, "request")}.`,
     ...(others.length > 0 ? [`It has what the folder does not have: ${others.join(", ")}.`] : []),
     refused ? "It would be refused; --merge allows it. Nothing was changed." : "Nothing was changed.",
   ];
 }
 
-function reportLines({ config, accounts, skipped, periods, requests }: CopyReport): string[] {
+function reportLines({ config, members, accounts, skipped, periods, requests }: CopyReport): string[] {
   const configs = {
     copied: "the config",
     same: "the config (it was there already)",
     kept: "not the config, because there is another one",
   };
-  const parts = [configs[config], plural(accounts, "account"), `what ${plural(periods, "budget period")} used`];
+  const counts = [
+    plural(members, "member"),
+    plural(accounts, "account"),
+    `what ${plural(periods, "budget period")} used`,
+  ];
+  const parts = [configs[config], ...counts];
   return [
     `Copied to the database: ${parts.join(", ")}, and ${plural(requests, "request")}.`,
     ...skipped.map((which) => `Not copied: ${which}`),

@@ -1,7 +1,7 @@
 /** Members in a data folder: what is on the disk, and what two processes know of each other. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { readEnvironment } from "../../../src/config/environment";
 import { openLocalStores } from "../../../src/parts/local-stores";
@@ -35,6 +35,7 @@ test("a member's token, key and link are in no file, and the seal key is in a fi
   const again = openIn(home);
   expect(again.accounts.load()).toMatchObject([{ login: "anna-octo", githubToken: "gho_of_anna_0123456789" }]);
   // Without the file of the key, the folder says nothing of the token.
+  rmSync(join(home, "seal.key"));
   const other = openIn(home, { DRAGOMAN_SEAL_KEY: Buffer.alloc(32, 1).toString("base64") });
   expect(other.accounts.load()).toEqual([]);
 });
