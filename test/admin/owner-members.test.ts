@@ -8,6 +8,7 @@ import { inProcess } from "../support/in-process";
 import { askAs, askTables, type TestMember, withTeamStores } from "../support/members";
 import { startProxy } from "../support/proxy";
 import { describeWithDatabases } from "../support/shared-postgres";
+import { startTeamApp } from "../support/team-app";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
@@ -238,6 +239,19 @@ describeWithDatabases("the owner's members", (postgres) => {
       "the removed member is in no list",
     );
   });
+});
+
+test("the page says what members need that is missing, and nothing once all is there", async () => {
+  await using bare = await startTeamApp("folder");
+  const page = await (await fetch(`${bare.url}/admin/members`)).text();
+  expect(page).toContain("What members need");
+  expect(page.match(/<span class="badge warn">Missing</g)).toHaveLength(4);
+  await using ready = await startTeamApp("folder", {
+    env: { ADMIN_TOKEN: "owner-token-0123456789", DRAGOMAN_API_KEY: "own" },
+  });
+  ready.app.exposed = true;
+  const headers = { "x-forwarded-proto": "https", host: "localhost", "x-admin-token": "owner-token-0123456789" };
+  expect(await (await fetch(`${ready.url}/admin/members`, { headers })).text()).not.toContain("What members need");
 });
 
 test("the demo has no members, and says so", async () => {

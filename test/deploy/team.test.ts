@@ -75,6 +75,19 @@ describe("compose.yaml of a team", () => {
     });
   });
 
+  test("one-server.yaml is the same server, with a data folder in place of a database", () => {
+    const one = Bun.YAML.parse(readFileSync(join(folder, "one-server.yaml"), "utf8")) as Document;
+    const { dragoman, caddy } = one.services;
+    const { volumes: _, command, depends_on: __, environment, ...server } = servers[0]!;
+    expect(dragoman).toMatchObject(server);
+    const { DRAGOMAN_DATABASE_URL: ___, DRAGOMAN_SEAL_KEY: ____, ...kept } = environment;
+    expect(dragoman.environment).toEqual(kept);
+    expect(dragoman.volumes).toEqual([`data:${argumentOf("VOLUME")}`]);
+    expect(dragoman.command.slice(0, -1)).toEqual(command.slice(0, -1));
+    expect(dragoman.command.at(-1)).toBe(one.networks.team.ipam.config[0].subnet);
+    expect([dragoman.ports, caddy.command.at(-1)]).toEqual([undefined, `dragoman:${argumentOf("EXPOSE")}`]);
+  });
+
   test("nothing of src/deploy but code is in the image", () => {
     const inImage = contextFiles().filter((file) => file.startsWith("src/deploy"));
     expect(inImage.filter((file) => !file.endsWith(".ts"))).toEqual([]);

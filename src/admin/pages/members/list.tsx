@@ -20,6 +20,7 @@ import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { AccountsOfMember, UsageUnknown } from "./facts";
 import { NewInvitation } from "./invitation";
 import { LimitFields, readLimits } from "./limits";
+import { MembersNeeds } from "./needs";
 
 /** The frame is there at once; what the members used is added up meanwhile. */
 export function membersPage(context: OwnerContext): StreamedPage {
@@ -60,7 +61,12 @@ interface MembersProps {
   children?: Child;
 }
 
-const pageOf = ({ context: { frame }, list, form = new URLSearchParams(), children }: MembersProps): Markup => (
+const pageOf = ({
+  context: { app, frame, url },
+  list,
+  form = new URLSearchParams(),
+  children,
+}: MembersProps): Markup => (
   <Page frame={frame} title="Members" current="/admin/members">
     <p class="lead">
       Each member signs in GitHub accounts of their own, and their keys use these accounts only. Invite a person by a
@@ -69,6 +75,7 @@ const pageOf = ({ context: { frame }, list, form = new URLSearchParams(), childr
     {children}
     {list}
     <InviteForm frame={frame} form={form} />
+    <MembersNeeds app={app} url={url} />
   </Page>
 );
 
