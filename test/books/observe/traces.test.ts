@@ -47,7 +47,6 @@ test.concurrent("a span for each exchange, and one for each attempt, which end w
     OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test",
   });
   const { url } = await command.ready();
-  expect(command.stderr().replaceAll(/\s+/g, " ")).toContain(`Traces to ${collector.url}`);
   const stream = await ask(url, "/v1/chat/completions", chat("[demo: long 60] Hello"), {
     ...parentOf(traceId, spanId),
     "user-agent": "codex/1.2 (test)",
@@ -55,6 +54,8 @@ test.concurrent("a span for each exchange, and one for each attempt, which end w
   const headersAt = Date.now();
   const text = await stream.text();
   expect(text).toContain("[DONE]");
+  // The log is written beside the line that says that it is ready.
+  expect(command.stderr()).toContain(`Traces: to ${collector.url}`);
   await (await ask(url, "/v1/messages", { ...chat("[demo: cut 3] Hello"), max_tokens: 99 })).text();
   await (await ask(url, "/v1/chat/completions", chat("[demo: 429 1 once] Hello", false))).text();
   await (await ask(url, "/v1/chat/completions", { ...chat("Hello"), model: "no-such" })).text();
