@@ -84,7 +84,8 @@ function readBudget(options: AddOptions): Budget {
   if (Number.isNaN(Number(limit))) throw new UsageError(`--limit must be a number, such as 20; it is \`${limit}\`.`);
   const given = {
     ...definedOnly({ unit: unit ?? "credits", per: per ?? "month", then, each }),
-    ...{ name, limit: Number(limit) },
+    name,
+    limit: Number(limit),
     ...(limitOf !== undefined && { limits: limitsFrom(limitOf) }),
     scope: definedOnly(Object.fromEntries(scopeNames.map((part) => [part, options[part]]))),
   };

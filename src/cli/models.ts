@@ -9,8 +9,17 @@ import { ask, itemsOf } from "./running-server";
 
 /** The members of the answer that are shown. */
 const item = modelSchema.pick({
-  ...{ id: true, name: true, kind: true, preview: true, picked: true, enabled: true, endpoints: true },
-  ...{ limits: true, price: true, accounts: true, provider: true },
+  id: true,
+  name: true,
+  kind: true,
+  preview: true,
+  picked: true,
+  enabled: true,
+  endpoints: true,
+  limits: true,
+  price: true,
+  accounts: true,
+  provider: true,
 });
 type Item = z.infer<typeof item>;
 

@@ -14,7 +14,10 @@ import { usageOfServer } from "./usage";
 
 const metaShape = metaSchema.pick({ version: true, demo: true, started_at_ms: true, running_count: true });
 const totalsShape = totalsSchema.pick({
-  ...{ request_count: true, error_count: true, cost: true, cost_at_least: true },
+  request_count: true,
+  error_count: true,
+  cost: true,
+  cost_at_least: true,
 });
 
 interface Status {

@@ -114,7 +114,8 @@ export function claudeCodeBeside({ env, platform = process.platform }: Surroundi
 export const codexBeside = (folder: string): Beside[] => [dotenvAt(join(folder, ".env"))];
 
 const dotenvAt = (path: string): Beside => ({
-  ...{ path, format: "env" },
+  path,
+  format: "env",
   caveats: (variables, look) => proxied(variables, `in ${path}`, look),
 });
 

@@ -142,8 +142,12 @@ export function creditUsage({ demo, seen }: Arrival, account: DemoAccount): Resp
       model,
       unitType: "ai-credits",
       pricePerUnit: 0.01,
-      ...{ grossQuantity: credits, grossAmount: credits / 100 },
-      ...{ discountQuantity: credits, discountAmount: credits / 100, netQuantity: 0, netAmount: 0 },
+      grossQuantity: credits,
+      grossAmount: credits / 100,
+      discountQuantity: credits,
+      discountAmount: credits / 100,
+      netQuantity: 0,
+      netAmount: 0,
     };
   });
   return Response.json({ timePeriod: { year, month, ...(day && { day }) }, user: account.login, usageItems });

@@ -47,7 +47,9 @@ export class SqliteTables implements Tables {
       });
       const ask = async <Row>(statement: Statement) => rowsOf<Row>(database, statement);
       const inside: Tables = {
-        ...{ now: this.now, forUpdate: this.forUpdate, ask },
+        now: this.now,
+        forUpdate: this.forUpdate,
+        ask,
         lock: this.lock,
         transact: (more) => more(inside),
       };

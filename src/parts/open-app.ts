@@ -23,16 +23,9 @@ import { openClientSockets } from "../lib/net/in/client-sockets";
 import { countWrongSecrets } from "../lib/net/in/failed-tries";
 import { openHeldBodies } from "../lib/net/in/held-bytes";
 import type { TrustedProxies } from "../lib/net/in/trusted-proxies";
-import { Account, type AccountOptions } from "../people/accounts/account";
-import type { AccountStore, SavedAccount, TemporaryAccount } from "../people/accounts/account-store";
-import {
-  type ActiveAccounts,
-  accountsByMember,
-  arranged,
-  openActiveAccounts,
-} from "../people/accounts/active-accounts";
-import { type Hosts, hostsFor } from "../people/accounts/hosts";
-import { openMemoryAccountStore, savedDemoAccount } from "../people/accounts/memory-account-store";
+import type { Account, AccountOptions } from "../people/accounts/account";
+import type { TemporaryAccount } from "../people/accounts/account-store";
+import { accountsByMember, arranged } from "../people/accounts/active-accounts";
 import { OwnAccounts } from "../people/accounts/own-accounts";
 import type { SignInSteps } from "../people/accounts/sign-in";
 import { SignIns } from "../people/accounts/sign-ins";
@@ -55,6 +48,7 @@ import { openMemberRouting, openRouting } from "../proxy/upstream/routing";
 import { type SearchEngine, searchEngineOf } from "../proxy/upstream/search-engines";
 import type { AdminAuth, App, Scope } from "./app";
 import { openLocalStores } from "./local-stores";
+import { openAccounts } from "./open-accounts";
 
 export interface AppOptions extends Omit<StoresOptions, "follow"> {
   environment: Environment;
@@ -141,8 +135,17 @@ class RunningApp extends Foundation implements App {
   readonly owner = this;
 
   readonly losses = new Losses({ logger: this.logger, now: this.now });
-  readonly #saved = openAccounts(this.options, {
-    ...{ stores: this.stores, config: this.config, logger: this.logger, losses: this.losses },
+  readonly #saved = openAccounts({
+    environment: this.environment,
+    version: this.version,
+    temporary: this.options.temporary,
+    enterpriseHost: this.options.enterpriseHost,
+    demo: this.options.demo,
+    clock: this.options.clock,
+    stores: this.stores,
+    config: this.config,
+    logger: this.logger,
+    losses: this.losses,
     suspensionError: (member) => this.forMember(member).pool.suspensionError(),
   });
   readonly accountStore = this.#saved.store;
@@ -173,16 +176,29 @@ class RunningApp extends Foundation implements App {
     accounts: this.#allAccounts,
     sent: this.stores.openSentNotices({ now: this.now, warn: this.warn }),
     isLeader: () => this.isLeader,
-    ...{ members: this.members, budgets: this.budgets, config: this.config, history: this.history },
-    ...{ logger: this.logger, losses: this.losses, version: this.version, now: this.now },
+    members: this.members,
+    budgets: this.budgets,
+    config: this.config,
+    history: this.history,
+    logger: this.logger,
+    losses: this.losses,
+    version: this.version,
+    now: this.now,
     warnings: () => warningsOf(this.accounts.flatMap((account) => this.catalogue.listOf(account))),
   });
   readonly billedPrices = new BilledPrices();
   readonly drift = new Drift(this.now, this.monotonic, (model, answer) => this.billedPrices.learn(model, answer));
   readonly auto = new Auto({ copilot: this.copilot, logger: this.logger, now: this.now, monotonic: this.monotonic });
   readonly #routingParts = {
-    ...{ auto: this.auto, config: this.config, copilot: this.copilot, drift: this.drift, losses: this.losses },
-    ...{ logger: this.logger, version: this.version, now: this.now, monotonic: this.monotonic },
+    auto: this.auto,
+    config: this.config,
+    copilot: this.copilot,
+    drift: this.drift,
+    losses: this.losses,
+    logger: this.logger,
+    version: this.version,
+    now: this.now,
+    monotonic: this.monotonic,
     limits: this.limits.list,
     isShared: this.stores.accountSync !== undefined,
   };
@@ -198,13 +214,18 @@ class RunningApp extends Foundation implements App {
   readonly tokenCounts = new TokenCounts({
     config: () => this.config.current,
     tokenizer: this.tokenizer,
-    ...{ history: this.history, logger: this.logger, monotonic: this.monotonic },
+    history: this.history,
+    logger: this.logger,
+    monotonic: this.monotonic,
   });
   readonly signIns = new SignIns({
     hosts: this.#saved.hosts,
     store: this.accountStore,
     kept: this.stores.signIns,
-    ...{ version: this.version, logger: this.logger, now: this.now, sleep: this.options.clock?.sleep },
+    version: this.version,
+    logger: this.logger,
+    now: this.now,
+    sleep: this.options.clock?.sleep,
     saved: this.refreshAccounts,
     account: (key) => this.allAccounts.find((account) => account.key === key),
   });
@@ -277,19 +298,39 @@ class RunningApp extends Foundation implements App {
     const isolation = () => this.isolation;
     const { pool, breaker, catalogue, providers, providerModels } = openMemberRouting(this.#routingParts, accounts);
     return {
-      ...{ version: this.version, demo: this.demo, logger: this.logger, limits: this.limits, now: this.now },
-      ...{ affinity: this.affinity, auto: this.auto, billedPrices: this.billedPrices, budgets: this.budgets },
+      version: this.version,
+      demo: this.demo,
+      logger: this.logger,
+      limits: this.limits,
+      now: this.now,
+      affinity: this.affinity,
+      auto: this.auto,
+      billedPrices: this.billedPrices,
+      budgets: this.budgets,
       sessionPrompts: this.sessionPrompts,
-      ...{ cacheWatch: this.cacheWatch, copilot: this.copilot, copilotCounter: this.copilotCounter, drift: this.drift },
-      ...{ exchangeMetrics: this.exchangeMetrics, heldBodies: this.heldBodies, losses: this.losses },
-      ...{ sockets: this.sockets, stopping: this.stopping, tokenCounts: this.tokenCounts, tracing: this.tracing },
-      ...{ recentItems: this.recentItems, waitingRoom: this.waitingRoom },
+      cacheWatch: this.cacheWatch,
+      copilot: this.copilot,
+      copilotCounter: this.copilotCounter,
+      drift: this.drift,
+      exchangeMetrics: this.exchangeMetrics,
+      heldBodies: this.heldBodies,
+      losses: this.losses,
+      sockets: this.sockets,
+      stopping: this.stopping,
+      tokenCounts: this.tokenCounts,
+      tracing: this.tracing,
+      recentItems: this.recentItems,
+      waitingRoom: this.waitingRoom,
       owner: undefined,
       membership: this.members && new Membership(this.members, member, this.logins, this.wrongSecrets.userCodes),
       get accounts() {
         return accounts();
       },
-      ...{ pool, breaker, catalogue, providers, providerModels },
+      pool,
+      breaker,
+      catalogue,
+      providers,
+      providerModels,
       ownAccounts: this.#ownAccountsOf(member),
       config: new MemberConfig(this.config),
       history: historyOf(this.history, member),
@@ -332,48 +373,6 @@ class RunningApp extends Foundation implements App {
     const parts = [config, this.#saved.active, this.signIns, history, notices, budgets];
     for (const part of [...parts, this.tokenizer]) part.close();
   }
-}
-
-interface AccountParts extends Pick<AccountOptions, "logger"> {
-  /** The error for every request of a person while one of the person's accounts is suspended. */
-  suspensionError(member: string | null): ProxyError | undefined;
-  stores: Stores;
-  config: ConfigStore;
-  losses: Losses;
-}
-
-/** The temporary account, if there is one, and the saved ones; in the demo, its own. */
-function openAccounts(
-  { environment, version, temporary, enterpriseHost, demo, clock }: AppOptions,
-  { stores, config, logger, losses, suspensionError }: AccountParts,
-): { store: AccountStore; active: ActiveAccounts; hosts(name?: string): Hosts } {
-  const hosts = (name?: string): Hosts =>
-    demo
-      ? { ...hostsFor(name, { githubUrl: demo.url, githubApiUrl: demo.url }), copilot: demo.url }
-      : hostsFor(name, environment);
-  const store = demo ? openMemoryAccountStore(demo.accounts.map(savedDemoAccount)) : stores.accounts;
-  const sync = stores.accountSync;
-  const optionsAt = new Map<string | undefined, AccountOptions>();
-  const open = (saved: SavedAccount | TemporaryAccount, host?: string) => {
-    const options = optionsAt.get(host) ?? {
-      ...{ ...clock, hosts: hosts(host), version, logger, suspensionError, sync },
-      timeoutMs: environment.upstreamTimeoutMs,
-      neverOverage: () => config.current.neverOverage,
-      inspect: (where, account, answer) => losses.inspect(where, account, answer),
-      paused: (key: string, member: string | null) =>
-        member === null ? config.current.pausedAccounts.includes(key) : (store.choices?.isPaused(key) ?? false),
-    };
-    optionsAt.set(host, options);
-    return new Account(saved, options);
-  };
-  const active = openActiveAccounts({
-    store,
-    temporary: temporary && open(temporary, enterpriseHost),
-    open: (saved) => open(saved, saved.host),
-    logger,
-    sync,
-  });
-  return { store, active, hosts };
 }
 
 /** Reports each change of the config, and applies the new limits of the history. */

@@ -64,8 +64,12 @@ export async function inspectDatabase({
 }
 
 const nothing = {
-  ...{ isTooNew: false, lacksKey: false },
-  ...{ accounts: 0, servers: [], members: 0, withoutAccount: [] },
+  isTooNew: false,
+  lacksKey: false,
+  accounts: 0,
+  servers: [],
+  members: 0,
+  withoutAccount: [],
 };
 
 interface Row {

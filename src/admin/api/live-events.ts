@@ -129,7 +129,9 @@ class LiveReader {
   #snapshot(): z.infer<typeof snapshotSchema> {
     const { running } = this.#app;
     return {
-      ...{ now_ms: Date.now(), running: running.list().map(showRunning), missed: this.#missed },
+      now_ms: Date.now(),
+      running: running.list().map(showRunning),
+      missed: this.#missed,
       elsewhere: running.elsewhere,
     };
   }

@@ -214,7 +214,9 @@ const portions = z
 const names = z.array(z.string()).optional();
 const cache_change = z
   .object({
-    ...{ added: names, removed: names, changed: names },
+    added: names,
+    removed: names,
+    changed: names,
     message: count.optional().describe("The first message that is another one, counted from 1."),
     of: count.optional(),
     model: z.string().optional().describe("The model that had the prompt in its cache."),

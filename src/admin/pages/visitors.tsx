@@ -83,8 +83,16 @@ export class Visitors {
     }
     const member = pageSignIn?.member ?? null;
     return {
-      ...{ app: this.#app.forMember(member), member, frame: this.frameFor(pageSignIn), request, caller, pageSignIn },
-      ...{ url, params: {}, form: new URLSearchParams(), changes: this.#changes },
+      app: this.#app.forMember(member),
+      member,
+      frame: this.frameFor(pageSignIn),
+      request,
+      caller,
+      pageSignIn,
+      url,
+      params: {},
+      form: new URLSearchParams(),
+      changes: this.#changes,
     };
   }
 

@@ -184,7 +184,11 @@ function partOf(row: PartRow): PromptPart {
   for (const measure of measureNames) known[measure] = row[`${measure}_count`] === 0 ? null : row[`${measure}_sum`];
   const { kind, agent_type, upstream_model, cache_miss, cache_idle_ms } = row;
   return {
-    ...{ kind, agent_type, upstream_model, cache_miss, cache_idle_ms },
+    kind,
+    agent_type,
+    upstream_model,
+    cache_miss,
+    cache_idle_ms,
     failed: row.failed === 1,
     request_count: row.requests,
     retry_count: row.retries,

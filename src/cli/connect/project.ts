@@ -35,7 +35,9 @@ export async function connectProject(
   const { name, file: main } = clientOf(id);
   const path = settings.locate(person(), process.cwd(), project);
   const file: ClientFile = {
-    ...{ id: id + suffix, format: main!.format, path },
+    id: id + suffix,
+    format: main!.format,
+    path,
     edits: settings.edits(projectHeader, project),
   };
   const again = `dragoman connect ${id} --project ${JSON.stringify(project)}`;

@@ -72,7 +72,10 @@ function plan(folder: string, place: SettingsFile, change: Change): { written: W
   return {
     written: { file, before, after, kept: true, open },
     step: {
-      ...{ file, target, now, folders: made },
+      file,
+      target,
+      now,
+      folders: made,
       change: { to: { bytes: versions.written, mode: fresh.mode } },
       backup: { path, before: earlier, after: backup },
     },

@@ -34,15 +34,13 @@ const typeNames: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ["string", "number", "integer", "boolean", "object", "array", "null"].map((name) => [name, name]),
   ),
-  ...{
-    str: "string",
-    int: "integer",
-    float: "number",
-    double: "number",
-    bool: "boolean",
-    dict: "object",
-    list: "array",
-  },
+  str: "string",
+  int: "integer",
+  float: "number",
+  double: "number",
+  bool: "boolean",
+  dict: "object",
+  list: "array",
 };
 
 /**

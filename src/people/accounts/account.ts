@@ -253,18 +253,32 @@ function openParts(
   const id = () => login.known ?? "temporary";
   const clocks = { now, monotonic, random };
   const status: AccountStatus = new AccountStatus({
-    ...{ id, logger, ...clocks },
+    id,
+    logger,
+    ...clocks,
     refused: isTemporary ? "start" : github.kind === "copilot-cli" ? "cli" : "sign-in",
     afterCooldown: () => quota.state,
     changed: () => sync?.publish(identity, { state: status.shared }),
   });
   const tokens: TokenSource = new TokenSource({
-    ...{ identity, sync, github, mode, caller, status, id, logger, ...clocks },
+    identity,
+    sync,
+    github,
+    mode,
+    caller,
+    status,
+    id,
+    logger,
+    ...clocks,
     copilotUser: () => quota.user(),
     suspensionError: () => options.suspensionError?.(member),
   });
   const quota = new QuotaTracker({
-    ...{ caller, github, status, id, now },
+    caller,
+    github,
+    status,
+    id,
+    now,
     inspect(sent) {
       inspect("answers", { [snapshotHeaders]: sent });
       if (sent !== undefined) inspect("quota headers", sent);

@@ -118,7 +118,14 @@ export const withoutAmounts = (state: BudgetState, exhausted: boolean): BudgetIt
 function bareItem({ budget, startedAt, resetsAt }: BudgetState) {
   const { name, scope, each, unit, limit, per, warn, then } = budget;
   return {
-    ...{ name, scope, ...(each && { each }), unit, limit, per, warn: [...warn], then },
+    name,
+    scope,
+    ...(each && { each }),
+    unit,
+    limit,
+    per,
+    warn: [...warn],
+    then,
     started_at_ms: startedAt,
     counted_from_ms: countedFrom(budget, startedAt),
     resets_at_ms: resetsAt,

@@ -68,7 +68,9 @@ export function entriesOfMember(budgets: readonly Budget[], person: BudgetedMemb
   const { member, keys, accounts } = person;
   const subjects = keys.flatMap((key) =>
     [undefined, ...accounts].map((account) => ({
-      ...{ member, key, model: "" },
+      member,
+      key,
+      model: "",
       account: account?.id ?? null,
       ...(account && { accountKey: account.key }),
     })),

@@ -86,7 +86,10 @@ function clientKeyOf(stored: StoredKey): ClientKey {
   const given: Partial<Exclude<StoredKey, string>> = typeof stored === "string" ? { key: stored } : stored;
   const { name = null, key, models = null, expiresAt, budgets = [] } = given;
   return {
-    ...{ name, member: null, models, memberModels: null },
+    name,
+    member: null,
+    models,
+    memberModels: null,
     digest: key === undefined ? Buffer.from(given.sha256!, "hex") : sha256(key),
     expiresAt: expiresAt === undefined ? null : Date.parse(expiresAt),
     limited: models !== null || budgets.length > 0,

@@ -31,7 +31,9 @@ const asStored = (value: unknown) => (Array.isArray(value) ? JSON.stringify(valu
 export const readModels = (stored: string | null): string[] | null => (stored === null ? null : JSON.parse(stored));
 
 export const memberOf = (row: MemberRow): Member => ({
-  ...{ id: row.id, name: row.name, createdAt: row.created_at_ms },
+  id: row.id,
+  name: row.name,
+  createdAt: row.created_at_ms,
   ...limitsIn({ ...row, models: readModels(row.models) }),
 });
 

@@ -43,7 +43,8 @@ export const memberFields = {
     label: "Models",
     hint: "Ids, separated by spaces; `*` stands for any text, as in `claude-*`. Empty for all models.",
     option: {
-      ...{ name: "models", value: "<ids>" },
+      name: "models",
+      value: "<ids>",
       about: "The models that the member's keys may use, separated by commas; * stands for any text, alone for all",
     },
     none: "all",
@@ -63,7 +64,8 @@ export const memberFields = {
     hint: "A key expires so many days after it was made, such as 90. Empty for never.",
     inputmode: "numeric",
     option: {
-      ...{ name: "expires", value: "<days>" },
+      name: "expires",
+      value: "<days>",
       about: "How long each key of the member lasts since it was made, such as 90d; `never` for no end",
     },
     none: "never",

@@ -126,7 +126,9 @@ async function itemsOf(
   return shown.map((member) => {
     const used = usage?.get(member.id);
     return {
-      ...{ name: member.name, id: member.id, created_at_ms: member.createdAt },
+      name: member.name,
+      id: member.id,
+      created_at_ms: member.createdAt,
       ...limitsIn(member),
       keys: members.keyCount(member.id),
       accounts: accounts.get(member.id) ?? [],

@@ -349,8 +349,11 @@ const hexOf = (digest: Uint8Array) => digest.toHex();
 const digestOf = (secret: string) => hexOf(sha256(secret));
 
 const keyOf = (row: KnownRow, sha256: string): StoredKey => ({
-  ...{ sha256, name: row.key_name, models: readModels(row.key_models) },
-  ...{ createdAt: row.key_created_at_ms, expiresAt: row.key_expires_at_ms },
+  sha256,
+  name: row.key_name,
+  models: readModels(row.key_models),
+  createdAt: row.key_created_at_ms,
+  expiresAt: row.key_expires_at_ms,
 });
 
 function expiryOf({ createdAt, expiresAt }: StoredKey, { key_days }: Member): number | null {

@@ -60,7 +60,11 @@ export function portionsOf(
     sizes.set(name, tokens);
     const fresh = tokens - cached - written;
     return {
-      ...{ kind, tool, count, tokens, cached },
+      kind,
+      tool,
+      count,
+      tokens,
+      cached,
       cost: rates ? Math.round(fresh * rates.input + cached * rates.cachedInput + written * rates.cacheWrite) : null,
       grown: before ? tokens - (before.get(name) ?? 0) : null,
     };

@@ -46,7 +46,7 @@ export function accountsPage(context: PageContext, note?: Child): StreamedPage {
         return (
           <>
             <Stopped why={app.pool.suspensionError()} />
-            <Accounts {...{ accounts, frame, now }} snapshots={snapshotsOf(app)} />
+            <Accounts accounts={accounts} frame={frame} now={now} snapshots={snapshotsOf(app)} />
           </>
         );
       },

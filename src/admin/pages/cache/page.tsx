@@ -80,15 +80,16 @@ function Report({ report, filters, now }: ReportProps): Markup {
   return (
     <>
       <Totals report={report} />
-      <Misses {...{ report, filters, now }} />
-      <Groups title="By model" column="upstream_model" groups={models} {...{ filters, hasPrices }} />
-      <Groups title="By client" column="client_name" groups={byTool(clients)} {...{ filters, hasPrices }} />
+      <Misses report={report} filters={filters} now={now} />
+      <Groups title="By model" column="upstream_model" groups={models} filters={filters} hasPrices={hasPrices} />
+      <Groups title="By client" column="client_name" groups={byTool(clients)} filters={filters} hasPrices={hasPrices} />
       <Groups
         title="By session"
         note="Sessions are shown by a short hash. Only clients that send one are listed."
         column="session"
         groups={sessions}
-        {...{ filters, hasPrices }}
+        filters={filters}
+        hasPrices={hasPrices}
       />
     </>
   );

@@ -127,8 +127,9 @@ async function cards(
             frame={key !== undefined && made?.tool !== id ? frame : undefined}
             made={made?.tool === id ? made : undefined}
             place={{
-              ...{ url, key: made?.tool === id ? made.key : key },
-              ...{ models: choice ? withoutOthers(choice) : unknownModels },
+              url,
+              key: made?.tool === id ? made.key : key,
+              models: choice ? withoutOthers(choice) : unknownModels,
             }}
             hasCommand={app.owner !== undefined}
             seen={seen}

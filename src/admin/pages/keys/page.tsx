@@ -41,7 +41,7 @@ export function createFromPage(context: PageContext): Promise<StreamedPage | Res
     async (why) => {
       const list = await listKeys(app);
       return (
-        <KeysMarkup {...{ context, form, list }} table={await tableOf(context, list)}>
+        <KeysMarkup context={context} form={form} list={list} table={await tableOf(context, list)}>
           <FailureNote what="No key was created." why={why} />
         </KeysMarkup>
       );

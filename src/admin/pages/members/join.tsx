@@ -64,7 +64,12 @@ async function serve(
     if (invitation?.name !== "open") throw new ProxyError("not_found", whyNot(invitation));
     const { member } = invitation;
     return await show({
-      ...{ app, scope: app.forMember(member.id), frame, url: browserUrl(request), member, params },
+      app,
+      scope: app.forMember(member.id),
+      frame,
+      url: browserUrl(request),
+      member,
+      params,
       signedIn: (key) => visitors.signInWith(request, caller, member.id, key),
     });
   } catch (thrown) {

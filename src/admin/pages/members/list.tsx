@@ -90,8 +90,10 @@ async function listOf({ app }: OwnerContext, query: z.output<ReturnType<typeof m
   const list = await listMembers(app, query);
   const pathOf = (offset: number) =>
     withQuery("/admin/members", {
-      ...{ name: query.name, sort: query.sort === "name" ? undefined : query.sort },
-      ...{ limit: query.limit === 50 ? undefined : String(query.limit), offset: offset ? String(offset) : undefined },
+      name: query.name,
+      sort: query.sort === "name" ? undefined : query.sort,
+      limit: query.limit === 50 ? undefined : String(query.limit),
+      offset: offset ? String(offset) : undefined,
     });
   if (list.total === 0 && query.name === undefined)
     return (

@@ -46,7 +46,7 @@ export function modelsPage({ app, frame, member, url }: PageContext): StreamedPa
           (models) => (
             <>
               <Unlisted of={app.providers.names()} models={models} />
-              <Catalogue {...{ models, sort, accounts, now }} />
+              <Catalogue models={models} sort={sort} accounts={accounts} now={now} />
             </>
           ),
           (thrown) => <NoList error={thrown} />,

@@ -27,14 +27,14 @@ export function promptsPage({ app, frame, url, member }: PageContext): StreamedP
           What one thing that a person asked came to, with its subagents. The client says which requests belong
           together; nothing of what was asked is kept.
         </p>
-        <Chips {...{ filters, url, now }} names={undefined} />
+        <Chips filters={filters} url={url} now={now} names={undefined} />
         {slot}
       </Page>
     ),
     parts: [
       async () => {
         const page = await listPrompts(app, filters, limit, cursor_id);
-        return <List {...{ page, filters, now, limit, paged: cursor_id !== undefined }} />;
+        return <List page={page} filters={filters} now={now} limit={limit} paged={cursor_id !== undefined} />;
       },
     ],
   };

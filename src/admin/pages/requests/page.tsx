@@ -87,12 +87,12 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
           </p>
         )}
         <div id="live" data-follow={follows ? "/admin/requests/live" : undefined} class="list">
-          <RunningRows {...{ running, elsewhere, frame, names, now }} />
+          <RunningRows running={running} elsewhere={elsewhere} frame={frame} names={names} now={now} />
           {list.fault ? (
             FailedPart(list.fault)
           ) : (
             <>
-              <RequestRows {...{ list, view, nothingYet }} />
+              <RequestRows list={list} view={view} nothingYet={nothingYet} />
               <section class="totals" aria-label="Totals">
                 {slot}
               </section>
