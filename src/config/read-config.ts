@@ -22,18 +22,30 @@ export interface ConfigReading {
  * @throws ProxyError `invalid_request` with the file and the position of the error
  */
 export function readConfig(path: string, last: { text: string; stored?: Stored }): ConfigReading {
-  const text = readPrivate(path, maxBytes) ?? last.text;
+  const text = readFile(path) ?? last.text;
   const stored = (text === last.text ? last.stored : undefined) ?? parseText(path, text);
   return { text, stored, config: parseStored(path, text, stored) };
 }
 
 /** The file without changing its permissions; undefined if there is none. @throws as {@link readConfig} */
 export function lookAtConfig(path: string): { stored: Stored; config: Config } | undefined {
-  const text = readPrivate(path, maxBytes, { tighten: false });
+  const text = readFile(path, { tighten: false });
   if (text === undefined) return undefined;
   const stored = parseText(path, text);
   return { stored, config: parseStored(path, text, stored) };
 }
+
+function readFile(path: string, options?: Parameters<typeof readPrivate>[2]): string | undefined {
+  try {
+    return readPrivate(path, maxBytes, options);
+  } catch (thrown) {
+    if (!(thrown instanceof ProxyError)) throw thrown;
+    throw new ProxyError(thrown.kind, thrown.message, { ...thrown.details, code: invalid });
+  }
+}
+
+/** The code of an error of this file, for programs. */
+const invalid = "config_invalid";
 
 /** Identifies the present file by its times; undefined if there is none. */
 export function fingerprint(path: string): string | undefined {
@@ -50,7 +62,7 @@ function parseText(path: string, text: string): Stored {
     return JSON.parse(text);
   } catch (cause) {
     throw new ProxyError("invalid_request", `${path} is not valid JSON at ${inWords(findJsonError(text))}.`, {
-      code: "config_invalid",
+      code: invalid,
       cause,
     });
   }
@@ -65,7 +77,7 @@ function parseStored(path: string, text: string, stored: unknown): Config {
     const place = param === undefined ? "" : ` at ${inWords(positionOf(text, param, formatPath))}`;
     throw new ProxyError(thrown.kind, `${path} was not accepted${place}: ${thrown.message}`, {
       ...thrown.details,
-      code: "config_invalid",
+      code: invalid,
       cause: thrown,
     });
   }

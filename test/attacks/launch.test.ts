@@ -26,6 +26,9 @@ const demo = ["start", "--demo", "--json", "--port", "0"];
 const post = (url: string, path: string, body: object) =>
   fetch(url + path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
 const hello = { model: sharedModel, messages: [{ role: "user", content: "Hello" }] };
+/** The one line on stdout of a start that fails. */
+const failed = (code: string) =>
+  expect.stringMatching(new RegExp(`^\\{"event":"failed","code":"${code}","message":.*\\}\n$`));
 
 /** A data folder made by somebody else. */
 function folderWith(files: Record<string, string>): Disposable & { path: string; data: string } {
@@ -84,7 +87,7 @@ describe("the folder of data", () => {
     await using command = run(["start", "--json", "--port", "0"], {
       env: { DRAGOMAN_HOME: join(folder.path, "link") },
     });
-    expect([await command.exited, command.stdout()]).toEqual([1, ""]);
+    expect([await command.exited, command.stdout()]).toEqual([1, failed("data_folder_unusable")]);
     expect(command.stderr()).toContain("Others may write into the folder");
   });
 
@@ -92,7 +95,7 @@ describe("the folder of data", () => {
     using folder = folderWith({ "config.json": "{}" });
     Bun.spawnSync(["chown", "65534", join(folder.data, "config.json")]);
     await using command = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: folder.data } });
-    expect([await command.exited, command.stdout()]).toEqual([1, ""]);
+    expect([await command.exited, command.stdout()]).toEqual([1, failed("config_invalid")]);
     expect(command.stderr()).toMatch(/config\.json.*(?:another user|owner)/);
   });
 
@@ -106,7 +109,7 @@ describe("the folder of data", () => {
     using folder = folderWith({});
     make(join(folder.data, "config.json"));
     await using command = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: folder.data } });
-    expect([await command.exited, command.stdout()]).toEqual([1, ""]);
+    expect([await command.exited, command.stdout()]).toEqual([1, failed("config_invalid")]);
     expect(command.stderr()).toContain("config.json");
     expect(command.stderr()).not.toMatch(/\n\s+at /);
   });
@@ -150,7 +153,7 @@ describe("the command line", () => {
       "http://127.0.0.1.evil.example",
     ]) {
       const { code, stdout } = await inProcess(["start", "--json", "--port", "0"], { DRAGOMAN_GITHUB_URL: address });
-      expect([address, code, stdout]).toEqual([address, 2, ""]);
+      expect([address, code, stdout]).toEqual([address, 2, failed("usage")]);
     }
     await using taken = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_GITHUB_URL: "http://127.0.0.1:1" } });
     await taken.ready();

@@ -2,8 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { run } from "../support/command";
+import { type Command, run } from "../support/command";
 import { companyRoot, startCompany } from "../support/corporate-proxy";
+import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
 
 // Each test starts programs, on a machine that may be busy.
@@ -12,7 +13,14 @@ const fromTest = {
   DRAGOMAN_GITHUB_API_URL: "https://api.github.test",
   DRAGOMAN_COPILOT_API_URL: "https://copilot.test",
 };
-const proxyLine = (text: string) => text.split("\n").find((line) => line.includes("Proxy "));
+/** The line of the log, once the log has all that a start says. */
+async function proxyLine(command: Command): Promise<string | undefined> {
+  await until(() => command.stderr().includes(" Data: "), "the log has the first lines");
+  return command
+    .stderr()
+    .split("\n")
+    .find((line) => line.includes("Proxy: "));
+}
 
 describe("at start", () => {
   test("the proxy is named, with the variable it comes from and what goes without it, never the password", async () => {
@@ -20,8 +28,8 @@ describe("at start", () => {
       env: { HTTPS_PROXY: "http://someone:opensesame@proxy.corp:8080", no_proxy: ".corp,10.0.0.0/8" },
     });
     await command.ready();
-    expect(proxyLine(command.stderr())).toBe(
-      "  Proxy     http://proxy.corp:8080 (HTTPS_PROXY), not for: this machine, .corp, 10.0.0.0/8",
+    expect(await proxyLine(command)).toEndWith(
+      " Proxy: http://proxy.corp:8080 (HTTPS_PROXY), not for: this machine, .corp, 10.0.0.0/8",
     );
     expect(command.stderr()).not.toMatch(/opensesame|someone/);
   });
@@ -34,7 +42,7 @@ describe("at start", () => {
     ] as const) {
       await using command = run(["start", "--port", "0", "--json", ...args], { env });
       await command.ready();
-      expect(proxyLine(command.stderr())).toBe(undefined);
+      expect(await proxyLine(command)).toBe(undefined);
     }
   });
 
@@ -43,8 +51,8 @@ describe("at start", () => {
       env: { ALL_PROXY: "", HTTPS_PROXY: "socks5://proxy.corp:1080", NODE_EXTRA_CA_CERTS: "/nowhere/root.pem" },
     });
     await command.ready();
-    expect(proxyLine(command.stderr())).toContain("HTTPS_PROXY names a socks5:// proxy");
-    expect(command.stderr()).toContain("  CA file   NODE_EXTRA_CA_CERTS names /nowhere/root.pem, which does not exist");
+    expect(await proxyLine(command)).toContain("HTTPS_PROXY names a socks5:// proxy");
+    expect(command.stderr()).toContain(" CA file: NODE_EXTRA_CA_CERTS names /nowhere/root.pem, which does not exist");
   });
 
   test("a .env in the folder one stands in names no proxy and no CA file", async () => {

@@ -5,7 +5,7 @@ import { z } from "zod";
 import type { Stores } from "../../books/stores";
 import { demoEnvironment, type Environment } from "../../config/environment";
 import { asProxyError } from "../../lib/errors";
-import type { LogFormat } from "../../lib/logger";
+import { flushLines, type LogFormat } from "../../lib/logger";
 import { isLoopbackAddress } from "../../lib/net/address";
 import type { AdminAuth, App } from "../../parts/app";
 import { type AppOptions, openApp } from "../../parts/open-app";
@@ -199,6 +199,8 @@ async function announce(started: Started, { json, logFormat, environment }: Star
   if (logFormat === "text" && !json) say(...printBanner(started, await exampleModel(app)));
   else for (const fact of bannerFacts(started)) app.logger.info(fact);
   if (!json) return;
+  // Whoever reads the line below has the facts in the log.
+  flushLines();
   const { url, port } = listening;
   process.stdout.write(`${JSON.stringify({ event: "ready", url, port, pid: process.pid, version: app.version })}\n`);
 }
