@@ -326,7 +326,7 @@ describe("each dialect, and each translation, gives a result to", () => {
     let pairs = 0;
     let lost = 0;
     fc.assert(
-      fc.property(fc.array(said, { minLength: 3, maxLength: 10 }), (rest) => {
+      fc.property(fc.array(said, { minLength: 5, maxLength: 10 }), (rest) => {
         const history: Said[] = [{ say: "user" }, ...rest];
         for (const result of expectedPairs(messagesOf(history)).values()) result ? pairs++ : lost++;
         check(history);
