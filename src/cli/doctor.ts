@@ -8,7 +8,7 @@ import { duration, plural } from "../lib/format";
 import { type Logger, quietLogger } from "../lib/logger";
 import { withTimeLimit } from "../lib/net/time-limit";
 import { checkAccess } from "./checks/access";
-import { checkAccounts } from "./checks/accounts";
+import { checkAccounts, checkBindings } from "./checks/accounts";
 import { about, type Check, type CheckContext, type Finding } from "./checks/check";
 import { checkClient, checkClients } from "./checks/clients";
 import { checkDatabase } from "./checks/database";
@@ -54,6 +54,7 @@ const checks: [string, Check][] = [
   ["CA file", checkTrust],
   ["network", checkReach],
   ["accounts", checkAccounts],
+  ["bindings", checkBindings],
   ["providers", checkProviders],
   ["fallbacks", checkFallbacks],
   ["routes", checkRoutes],

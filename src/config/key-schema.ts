@@ -23,6 +23,26 @@ export const keyExpiry = z.union(
 /** Ids of models, or patterns of them. */
 export const keyModels = z.array(modelId).min(1, "expected at least one model").max(1_000);
 
+/** `host/login`, as the admin API has it in `account_key`. */
+const accountKey = z
+  .string()
+  .toLowerCase()
+  .regex(/^[a-z0-9.-]{1,253}\/[a-z0-9_-]{1,39}$/, "must be an account with its host, such as github.com/octocat");
+export const accountKeys = z.array(accountKey).max(1_000);
+
+/** At least one: nothing could be served without. */
+const boundAccounts = accountKeys.min(1, "expected at least one account");
+
+export const projectAccounts = lazy(() =>
+  z
+    .record(z.string().regex(/^[A-Za-z0-9][\w .@+-]{0,63}$/, "must be the name of a project"), boundAccounts)
+    .refine((all) => Object.keys(all).length <= 200, "expected at most 200 projects")
+    .meta({ title: "Accounts of projects", section: "accounts" })
+    .describe(
+      'For a project, the accounts that its requests use, and no others: `{ "web-shop": ["github.com/octocat"] }`. Clients name a project by the path `/p/<project>` or a header. A member\'s requests use the member\'s own accounts.',
+    ),
+);
+
 const namedKey = lazy(() =>
   z
     .strictObject({
@@ -44,6 +64,10 @@ const namedKey = lazy(() =>
         .optional()
         .meta({ title: "Models" })
         .describe("The models that the key may use; `*` stands for any text. All models by default."),
+      accounts: boundAccounts
+        .optional()
+        .meta({ title: "Accounts" })
+        .describe("The accounts that requests with the key use, and no others, each with its host. All by default."),
       expiresAt: keyExpiry.optional().meta({ title: "Expires" }).describe("When the key expires. Never by default."),
       budgets: z
         .array(keyBudgetSchema())

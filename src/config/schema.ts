@@ -7,7 +7,7 @@ import { lazy } from "../lib/lazy";
 import { explain, faultsOf, refuseInherited } from "../lib/schema-errors";
 import { baseUrl, webhookUrl } from "./addresses";
 import { budgetSchema, keyBudgetName } from "./budget-schema";
-import { clientKeys } from "./key-schema";
+import { accountKeys, clientKeys, projectAccounts } from "./key-schema";
 import { key, modelId, providersSchema } from "./provider-schema";
 import { routesSchema } from "./route-schema";
 
@@ -66,13 +66,6 @@ const webSearchEngine = lazy(() =>
 
 const atMost = (max: number) => (record: object) => Object.keys(record).length <= max;
 
-/** `host/login`, as the admin API has it in `account_key`. */
-const accountKey = z
-  .string()
-  .toLowerCase()
-  .regex(/^[a-z0-9.-]{1,253}\/[a-z0-9_-]{1,39}$/, "must be an account with its host, such as github.com/octocat");
-const accountKeys = z.array(accountKey).max(1_000);
-
 /** The values of keys that are not in the file. */
 const defaults = {
   auth: { apiKeys: [] as z.output<ReturnType<typeof clientKeys>> },
@@ -95,6 +88,7 @@ const defaults = {
   longestWaitMinutes: 2,
   modelAliases: {},
   fallbacks: {},
+  projectAccounts: {},
   routes: {},
   tokenEstimateMultiplier: 1.15,
   maxPromptTokens: {},
@@ -273,6 +267,7 @@ export const configSchema = lazy(() =>
         .describe(
           "For a model, the models that serve in its place while it has no quota, is limited or overloaded. At most three of them are asked.",
         ),
+      projectAccounts: projectAccounts().default(defaults.projectAccounts),
       routes: routesSchema().default(defaults.routes),
       tokenEstimateMultiplier: z
         .number()

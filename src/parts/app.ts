@@ -50,6 +50,8 @@ export interface Server extends Services {
   readonly isolation: ProxyError | undefined;
   /** What a person's requests may use. @param member Null for the owner. */
   forMember(member: string | null): Scope;
+  /** What requests may use that are bound to these accounts: `host/login` each. */
+  boundTo(accounts: readonly string[]): Scope;
   readonly owner: App;
   /** The request was sent by this process itself. */
   isOurOwn(headers: Headers): boolean;

@@ -47,6 +47,7 @@ import { BilledPrices } from "../proxy/upstream/models/billed-prices";
 import { openMemberRouting, openRouting } from "../proxy/upstream/routing";
 import { type SearchEngine, searchEngineOf } from "../proxy/upstream/search-engines";
 import type { AdminAuth, App, Scope } from "./app";
+import { boundScopes } from "./bound-scopes";
 import { openLocalStores } from "./local-stores";
 import { openAccounts } from "./open-accounts";
 
@@ -246,6 +247,7 @@ class RunningApp extends Foundation implements App {
   readonly tracing = {};
   readonly lessons = new Lessons(this.now);
   readonly unsupportedParams = new UnsupportedParams(this.now);
+  readonly boundTo = boundScopes(this, this.#routingParts);
   readonly #scopes = new BoundedMap<string, Scope>(maxScopes);
 
   constructor(options: AppOptions) {

@@ -4,6 +4,7 @@ import type { Awaitable } from "../lib/awaitable";
 import { ProxyError } from "../lib/errors";
 import { decodedParams } from "../lib/net/in/params";
 import type { Server } from "../parts/app";
+import { scopeOf } from "../parts/bound-scopes";
 import type { KeyedCaller } from "../people/keys/client-keys";
 import {
   requireClientKey,
@@ -57,7 +58,7 @@ export const access = new Elysia({ name: "access" }).use(context).macro({
         const { dragoman, request, caller } = context;
         if (dragoman.refusing && !whileStopping) throw shuttingDown();
         await authorize?.(dragoman, request, caller);
-        context.scope = dragoman.forMember(caller.key?.member ?? null);
+        context.scope = scopeOf(dragoman, caller.key, request.headers);
         // The name that a wildcard stands for is decoded by its handler.
         if (context.params && !("*" in context.params)) context.params = decodedParams(context.params);
         if (request.url.includes("?")) context.query = clientQuery(request.url);

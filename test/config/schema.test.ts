@@ -31,6 +31,7 @@ test("an empty config means these defaults", () => {
     longestWaitMinutes: 2,
     modelAliases: {},
     fallbacks: {},
+    projectAccounts: {},
     routes: {},
     freeModelRouting: "round-robin",
     tokenEstimateMultiplier: 1.15,

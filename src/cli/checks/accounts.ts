@@ -12,6 +12,7 @@ import {
   secretOf,
   type TemporaryAccount,
 } from "../../people/accounts/account-store";
+import { bindingsIn } from "../../people/accounts/bindings";
 import { fetchLogin, type GithubCaller } from "../../people/accounts/github";
 import { isOfInstallation } from "../../people/accounts/github-tokens";
 import { hostsFor, type Mode } from "../../people/accounts/hosts";
@@ -158,4 +159,24 @@ function listed(names: string[]): string {
   const shown = names.slice(0, 8);
   const more = names.length - shown.length;
   return `${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+/** Keys and projects that are bound to accounts which are not signed in. */
+export async function checkBindings(subject: CheckContext): Promise<Finding[]> {
+  const bindings = subject.config ? bindingsIn(subject.config) : [];
+  if (bindings.length === 0) return [];
+  const finding = about("bindings");
+  const known = new Set(savedAccounts(subject).accounts.map(({ host, login }) => `${host}/${login}`.toLowerCase()));
+  const findings = bindings.flatMap(({ of, accounts }) => {
+    const missing = accounts.filter((name) => !known.has(name));
+    if (missing.length === 0) return [];
+    const names = missing.map((name) => `\`${name}\``).join(", ");
+    return finding.warn(
+      `The ${of} is bound to ${names}, which ${missing.length === 1 ? "is" : "are"} not signed in.`,
+      missing.length === accounts.length
+        ? "Its requests are refused. Sign in with `dragoman auth add`, or change the binding in the config."
+        : "Sign in with `dragoman auth add`, or take it out of the config.",
+    );
+  });
+  return findings.length > 0 ? findings : [finding.ok(`${plural(bindings.length, "binding")} of keys and projects.`)];
 }

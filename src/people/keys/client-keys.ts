@@ -20,6 +20,8 @@ export interface ClientKey {
   models: readonly string[] | null;
   /** The same for all keys of the member; a model has to pass both. */
   memberModels: readonly string[] | null;
+  /** Its requests use no other account: `host/login` each. Missing where all are used. */
+  accounts?: readonly string[] | undefined;
   /** Timestamp in milliseconds; null if the key does not expire. */
   expiresAt: number | null;
   /** The key may not do everything: it has models or budgets. */
@@ -84,12 +86,13 @@ export function currentClientKeys(
 
 function clientKeyOf(stored: StoredKey): ClientKey {
   const given: Partial<Exclude<StoredKey, string>> = typeof stored === "string" ? { key: stored } : stored;
-  const { name = null, key, models = null, expiresAt, budgets = [] } = given;
+  const { name = null, key, models = null, accounts, expiresAt, budgets = [] } = given;
   return {
     name,
     member: null,
     models,
     memberModels: null,
+    accounts,
     digest: key === undefined ? Buffer.from(given.sha256!, "hex") : sha256(key),
     expiresAt: expiresAt === undefined ? null : Date.parse(expiresAt),
     limited: models !== null || budgets.length > 0,

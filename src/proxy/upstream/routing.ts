@@ -27,7 +27,7 @@ export interface Routing {
   providerModels: ProviderModels;
 }
 
-interface RoutingParts {
+export interface RoutingParts {
   auto: Auto;
   config: { readonly current: Pick<Config, "freeModelRouting" | "providers"> };
   copilot: Copilot;
@@ -75,14 +75,14 @@ export function openRouting(parts: RoutingParts, accounts: () => Account[], sign
 
 const whereToSignIn = "Sign in on the page Accounts of this dragoman: open /admin in a browser and enter your key.";
 
-/** The same for a member, who has none of the owner's providers. */
-export function openMemberRouting(parts: RoutingParts, accounts: () => Account[]): Routing {
+/** The same for whoever has none of the owner's providers: a member, or a request that is bound to accounts. */
+export function openMemberRouting(parts: RoutingParts, accounts: () => Account[], signInHint = whereToSignIn): Routing {
   const config = {
     get current() {
       return { freeModelRouting: parts.config.current.freeModelRouting, providers: {} };
     },
   };
-  return openRouting({ ...parts, config }, accounts, whereToSignIn);
+  return openRouting({ ...parts, config }, accounts, signInHint);
 }
 
 const isUnpaused = (account: Account): boolean => !account.isPaused;

@@ -3,6 +3,7 @@
 
 import { dayMs, formatCount } from "../../../lib/format";
 import type { Scope } from "../../../parts/app";
+import { type Binding, bindingsIn } from "../../../people/accounts/bindings";
 import { type AccountItem, listAccounts } from "../../api/accounts";
 import { Ago, Duration, Moment, Sentence, Tokens } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
@@ -34,6 +35,7 @@ export function accountsPage(context: PageContext, note?: Child): StreamedPage {
             : "are distributed over all ready accounts in turn"}
           .
         </p>
+        {app.owner && <Bindings of={bindingsIn(app.owner.config.current)} />}
         {note}
         {slot}
         <AddAccount frame={frame} app={app} />
@@ -53,6 +55,17 @@ export function accountsPage(context: PageContext, note?: Child): StreamedPage {
     ],
   };
 }
+
+const Bindings = ({ of: bindings }: { of: Binding[] }) =>
+  bindings.length > 0 && (
+    <ul class="plain-list soft">
+      {bindings.map(({ of, accounts }) => (
+        <li>
+          <Sentence of={`The ${of} uses ${accounts.map((name) => `\`${name}\``).join(", ")} and no other account.`} />
+        </li>
+      ))}
+    </ul>
+  );
 
 /** When GitHub has blocked one account, no account is used, whatever its state. */
 const Stopped = ({ why }: { why: Error | undefined }) =>

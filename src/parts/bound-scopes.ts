@@ -1,0 +1,58 @@
+/**
+ * Requests that are bound to some accounts: by their key, or by what their client works on. Whatever is done for one (a try with
+ * the next account, a choice of Auto, a count of tokens, a search by a model) knows no other account, and no other provider.
+ */
+
+import { BoundedMap } from "../lib/bounded-map";
+import { entryOf } from "../lib/json";
+import type { ClientKey } from "../people/keys/client-keys";
+import { projectHeader } from "../proxy/relay/hints";
+import { openMemberRouting, type RoutingParts } from "../proxy/upstream/routing";
+import type { App, Scope, Server } from "./app";
+
+/** Bindings whose scopes are kept: a config has fewer. */
+const maxBindings = 200;
+
+/** What a request with this key and these headers may use. A member's requests use the member's own accounts in any case. */
+export function scopeOf(server: Server, key: ClientKey | undefined, headers: Headers): Scope {
+  const member = key?.member ?? null;
+  if (member !== null) return server.forMember(member);
+  const ofProject = entryOf(server.config.current.projectAccounts, headers.get(projectHeader) ?? "");
+  const ofKey = key?.accounts;
+  if (ofKey === undefined && ofProject === undefined) return server.owner;
+  // Both have to allow an account; where none is in both, nothing is sent.
+  return server.boundTo((ofKey ?? ofProject!).filter((account) => (ofProject ?? ofKey!).includes(account)));
+}
+
+/** Makes the scope of each list of accounts once. */
+export function boundScopes(app: App, parts: RoutingParts): (accounts: readonly string[]) => Scope {
+  const scopes = new BoundedMap<string, Scope>(maxBindings);
+  return (accounts) => scopes.renewed(JSON.stringify(accounts), () => boundScope(app, parts, accounts));
+}
+
+/** The owner's scope, with another routing: everything that a request may use is named. */
+function boundScope(app: App, parts: RoutingParts, bound: readonly string[]): Scope {
+  const names = new Set(bound);
+  const accounts = () => app.accounts.filter(({ key }) => names.has(key.toLowerCase()));
+  const which = bound.length === 0 ? "no account" : bound.map((name) => `\`${name}\``).join(", ");
+  const hint = `Requests of this key or project are bound to ${which}: sign in there, or change the binding in the config.`;
+  const { pool, breaker, catalogue, providers, providerModels } = openMemberRouting(parts, accounts, hint);
+  return {
+    ...{ version: app.version, demo: app.demo, logger: app.logger, limits: app.limits, now: app.now },
+    ...{ affinity: app.affinity, auto: app.auto, billedPrices: app.billedPrices, budgets: app.budgets },
+    ...{ cacheWatch: app.cacheWatch, copilot: app.copilot, copilotCounter: app.copilotCounter, drift: app.drift },
+    ...{ exchangeMetrics: app.exchangeMetrics, heldBodies: app.heldBodies, losses: app.losses },
+    ...{ sessionPrompts: app.sessionPrompts, recentItems: app.recentItems, waitingRoom: app.waitingRoom },
+    ...{ sockets: app.sockets, stopping: app.stopping, tokenCounts: app.tokenCounts, tracing: app.tracing },
+    ...{ config: app.config, history: app.history, running: app.running, inFlight: app.inFlight },
+    ...{ ownAccounts: app.ownAccounts, searchEngine: app.searchEngine, membership: undefined, owner: app.owner },
+    ...{ unsupportedParams: app.unsupportedParams, lessons: app.lessons },
+    ...{ pool, breaker, catalogue, providers, providerModels },
+    get accounts() {
+      return accounts();
+    },
+    get isolation() {
+      return app.isolation;
+    },
+  };
+}
