@@ -15,7 +15,7 @@ import type { CopilotCall } from "../upstream/copilot/copilot";
 import { type Failure, readBrokenReply, readFailure } from "../upstream/copilot/failure";
 import { withDenial } from "../upstream/models/denials";
 import type { Step } from "./after";
-import { bodyRemedies, mendKnownRefusals, type Remedy, remediesOf } from "./body-remedies";
+import { bodyRemedies, mendKnownRefusals, type Remedy } from "./body-remedies";
 import { reserve } from "./budget-lines";
 import type { RunningRequest } from "./running-request";
 import { Seats, type Tried } from "./seats";
@@ -36,7 +36,6 @@ export class AccountSeats<Answer> extends Seats<Answer> {
   account!: Account;
   token!: CopilotToken;
   sent!: Outgoing & CopilotCall;
-  #remedyFor: ReturnType<typeof remediesOf<AccountSeats<unknown>>> | undefined;
   /** The last failure of each account, in the order of time. Made with the first one, which most requests do not see. */
   #failures: Map<Account, Failure> | undefined;
   /** Accounts that failed and are still ready: they would fail again. */
@@ -149,6 +148,7 @@ export class AccountSeats<Answer> extends Seats<Answer> {
   /** What is sent first with the account. */
   #begin(token: CopilotToken): void {
     const { dispatch, parts, book, running } = this;
+    this.startOver();
     this.token = token;
     this.sent = {
       ...dispatch.outgoing,
@@ -168,8 +168,7 @@ export class AccountSeats<Answer> extends Seats<Answer> {
 
   /** Changes what is sent next, if that may help. @returns Whether it did; or another failure, where GitHub does not tell. */
   async #mend(failure: Failure): Promise<boolean | Failure> {
-    this.#remedyFor ??= remediesOf(remedies);
-    const remedy = this.#remedyFor(failure);
+    const remedy = this.mending.remedyFor(failure, remedies);
     if (!remedy) return false;
     const outcome = await orUnavailable(this.account, this.running, async () => remedy.apply(this, failure));
     if (outcome === true) this.#asFurtherCall();
@@ -219,11 +218,6 @@ export class AccountSeats<Answer> extends Seats<Answer> {
   /** Keeps what the failure says about the account. */
   #noted(found: Failure): Tried<Answer> {
     const { account } = this;
-    // What was changed for this account, the next one may take.
-    this.removed = [];
-    this.taught = [];
-    this.schemaMends = 0;
-    this.#remedyFor = undefined;
     const { choice, model } = this.dispatch.target;
     const { id, price } = model;
     const failure = choice ? found : withDenial(this.parts, account, id, found);

@@ -68,12 +68,15 @@ export type Trouble = keyof typeof rows;
 
 export const table: Readonly<Record<Trouble, Row>> = rows;
 
-/**
- * @param troubles What is wrong, from the most particular to the most general: the first one after which something is left decides.
- * @param isLeft Whether it could follow.
- */
-export function after(troubles: readonly Trouble[], isLeft: (step: Step) => boolean): Step {
-  for (const trouble of troubles) for (const step of table[trouble].then) if (isLeft(step)) return step;
+/** Knows what is left to try. */
+interface Left {
+  /** Whether the step could follow. */
+  isLeft(step: Step): boolean;
+}
+
+/** @param troubles What is wrong, from the most particular to the most general: the first one after which something is left decides. */
+export function after(troubles: readonly Trouble[], left: Left): Step {
+  for (const trouble of troubles) for (const step of table[trouble].then) if (left.isLeft(step)) return step;
   return "end";
 }
 

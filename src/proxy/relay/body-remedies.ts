@@ -25,12 +25,8 @@ export interface SentRequest {
   readonly model: string;
   /** The key of the account that is asked, or the provider's name. */
   readonly asked: string;
-  /** Patterns of the parameters that were removed. They are learned when the request then succeeds. */
-  readonly removed: string[];
-  /** What else the refusals taught. It is learned then as well. */
-  readonly taught: Lesson[];
-  /** How often schemas were mended. */
-  schemaMends: number;
+  /** What was changed of it; made when it is first asked for, as most requests are never refused. */
+  readonly mending: Mending;
 }
 
 export interface Remedy<Sent> {
@@ -65,7 +61,7 @@ function valueRemedy<Kind extends ValueKind>({ when, kind, taught, about, mend, 
         const mended = mend(json, value, codec);
         if (!mended) return undefined;
         current.book.addChanges(changes);
-        current.taught.push({ kind, scope: valuesOf(current), about: about?.(json), value } as Lesson);
+        current.mending.taught.push({ kind, scope: valuesOf(current), about: about?.(json), value } as Lesson);
         return editedTo(text, json, mended);
       }),
     again: "never",
@@ -129,7 +125,7 @@ const repair: Remedy<SentRequest> = {
       if (repaired === json) return undefined;
       current.book.addFixup(foreignItems);
       const scope = itemsOf(current);
-      for (const about of marks) current.taught.push({ kind: "item", scope, about, value: true });
+      for (const about of marks) current.mending.taught.push({ kind: "item", scope, about, value: true });
       return editedTo(text, json, repaired);
     }),
   again: "never",
@@ -169,11 +165,12 @@ export const bodyRemedies: readonly Remedy<SentRequest>[] = [
     when: "fit-tools",
     apply: (current, { schema = {} }) =>
       change(current, (rules, json, text) => {
-        current.schemaMends++;
-        const made = mendRefused(json, schemaTarget(rules), schema, current.schemaMends >= maxSchemaMends);
+        const { mending } = current;
+        mending.schemaMends++;
+        const made = mendRefused(json, schemaTarget(rules), schema, mending.schemaMends >= maxSchemaMends);
         if (!made) return undefined;
         current.book.addChanges(made);
-        current.taught.push(...schemaLessons(current.model, made.lessons));
+        mending.taught.push(...schemaLessons(current.model, made.lessons));
         return withFields(text, made.set);
       }),
     again: "while-it-changes",
@@ -187,7 +184,7 @@ export const bodyRemedies: readonly Remedy<SentRequest>[] = [
       if (beta !== undefined) return dropBeta(current, param, beta);
       const before = await plainBody(current.sent.body);
       const next = withoutPatterns(before, [param], current.book);
-      current.removed.push(param);
+      current.mending.removed.push(param);
       if (next === before) return false;
       current.sent.body = inOnePiece(next);
       return true;
@@ -213,7 +210,11 @@ async function change(
 /** Sends a beta no more, and none of the fields that need it; false where the request cannot be without one of them. */
 const dropBeta = (current: SentRequest, param: string, beta: string): Promise<boolean> =>
   change(current, ({ codec, model, options, clientHeaders }, json, text) => {
-    const refused = [...(options.refusedBetas ?? []), ...current.removed.flatMap((each) => betaIn(each) ?? []), beta];
+    const refused = [
+      ...(options.refusedBetas ?? []),
+      ...current.mending.removed.flatMap((each) => betaIn(each) ?? []),
+      beta,
+    ];
     const headersOf = (body: JsonObject, refusedBetas = options.refusedBetas) =>
       clientHeaders === undefined
         ? undefined
@@ -226,7 +227,7 @@ const dropBeta = (current: SentRequest, param: string, beta: string): Promise<bo
       string,
       string
     >;
-    current.removed.push(param);
+    current.mending.removed.push(param);
     for (const made of [changes, headers ?? {}]) current.book.addChanges(made);
     current.book.addFixup(`refused:${param}`);
     return editedTo(text, json, body);
@@ -237,20 +238,26 @@ const maxRemedies = 5;
 /** How often schemas are mended, the last time all that may be refused. */
 const maxSchemaMends = 3;
 
-/**
- * Finds the remedies of one try.
- * @returns The remedy for a failure; undefined where there is none, or where it was applied before.
- */
-export function remediesOf<Sent>(all: readonly Remedy<Sent>[]): (failure: Failure) => Remedy<Sent> | undefined {
-  const applied = new Set<string>();
-  return (failure) => {
+/** What was changed in a request to one account or provider. */
+export class Mending {
+  /** Patterns of the parameters that were removed. They are learned when the request then succeeds. */
+  readonly removed: string[] = [];
+  /** What else the refusals taught. It is learned then as well. */
+  readonly taught: Lesson[] = [];
+  /** How often schemas were mended. */
+  schemaMends = 0;
+  readonly #applied = new Set<string>();
+
+  /** The remedy for a failure, which counts as applied; undefined where there is none, or where it was applied before. */
+  remedyFor<Sent>(failure: Failure, all: readonly Remedy<Sent>[]): Remedy<Sent> | undefined {
+    const applied = this.#applied;
     const remedy = all.find(({ when }) => when === failure.remedy);
     const causes = { never: "", "for-another-param": ` ${failure.param}`, "while-it-changes": ` ${applied.size}` };
     const cause = `${failure.remedy}${remedy ? causes[remedy.again] : ""}`;
     if (!remedy || applied.has(cause) || applied.size >= maxRemedies) return undefined;
     applied.add(cause);
     return remedy;
-  };
+  }
 }
 
 /** The text with some members set; those that are undefined are removed. */
@@ -289,10 +296,11 @@ export const withMendedSchemas = (
   });
 };
 
-/** What helped is remembered. */
+/** What helped is remembered. @param model The model's id. */
 export function learnFrom(
   { unsupportedParams, lessons }: LearningScope,
-  { model, removed, taught }: SentRequest,
+  { removed, taught }: Mending,
+  model: string,
 ): void {
   for (const pattern of removed) unsupportedParams.learn(model, pattern);
   for (const lesson of taught) lessons.learn(lesson);

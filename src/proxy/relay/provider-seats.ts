@@ -7,7 +7,7 @@ import { type Failure, readBrokenReply, readFailure } from "../upstream/copilot/
 import type { Provider } from "../upstream/providers/provider";
 import { errorOfBroken, readProviderError } from "../upstream/providers/provider-error";
 import type { Step } from "./after";
-import { bodyRemedies, mendKnownRefusals, remediesOf } from "./body-remedies";
+import { bodyRemedies, mendKnownRefusals } from "./body-remedies";
 import { reserve } from "./budget-lines";
 import { Seats, type Tried } from "./seats";
 
@@ -15,7 +15,6 @@ export class ProviderSeats<Answer> extends Seats<Answer> {
   readonly #provider: Provider = this.dispatch.target.provider!;
   readonly asked = this.#provider.name;
   readonly sent = { ...this.dispatch.outgoing };
-  readonly #remedyFor = remediesOf(this.sent.isVerbatim ? [] : bodyRemedies);
   #error: ProxyError | undefined;
 
   async attempt(step: Step): Promise<Tried<Answer>> {
@@ -25,7 +24,8 @@ export class ProviderSeats<Answer> extends Seats<Answer> {
     }
     const result = await this.ask();
     if ("answer" in result) return result;
-    if (await this.#remedyFor(result)?.apply(this, result)) return { trouble: "mended" };
+    const remedy = this.sent.isVerbatim ? undefined : this.mending.remedyFor(result, bodyRemedies);
+    if (await remedy?.apply(this, result)) return { trouble: "mended" };
     this.#error = result.error;
     return { trouble: "refused" };
   }

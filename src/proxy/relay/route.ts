@@ -50,7 +50,7 @@ async function lookUpAndAnswer(parts: RequestScope, exchange: Exchange, serve: S
     if (!names || !(thrown instanceof ProxyError)) throw thrown;
     // The model is not known now; its chain may be used for that.
     const trouble = modelTrouble(thrown, { hasBegun: false, isBlocked: isBlocked(parts, thrown), isUnasked: false });
-    if (after([trouble], (step) => step === "next model") === "end") throw thrown;
+    if (after([trouble], { isLeft: (step) => step === "next model" }) === "end") throw thrown;
     const chain = new Chain(parts, exchange, undefined, names, thrown);
     return new Route(parts, exchange, serve, chain).answer();
   }
@@ -175,7 +175,7 @@ class Route {
     const { book, codec } = exchange;
     const error = asProxyError(thrown);
     const troubles = this.#troubles(error);
-    const step = after(troubles, (each) => this.#isLeft(each));
+    const step = after(troubles, this);
     if (step === "in words") {
       this.#summary = "refused";
       book.addFixup(`refused:${codec.compaction!.trigger}`);
@@ -191,7 +191,7 @@ class Route {
     return step;
   }
 
-  #isLeft(step: Step): boolean {
+  isLeft(step: Step): boolean {
     if (step === "next choice") return this.#auto?.hasNext ?? false;
     if (step === "Auto") return !this.#auto && this.parts.config.current.autoWhenOnly;
     if (step === "next model") return this.chain !== undefined;

@@ -5,9 +5,8 @@ import { asProxyError, type ProxyError } from "../../lib/errors";
 import type { CallResponse } from "../../lib/net/out/body";
 import type { RequestScope } from "../scope";
 import type { Failure } from "../upstream/copilot/failure";
-import type { Lesson } from "../upstream/copilot/lessons";
 import type { Step, Trouble } from "./after";
-import { learnFrom, type SentRequest } from "./body-remedies";
+import { learnFrom, Mending, type SentRequest } from "./body-remedies";
 import type { Book } from "./book";
 import { BrokenReply } from "./respond";
 import type { RunningRequest } from "./running-request";
@@ -22,9 +21,7 @@ export abstract class Seats<Answer> implements SentRequest {
   readonly model: string;
   abstract sent: Outgoing;
   abstract readonly asked: string;
-  removed: string[] = [];
-  taught: Lesson[] = [];
-  schemaMends = 0;
+  #mending: Mending | undefined;
 
   constructor(
     protected readonly parts: RequestScope,
@@ -34,6 +31,16 @@ export abstract class Seats<Answer> implements SentRequest {
     this.running = running;
     this.book = running.book;
     this.model = target.model.id;
+  }
+
+  get mending(): Mending {
+    this.#mending ??= new Mending();
+    return this.#mending;
+  }
+
+  /** Another one is asked, with the request as it was. */
+  protected startOver(): void {
+    this.#mending = undefined;
   }
 
   /** Tries the one that is next after this step. @throws ProxyError after which nobody else may be tried. */
@@ -76,7 +83,7 @@ export abstract class Seats<Answer> implements SentRequest {
     this.accepted(response);
     try {
       const answer = await this.dispatch.accept(response);
-      learnFrom(this.parts, this);
+      if (this.#mending) learnFrom(this.parts, this.#mending, this.model);
       return { answer };
     } catch (thrown) {
       if (!(thrown instanceof BrokenReply)) throw thrown;

@@ -15,7 +15,7 @@ export async function send<Answer>(parts: RequestScope, dispatch: Dispatch<Answe
   for (let step: Step = "next account"; ; ) {
     const tried = await seats.attempt(step);
     if ("answer" in tried) return tried.answer;
-    step = after([tried.trouble], (each) => seats.isLeft(each));
+    step = after([tried.trouble], seats);
     if (step === "end") throw seats.error;
   }
 }

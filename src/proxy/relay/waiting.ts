@@ -63,7 +63,7 @@ function limitOf({ running, book }: Exchange, { deadline }: Place, thrown: unkno
   const ms = untilReady?.();
   const trouble = running.isStopped ? "stopped" : book.hasBegun ? "begun" : "ending";
   const isInTime = ms !== undefined && performance.now() + ms <= deadline;
-  const step = after([trouble], (each) => each === "wait" && isInTime);
+  const step = after([trouble], { isLeft: (each) => each === "wait" && isInTime });
   return step === "wait" && untilReady ? { error: thrown, untilReady } : undefined;
 }
 

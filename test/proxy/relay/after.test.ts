@@ -4,9 +4,11 @@
  */
 import { expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
-import { after, modelTrouble, type Step, type Trouble, table } from "../../../src/proxy/relay/after";
+import { after as afterOf, modelTrouble, type Step, type Trouble, table } from "../../../src/proxy/relay/after";
 import { openChance, triesOf } from "../../support/random";
 import { timed } from "./bench";
+
+const after = (troubles: readonly Trouble[], isLeft: (step: Step) => boolean) => afterOf(troubles, { isLeft });
 
 const ofTable = Object.entries(table) as [Trouble, (typeof table)[Trouble]][];
 
