@@ -9,6 +9,7 @@ import type { Environment } from "../config/environment";
 import { inHome } from "../config/home-names";
 import { keyInFile } from "../config/seal-key-file";
 import { openConfig } from "../config/store";
+import { hourMs } from "../lib/format";
 import { lazy } from "../lib/lazy";
 import { createLogger } from "../lib/logger";
 import { Seals } from "../lib/seals";
@@ -19,7 +20,7 @@ import { openAffinity } from "../people/accounts/affinity";
 import { openMemorySignIns } from "../people/accounts/sign-in-store";
 import { type LedgerOptions, type LocalLedger, openLedger } from "../people/budgets/ledger";
 import { AccessTokens } from "../people/keys/access-tokens";
-import { memberTables } from "../people/keys/member-tables";
+import { memberTables, overOf } from "../people/keys/member-tables";
 import { StoredLogins } from "../people/keys/stored-logins";
 import { StoredMembers } from "../people/keys/stored-members";
 
@@ -50,6 +51,10 @@ export function openLocalStores(
     content: { name: "file of members", consequence: "nobody is a member any more: invite them again, or restore it" },
     warn: (sentence) => logger.warn(sentence),
   });
+  const cleaning = setInterval(async () => {
+    if (existsSync(file)) for (const statement of overOf(tables)) await tables.ask(statement).catch(() => {}); // tried again
+  }, hourMs).unref();
+  if (!follow) clearInterval(cleaning);
   const tokens = new AccessTokens(() => [seals().derived("access tokens")]);
   const members = new StoredMembers({
     tables,
@@ -83,7 +88,10 @@ export function openLocalStores(
     isLeader: true,
     isolation: undefined,
     // The other stores write what is queued when they are closed.
-    close: async () => tables.close(),
+    async close() {
+      clearInterval(cleaning);
+      tables.close();
+    },
   };
 }
 

@@ -227,6 +227,10 @@ class RunningApp extends Foundation implements App {
     logger: this.logger,
     now: this.now,
     sleep: this.options.clock?.sleep,
+    isMember: async (id) => {
+      await this.members?.hearAll();
+      return this.members?.find(id) !== undefined;
+    },
     saved: this.refreshAccounts,
     account: (key) => this.allAccounts.find((account) => account.key === key),
   });

@@ -13,7 +13,7 @@ import { until } from "../support/until";
 
 describeWithMembers("an invitation", (place) => {
   /** A server whose other pages are closed to everybody: guests have no token. */
-  async function world() {
+  async function world(sleep = async () => {}) {
     const home = temporaryFolder();
     const demo = startDemo({ pace: 0, accounts: individuals("anna-demo", "ben-demo"), device: { interval: 0 } });
     const env: Record<string, string> = { DRAGOMAN_HOME: home, ...upstreamEnv(demo), ...(await placeOf(place)) };
@@ -25,7 +25,7 @@ describeWithMembers("an invitation", (place) => {
       stores,
       version: "1",
       adminAuth: "always",
-      clock: { sleep: async () => {} },
+      clock: { sleep },
     });
     const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
     const url = server.url.origin;
@@ -118,5 +118,17 @@ describeWithMembers("an invitation", (place) => {
     expect(await team.accept(ben)).toContain("belongs to somebody else");
     expect(team.app.allAccounts.map(({ id }) => id)).toEqual(["anna-demo"]);
     expect(team.app.accounts).toEqual([]);
+  });
+
+  test("a member whom a command removes while they are at GitHub leaves no account behind", async () => {
+    const approved = Promise.withResolvers<void>();
+    await using team = await world(() => approved.promise);
+    const link = await team.invite("anna");
+    const begun = await post(`${link}/sign-in`);
+    expect((await team.command("member", "rm", "anna", "--yes")).code).toBe(0);
+    approved.resolve();
+    const id = begun.headers.get("location")!.split("/").at(-1)!;
+    await until(async () => (await team.app.signIns.find(id))?.state.name !== "waiting", "the sign-in has ended");
+    expect(team.app.accountStore.load()).toEqual([]);
   });
 });

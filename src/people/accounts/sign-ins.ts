@@ -26,6 +26,8 @@ interface SignInsOptions {
   /** Wall clock, ms. */
   now(): number;
   sleep?: SignInSteps["sleep"];
+  /** A command may have removed the member while the person was at GitHub. */
+  isMember(id: string): Promise<boolean>;
   /** An account was saved. */
   saved(): void;
   /** The active account of this key. */
@@ -135,13 +137,14 @@ export class SignIns {
 
   /** Runs the sign-in up to the saved account. */
   async #complete({ id, place, app, member, show }: Course, signal: AbortSignal): Promise<void> {
-    const { version, store, kept, logger, sleep } = this.#options;
+    const { version, store, kept, logger, sleep, isMember } = this.#options;
     // Most servers never need it.
     const { completeSignIn } = await import("./complete-sign-in");
     const accounts: Pick<AccountStore, "prepare" | "add"> = {
       prepare: (host) => store.prepare(host),
       async add(added) {
         if (!(await kept.waits(id))) throw new ProxyError("conflict", "The sign-in was cancelled.");
+        if (member !== null && !(await isMember(member))) throw new ProxyError("conflict", "The member was removed.");
         return store.add(added);
       },
     };
