@@ -1,12 +1,14 @@
 /** Servers share the states and quotas of their accounts through Postgres; `shared-token.ts` shares the tokens. */
 import type { AccountSync, AccountUpdate, SharedSignIn, SharedState } from "../people/accounts/account-sync";
-import { isUsedUp, type Quota } from "../people/accounts/quota";
+import type { Quota } from "../people/accounts/quota";
 import { isAwayError } from "./away";
 import type { ServerParts } from "./parts";
 import { sharedToken } from "./shared-token";
 
-/** Milliseconds until numbers of quotas are stored; what changes whether an account serves is stored at once. */
-const quotaGatherMs = 10_000;
+/** Milliseconds for which what was found out waits for more. */
+const gatherMs = 250;
+/** Milliseconds until it is written again where that failed. */
+const retryMs = 5_000;
 /** Milliseconds between two reads, and of pause for each row that was read: a server of a large team reads a hundred a second. */
 const [readEvery, pausePerRow] = [1_000, 10];
 
@@ -15,13 +17,11 @@ export class TeamAccountSync implements AccountSync {
   /** The keys are those of accounts. */
   readonly #states = new Map<string, AccountUpdate & { signIn: string }>();
   readonly #listeners: ((account: SharedSignIn, found: AccountUpdate) => void)[] = [];
-  /** What is to be written, and what is being written. The keys name an account and its sign-in. */
+  /** What is to be written. The keys name an account and its sign-in. */
   #pending = new Map<string, Pending>();
-  #writing = new Map<string, Pending>();
   #flushed = Promise.resolve();
   #closed = false;
-  #soon: Timer | undefined;
-  #later: Timer | undefined;
+  #flushing: Timer | undefined;
   #reading: Timer | undefined;
   /** All transactions before it have ended, and what they stored is known. */
   #watermark = 0;
@@ -42,12 +42,8 @@ export class TeamAccountSync implements AccountSync {
     sharedToken(this.#parts, account, refused, exchange);
 
   publish(account: SharedSignIn, found: AccountUpdate): void {
-    const name = nameOf(account);
-    const before = { ...this.cached(account), ...this.#writing.get(name), ...this.#pending.get(name) };
-    const isUrgent = found.state !== undefined || changesUse(before, found);
-    this.#add({ ...account, ...found, isUrgent });
-    if (isUrgent) this.#soon ??= setTimeout(() => void this.flush(), 0).unref();
-    else this.#later ??= setTimeout(() => void this.flush(), quotaGatherMs).unref();
+    this.#add({ ...account, ...found });
+    this.#flushing ??= setTimeout(() => void this.flush(), gatherMs).unref();
   }
 
   cached({ key, signIn }: SharedSignIn): AccountUpdate {
@@ -90,32 +86,30 @@ export class TeamAccountSync implements AccountSync {
 
   close(): void {
     this.#closed = true;
-    for (const timer of [this.#soon, this.#later, this.#reading]) clearTimeout(timer);
+    for (const timer of [this.#flushing, this.#reading]) clearTimeout(timer);
   }
 
   #add(each: Pending): void {
-    const before = this.#pending.get(nameOf(each));
-    this.#pending.set(nameOf(each), { ...before, ...each, isUrgent: each.isUrgent || before?.isUrgent === true });
+    this.#pending.set(nameOf(each), { ...this.#pending.get(nameOf(each)), ...each });
   }
 
   async #write(): Promise<void> {
-    for (const timer of [this.#soon, this.#later]) clearTimeout(timer);
-    [this.#soon, this.#later] = [undefined, undefined];
-    if (this.#pending.size === 0) return;
-    [this.#writing, this.#pending] = [this.#pending, new Map()];
-    const before = new Map(this.#states);
+    clearTimeout(this.#flushing);
+    this.#flushing = undefined;
+    const writing = this.#pending;
+    if (writing.size === 0) return;
+    this.#pending = new Map();
+    const before = new Map([...writing.values()].map(({ key }) => [key, this.#states.get(key)]));
     try {
-      await store(this.#parts, [...this.#writing.values()]);
-      for (const { isUrgent: _, ...own } of this.#writing.values()) this.#keepOwn(own, before.get(own.key));
+      await store(this.#parts, [...writing.values()]);
+      for (const own of writing.values()) this.#keepOwn(own, before.get(own.key));
     } catch (thrown) {
       this.#report("The states of accounts could not be shared.", thrown);
-      // It is tried again with what is found out next, and with the next quota at the latest.
       const newer = this.#pending;
-      this.#pending = this.#writing;
+      this.#pending = writing;
       for (const each of newer.values()) this.#add(each);
-      this.#later ??= setTimeout(() => void this.flush(), quotaGatherMs).unref();
+      this.#flushing ??= setTimeout(() => void this.flush(), retryMs).unref();
     }
-    this.#writing = new Map();
   }
 
   /** It counts before it is read back, unless something newer was read meanwhile. */
@@ -154,11 +148,7 @@ export class TeamAccountSync implements AccountSync {
 }
 
 /** What this server has found out and not yet written. */
-type Pending = AccountUpdate & SharedSignIn & { /** Others are told at once. */ isUrgent: boolean };
-
-/** With the config's `neverOverage` an account whose quota is used up serves no more. */
-const changesUse = ({ quota: before }: AccountUpdate, { quota: after }: AccountUpdate): boolean =>
-  after !== undefined && isUsedUp(after) !== (before !== undefined && isUsedUp(before));
+type Pending = AccountUpdate & SharedSignIn;
 
 const nameOf = ({ key, signIn }: SharedSignIn) => `${key} ${signIn}`;
 

@@ -109,7 +109,7 @@ async function tryOpening(
       signIns: await TeamSignIns.open(parts),
     };
     stamps.start();
-    warnOfFolder(environment, { config, accounts, logger });
+    warnOfFolder(environment, { config, accounts, members, logger });
     return new PostgresStores(environment, parts, opened, joined);
   } catch (thrown) {
     stamps.close();
@@ -278,10 +278,17 @@ function sealsOf({ sealKey }: Environment): Seals {
 
 /** Somebody who sets DRAGOMAN_DATABASE_URL may expect what is in the data folder. */
 function warnOfFolder(
-  { configFile, accountsFolder }: Environment,
-  { config, accounts, logger }: { config: ConfigStore; accounts: AccountStore; logger: Logger },
+  { home, configFile, accountsFolder }: Environment,
+  {
+    config,
+    accounts,
+    members,
+    logger,
+  }: { config: ConfigStore; accounts: AccountStore; members: Members; logger: Logger },
 ): void {
+  const membersFile = inHome(home, "members");
   const unused = [
+    ...(existsSync(membersFile) && !members.needKeys ? ["the members"] : []),
     ...(existsSync(configFile) && Object.keys(config.stored).length === 0 ? ["config.json"] : []),
     ...(existsSync(accountsFolder) && accounts.load().length === 0 ? ["the accounts"] : []),
   ];

@@ -90,24 +90,16 @@ describeWithDatabases("what servers share of an account", (postgres) => {
     expect(one!.accountSync.cached(anna)).toEqual({ state: ready, quota });
   });
 
-  test("numbers of a quota are gathered, and read by all a moment later; that it is used up is told at once", async () => {
+  test("what was found out is gathered for a moment, and read once", async () => {
     const [one, other] = (await team(2)) as unknown as { accountSync: TeamAccountSync }[];
-    const [heard, told] = [heardBy(other!), heardBy(one!)];
+    const heard = heardBy(other!);
+    one!.accountSync.publish(anna, { quota: { ...quota, at: 1 } });
     one!.accountSync.publish(anna, { quota });
-    await other!.accountSync.read();
-    expect(heard).toEqual([]);
     await one!.accountSync.flush();
     await other!.accountSync.read();
     expect([heard.at(-1), other!.accountSync.cached(anna)]).toEqual([{ quota }, { quota }]);
     // Nothing is read again, unless another transaction was under way.
     await until(async () => (await other!.accountSync.read()) === 0, "nothing is read again");
-    const usedUp = { ...quota, entitlement: 300, unlimited: false, remaining: 0, at: 2_000 };
-    other!.accountSync.publish(anna, { quota: usedUp });
-    await until(() => told.length > 0, "the other server was told");
-    expect(told).toEqual([{ quota: usedUp }]);
-    other!.accountSync.publish(anna, { quota: { ...quota, at: 4_000 } });
-    await until(() => told.length === 2, "the other server was told twice");
-    expect((await server()).accountSync.cached(anna)).toEqual({ quota: { ...quota, at: 4_000 } });
   });
 
   test("a new sign-in ends the state that another server gave the account", async () => {

@@ -9,6 +9,7 @@ import { ProxyError } from "../../lib/errors";
 import { dayMs, minuteMs } from "../../lib/format";
 import { sha256 } from "../../lib/net/in/credentials";
 import { asNumber, type Statement, sql, type Tables } from "../../lib/sql";
+import { Turns } from "../../lib/turns";
 import type { AccessTokens } from "./access-tokens";
 import { type ClientKey, isMadeKey, keyNotFound, newClientKey } from "./client-keys";
 import {
@@ -89,6 +90,8 @@ export class StoredMembers implements Members {
   /** The SHA-256 of a key → whose it is, and when that was asked. */
   readonly #owners = new BoundedMap<string, { member: string | null; at: number }>(maxKeys);
   readonly #asking = new Map<string, Promise<void>>();
+  /** Whoever sends keys that nobody has must not take all connections. */
+  readonly #strangers = new Turns(2);
   #allAt = Number.NEGATIVE_INFINITY;
   /** When something was changed here last: what was asked before does not count. */
   #changedAt = Number.NEGATIVE_INFINITY;
@@ -287,10 +290,12 @@ export class StoredMembers implements Members {
 
   /** By one question, however many requests wait for it. @throws ProxyError `unable` */
   #hearOnce(digest: string): Promise<void> {
+    const which = sql`id IN (SELECT member FROM dragoman.keys WHERE sha256 = ${digest})`;
+    const isKnown = this.#owners.get(digest)?.member != null;
     return this.#once(digest, async () => {
       try {
         const at = performance.now();
-        const [known] = await this.#read(sql`id IN (SELECT member FROM dragoman.keys WHERE sha256 = ${digest})`);
+        const [known] = await (isKnown ? this.#read(which) : this.#strangers.run(() => this.#read(which)));
         const isKey = known?.keys.some(({ sha256 }) => sha256 === digest);
         if (known) this.#known.set(known.member.id, known);
         this.#owners.set(digest, { member: isKey ? known!.member.id : null, at });
