@@ -87,7 +87,7 @@ async function newInUpstream({ environment }: CheckContext): Promise<string> {
   if (!server) return "No server is running here, so nothing was counted.";
   try {
     const answer = await ask(server, "/api/admin/drift", { timeoutMs: 5_000 });
-    const { items, overflow } = readAs(driftListSchema(), answer, server);
+    const { items, overflow } = readAs(driftListSchema, answer, server);
     if (items.length === 0) return "Nothing, since the server started.";
     const more = overflow > 0 ? `\n\nFurther names were left out ${overflow} times.` : "";
     return markdownTable(["kind", "name", "where", "seen"], items.map(driftRow)) + more;

@@ -2,7 +2,6 @@
 import { z } from "zod";
 import { ProxyError } from "../../lib/errors";
 import { wholeNumber } from "../../lib/input";
-import { lazy } from "../../lib/lazy";
 import type { App } from "../../parts/app";
 import { keyList, keyListSchema } from "../../people/keys/key-list";
 import { type ChangedLimits, limitsIn, type newMemberSchema, shownFields } from "../../people/keys/member-fields";
@@ -19,33 +18,30 @@ import { lastUses } from "./keys";
 import { queries } from "./query";
 
 /** Pages of members, as `memberList` reads them. */
-export const membersQuery = lazy(() =>
-  z.object({
-    name: z.string().optional().describe("A part of the name, in any case."),
-    sort: z
-      .enum(memberOrders, `must be one of ${memberOrders.join(", ")}`)
-      .default("name")
-      .describe("`name`, or what is the largest first: `requests`, `cost`, or `last` request."),
-    limit: queries.requests.shape.limit,
-    offset: wholeNumber().default(0).describe("Members to skip."),
-  }),
-);
+export const membersQuery = z.object({
+  name: z.string().optional().describe("A part of the name, in any case."),
+  sort: z
+    .enum(memberOrders, `must be one of ${memberOrders.join(", ")}`)
+    .default("name")
+    .describe("`name`, or what is the largest first: `requests`, `cost`, or `last` request."),
+  limit: queries.requests.shape.limit,
+  offset: wholeNumber().default(0).describe("Members to skip."),
+});
 
-export const memberDetailSchema = lazy(() =>
-  z.object({ item: memberSchema(), keys: keyListSchema.shape.items.describe("Never the keys themselves.") }),
-);
+export const memberDetailSchema = z.object({
+  item: memberSchema,
+  keys: keyListSchema.shape.items.describe("Never the keys themselves."),
+});
 
-export const invitedSchema = lazy(() =>
-  z.object({
-    name: z.string(),
-    link: z.string().describe("At the address of this request. It works once, and is not shown again."),
-    path: z.string().describe("The same without the address."),
-    expires_at_ms: z.number(),
-    is_known: z.boolean().describe("The member existed before: the link gives another key."),
-  }),
-);
+export const invitedSchema = z.object({
+  name: z.string(),
+  link: z.string().describe("At the address of this request. It works once, and is not shown again."),
+  path: z.string().describe("The same without the address."),
+  expires_at_ms: z.number(),
+  is_known: z.boolean().describe("The member existed before: the link gives another key."),
+});
 
-export const shownLimitsSchema = lazy(() => z.object({ name: z.string(), ...shownFields }));
+export const shownLimitsSchema = z.object({ name: z.string(), ...shownFields });
 
 /** @throws ProxyError `not_found` */
 export function teamOf({ members }: App): Members {
@@ -63,12 +59,12 @@ export function memberNamed(app: App, name: string): Member {
 /** None where one person has everything. */
 export const listMembers = async (
   { members, history, now }: App,
-  query: z.output<ReturnType<typeof membersQuery>>,
+  query: z.output<typeof membersQuery>,
 ): Promise<MemberList> =>
   members ? memberList({ members, history }, query, now()) : { items: [], total: 0, since_ms: startOfMonth(now()) };
 
 /** @throws ProxyError `not_found` */
-export async function showMember(app: App, name: string): Promise<z.output<ReturnType<typeof memberDetailSchema>>> {
+export async function showMember(app: App, name: string): Promise<z.output<typeof memberDetailSchema>> {
   const members = teamOf(app);
   const member = memberNamed(app, name);
   const keys = members.clientKeysOf(member.id);
@@ -91,7 +87,7 @@ export async function inviteMember(
   app: App,
   { name, ...limits }: z.output<ReturnType<typeof newMemberSchema>>,
   origin: string,
-): Promise<z.output<ReturnType<typeof invitedSchema>>> {
+): Promise<z.output<typeof invitedSchema>> {
   const { member, code, expiresAt, isKnown } = await teamOf(app).invite(name, limits);
   app.logger.conceal(code);
   app.logger.info(`An invitation for ${member.name} was made.`);
@@ -111,7 +107,7 @@ export async function limitMember(
   app: App,
   name: string,
   limits: ChangedLimits,
-): Promise<z.output<ReturnType<typeof shownLimitsSchema>>> {
+): Promise<z.output<typeof shownLimitsSchema>> {
   const member = await teamOf(app).setLimits(name, limits);
   app.logger.info(`The limits of ${member.name} were changed.`);
   return { name: member.name, ...limitsIn(member) };

@@ -4,14 +4,13 @@ import type { z } from "zod";
 import { metaSchema } from "../../admin/api/schemas";
 import { openFilesOf } from "../../books/observe/open-files";
 import type { Environment } from "../../config/environment";
-import { lazy } from "../../lib/lazy";
 import { healthSchema } from "../../routes/schemas";
 import { askAsOwner, lookAt, recordedIn, serverOf } from "../running-server";
 import { describePortOwner, portOwnerOf, refusedPort } from "../start/port-owner";
 import { about, type CheckContext, type Finding } from "./check";
 
-const shape = lazy(() => healthSchema().pick({ version: true, demo: true }));
-type Health = z.infer<ReturnType<typeof shape>>;
+const shape = healthSchema().pick({ version: true, demo: true });
+type Health = z.infer<typeof shape>;
 
 /** The address for clients: the running server, else the running demo, else where `start` would listen. */
 export const addressOf = ({ environment, port }: CheckContext): string =>
@@ -85,7 +84,7 @@ function describe(url: string, pid: number | undefined, health: Health | undefin
 }
 
 /** Undefined if no dragoman answers. */
-const askHealth = async (url: string): Promise<Health | undefined> => (await lookAt(url, "/health", shape()))?.answer;
+const askHealth = async (url: string): Promise<Health | undefined> => (await lookAt(url, "/health", shape))?.answer;
 
 /** Takes the port for a moment. @returns The system's error code if that fails. */
 function triedPort(port: number): Promise<string | undefined> {

@@ -9,7 +9,6 @@
  */
 import { z } from "zod";
 import { ProxyError } from "../../lib/errors";
-import { lazy } from "../../lib/lazy";
 import type { Account } from "./account";
 import type { GithubAnswer } from "./github";
 
@@ -37,7 +36,7 @@ export class CreditReport {
   /** The login that the token belongs to. @throws ProxyError `upstream`, `timeout` */
   async login(): Promise<string> {
     const answer = await this.#account.askGithub("/user", version, this.#token);
-    const read = loginSchema().safeParse(answer.json);
+    const read = loginSchema.safeParse(answer.json);
     if (answer.status === 200 && read.success) return read.data.login;
     throw this.#refusal(answer, this.#account.id);
   }
@@ -48,7 +47,7 @@ export class CreditReport {
     const path = `/users/${encodeURIComponent(login)}/settings/billing/ai_credit/usage?year=${year}&month=${month}&day=${date}`;
     const answer = await this.#account.askGithub(path, version, this.#token);
     if (answer.status !== 200) throw this.#refusal(answer, login);
-    const read = reportSchema().safeParse(answer.json);
+    const read = reportSchema.safeParse(answer.json);
     if (!read.success)
       throw new ProxyError("upstream", "GitHub's report of AI credits has a form that this version does not know.", {
         cause: read.error,
@@ -62,7 +61,7 @@ export class CreditReport {
 
   #refusal({ status, json }: GithubAnswer, login: string): ProxyError {
     const what = this.#token === undefined ? `The saved sign-in of ${login}` : "This token";
-    const { message } = messageSchema().parse(json);
+    const { message } = messageSchema.parse(json);
     const sentence = (refusals[status] ?? others)({ what, login, status });
     const detail = status in refusals || !message ? "" : ` It says: ${message.slice(0, 300)}`;
     return new ProxyError("upstream", `${sentence}${detail}`, { code: "github_report_refused" });
@@ -87,19 +86,17 @@ const refusals: Record<number, (refused: Refused) => string> = {
 };
 const others = ({ status }: Refused) => `GitHub did not answer with its report of AI credits (status ${status}).`;
 
-const loginSchema = lazy(() => z.object({ login: z.string().min(1) }));
-const messageSchema = lazy(() => z.object({ message: z.string().catch("") }).catch({ message: "" }));
+const loginSchema = z.object({ login: z.string().min(1) });
+const messageSchema = z.object({ message: z.string().catch("") }).catch({ message: "" });
 /** Quantities may be texts. */
 const quantity = () => z.coerce.number().refine(Number.isFinite);
-const reportSchema = lazy(() =>
-  z.object({
-    usageItems: z.array(
-      z.object({
-        model: z.string().catch(""),
-        sku: z.string().catch("unknown"),
-        grossQuantity: quantity(),
-        netAmount: quantity().catch(0),
-      }),
-    ),
-  }),
-);
+const reportSchema = z.object({
+  usageItems: z.array(
+    z.object({
+      model: z.string().catch(""),
+      sku: z.string().catch("unknown"),
+      grossQuantity: quantity(),
+      netAmount: quantity().catch(0),
+    }),
+  ),
+});

@@ -2,45 +2,40 @@
 import { z } from "zod";
 import type { Awaitable } from "../../lib/awaitable";
 import { ProxyError } from "../../lib/errors";
-import { lazy } from "../../lib/lazy";
 import { byCost, type Costs, costFields } from "../../lib/money";
 import { limitsIn, shownFields } from "./member-fields";
 import { type Member, type Members, maxMemberKeys } from "./members";
 
-export const memberSchema = lazy(() =>
-  z.object({
-    name: z.string(),
-    id: z.string().describe("The `member` of their requests in the history."),
-    created_at_ms: z.number(),
-    ...shownFields,
-    keys: z.number(),
-    accounts: z.array(
-      z.object({
-        account_key: z.string(),
-        state: z
-          .string()
-          .describe("`ready`, `cooling`, `exhausted`, `failed` or `paused`, as the servers last found it."),
-      }),
-    ),
-    invitation_expires_at_ms: z.number().nullable().describe("Null if no invitation is open."),
-    request_count: z
-      .number()
-      .nullable()
-      .describe("Since the beginning of the month (UTC); null if adding it up took too long: ask again in a moment."),
-    ...costFields(),
-    last_request_at_ms: z.number().nullable().describe("Null if the history has none."),
-  }),
-);
-export type MemberItem = z.output<ReturnType<typeof memberSchema>>;
+export const memberSchema = z.object({
+  name: z.string(),
+  id: z.string().describe("The `member` of their requests in the history."),
+  created_at_ms: z.number(),
+  ...shownFields,
+  keys: z.number(),
+  accounts: z.array(
+    z.object({
+      account_key: z.string(),
+      state: z
+        .string()
+        .describe("`ready`, `cooling`, `exhausted`, `failed` or `paused`, as the servers last found it."),
+    }),
+  ),
+  invitation_expires_at_ms: z.number().nullable().describe("Null if no invitation is open."),
+  request_count: z
+    .number()
+    .nullable()
+    .describe("Since the beginning of the month (UTC); null if adding it up took too long: ask again in a moment."),
+  ...costFields(),
+  last_request_at_ms: z.number().nullable().describe("Null if the history has none."),
+});
+export type MemberItem = z.output<typeof memberSchema>;
 
-export const memberListSchema = lazy(() =>
-  z.object({
-    items: z.array(memberSchema()),
-    total: z.number().describe("Members that match, on all pages."),
-    since_ms: z.number().describe("The beginning of the month (UTC)."),
-  }),
-);
-export type MemberList = z.output<ReturnType<typeof memberListSchema>>;
+export const memberListSchema = z.object({
+  items: z.array(memberSchema),
+  total: z.number().describe("Members that match, on all pages."),
+  since_ms: z.number().describe("The beginning of the month (UTC)."),
+});
+export type MemberList = z.output<typeof memberListSchema>;
 
 /** By what the members are ordered; numbers begin with the largest. */
 export const memberOrders = ["name", "requests", "cost", "last"] as const;

@@ -24,8 +24,8 @@ export const members = new Elysia({ name: "admin-members" })
   .use(roles)
   .get("/members", ({ app, query }) => listMembers(app, query), {
     owner: true,
-    query: membersQuery(),
-    response: memberListSchema(),
+    query: membersQuery,
+    response: memberListSchema,
     detail: described({
       about: "The members of a team: limits, accounts, keys, open invitation, and what they used this month.",
     }),
@@ -33,7 +33,7 @@ export const members = new Elysia({ name: "admin-members" })
   .post("/members", ({ app, body, request }) => inviteMember(app, body, browserUrl(request).origin), {
     owner: true,
     ...takes(newMemberSchema()),
-    response: invitedSchema(),
+    response: invitedSchema,
     detail: described({
       about:
         'Invites a member, or gives one another link: `{"name"}`, and limits. The response has the link, which works once and cannot be shown again.',
@@ -42,7 +42,7 @@ export const members = new Elysia({ name: "admin-members" })
   })
   .get("/members/:name", ({ app, params }) => showMember(app, params.name), {
     owner: true,
-    response: memberDetailSchema(),
+    response: memberDetailSchema,
     detail: described({
       about: "One member, with the names of the keys.",
       errors: ["not_found"],
@@ -51,7 +51,7 @@ export const members = new Elysia({ name: "admin-members" })
   .post("/members/:name/limits", ({ app, body, params }) => limitMember(app, params.name, body), {
     owner: true,
     ...takes(memberLimitsSchema()),
-    response: shownLimitsSchema(),
+    response: shownLimitsSchema,
     detail: described({
       about: "Changes what a member's keys may do, those that exist too; on every server within a second.",
       errors: ["not_found"],

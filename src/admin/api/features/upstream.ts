@@ -18,7 +18,7 @@ export const upstream = new Elysia({ name: "admin-upstream" })
   })
   .get("/drift", ({ app }) => driftList(app.drift, app.losses), {
     owner: true,
-    response: driftListSchema(),
+    response: driftListSchema,
     detail: described({
       about:
         "Names that Copilot sends and dragoman does not know: events, members, values, headers, error codes and model fields. Also what it no longer sends, and which numbers are unknown for it.",

@@ -8,7 +8,7 @@ import { Moment } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { ShownOnce } from "../../ui/notes";
 
-type Invited = z.output<ReturnType<typeof invitedSchema>>;
+type Invited = z.output<typeof invitedSchema>;
 
 export function NewInvitation({ invited, now }: { invited: Invited; now: number }): Markup {
   const { name, link, expires_at_ms, is_known } = invited;

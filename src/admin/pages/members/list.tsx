@@ -25,7 +25,7 @@ import { MembersNeeds } from "./needs";
 /** The frame is there at once; what the members used is added up meanwhile. */
 export function membersPage(context: OwnerContext): StreamedPage {
   teamOf(context.app);
-  const query = readQuery(context.url.href, membersQuery());
+  const query = readQuery(context.url.href, membersQuery);
   return { page: pageOf({ context, list: slot }), parts: [() => listOf(context, query)] };
 }
 
@@ -43,7 +43,7 @@ export function inviteFromPage(context: OwnerContext): Promise<Markup | Response
 
 /** The same page with what came of an action. */
 export const membersWith = async (context: OwnerContext, children: Child, form?: URLSearchParams): Promise<Markup> =>
-  pageOf({ context, list: await listOf(context, membersQuery().parse({})), form, children });
+  pageOf({ context, list: await listOf(context, membersQuery.parse({})), form, children });
 
 /** For a member who exists, empty fields change nothing. @throws ProxyError `invalid_request` */
 function readInvitation(form: URLSearchParams) {
@@ -86,7 +86,7 @@ const sorts = [
   ["last", "Newest request"],
 ] as const;
 
-async function listOf({ app }: OwnerContext, query: z.output<ReturnType<typeof membersQuery>>): Promise<Markup> {
+async function listOf({ app }: OwnerContext, query: z.output<typeof membersQuery>): Promise<Markup> {
   const list = await listMembers(app, query);
   const pathOf = (offset: number) =>
     withQuery("/admin/members", {
