@@ -212,6 +212,7 @@ const calls: [endpoint: string, status: number, address?: string, body?: object]
   ["POST /api/admin/members/:name/withdraw", 404, "/api/admin/members/anna/withdraw", {}],
   ["POST /api/admin/members/:name/remove", 404, "/api/admin/members/anna/remove", {}],
   ["GET /api/admin/drift", 200],
+  ["GET /api/admin/advice", 200],
   ["POST /api/admin/budgets", 400, undefined, { name: 5 }],
   ["POST /api/admin/budgets/remove", 200, undefined, { name: "all" }],
   ["POST /api/admin/budgets/remove", 404, undefined, { name: "all" }],
