@@ -68,14 +68,11 @@ export type Trouble = keyof typeof rows;
 
 export const table: Readonly<Record<Trouble, Row>> = rows;
 
-/** Knows what is left to try. */
-interface Left {
-  /** Whether the step could follow. */
-  isLeft(step: Step): boolean;
-}
-
-/** @param troubles What is wrong, from the most particular to the most general: the first one after which something is left decides. */
-export function after(troubles: readonly Trouble[], left: Left): Step {
+/**
+ * @param troubles What is wrong, from the most particular to the most general: the first one after which something is left decides.
+ * @param left Knows whether a step could follow.
+ */
+export function after(troubles: readonly Trouble[], left: { isLeft(step: Step): boolean }): Step {
   for (const trouble of troubles) for (const step of table[trouble].then) if (left.isLeft(step)) return step;
   return "end";
 }
@@ -83,20 +80,16 @@ export function after(troubles: readonly Trouble[], left: Left): Step {
 /** The statuses after which another model may serve: no quota, limited, unavailable, overloaded. */
 const statusesOfLimits: ReadonlySet<number> = new Set([402, 429, 503, 529]);
 
-interface Circumstances {
-  /** A part of a reply was made. */
-  hasBegun: boolean;
-  /** GitHub has suspended an account. */
-  isBlocked: boolean;
-  /** The model was to serve in place of another one, and nobody was asked. */
-  isUnasked: boolean;
-}
-
-/** What an error of one model means for the others. */
+/**
+ * What an error of one model means for the others.
+ * @param facts Whether a part of a reply was made, GitHub has suspended an account, and a model that was to serve in place of
+ * another one was not even asked.
+ */
 export function modelTrouble(
   { kind, status, details }: Pick<ProxyError, "kind" | "status" | "details">,
-  { hasBegun, isBlocked, isUnasked }: Circumstances,
+  facts: Record<"hasBegun" | "isBlocked" | "isUnasked", boolean>,
 ): Trouble {
+  const { hasBegun, isBlocked, isUnasked } = facts;
   if (isUnasked && kind === "invalid_request") return "unfit";
   if (kind === "internal") return "fault";
   if (isBlocked) return "blocked";

@@ -26,19 +26,8 @@ import { unfitReason } from "./fallback-fit";
 import { type ChatTarget, preferredDialect } from "./target";
 import type { UpstreamCall } from "./upstream-call";
 
-/** What stands in place of a model that was named. */
-interface AskedAuto {
-  /** The one of Auto's names that was asked for. */
-  name: string;
-  /** The model in whose place it serves, whose request the chosen one must be able to take. */
-  first?: ChatTarget;
-}
-
 /** The accounts whose Auto may choose, in the order of asking, and what each one chose. */
 export class AutoSeats {
-  readonly #parts: RequestScope;
-  readonly #exchange: Exchange;
-  readonly #asked: AskedAuto;
   readonly #conversation: string | undefined;
   #accounts: Iterator<Account> | undefined;
   /** The account that is asked next, if that was looked up. */
@@ -51,10 +40,16 @@ export class AutoSeats {
   /** What was done differently for the account. */
   readonly #retried = new Set<Retry>();
 
-  constructor(parts: RequestScope, exchange: Exchange, asked: AskedAuto) {
-    this.#parts = parts;
-    this.#exchange = exchange;
-    this.#asked = asked;
+  /**
+   * @param name The one of Auto's names that was asked for.
+   * @param first The model in whose place it serves, whose request the chosen one must be able to take.
+   */
+  constructor(
+    private readonly parts: RequestScope,
+    private readonly exchange: Exchange,
+    private readonly name: string,
+    private readonly first?: ChatTarget,
+  ) {
     this.#conversation = conversationMark(exchange);
   }
 
@@ -62,14 +57,48 @@ export class AutoSeats {
   async choose(step: Step): Promise<ChatTarget> {
     if (step !== "new choice") await this.#take();
     this.#target = undefined;
-    this.#calls = this.#exchange.book.attemptCount;
-    this.#target = await targetOf(this.#parts, this.#exchange, this.#asked, this.#account!, this.#conversation);
+    this.#calls = this.exchange.book.attemptCount;
+    this.#target = await this.#chosenBy(this.#account!);
     return this.#target;
+  }
+
+  /** What the account's Auto chooses. @throws ProxyError */
+  async #chosenBy(account: Account): Promise<ChatTarget> {
+    const { exchange, first, name, parts } = this;
+    const { auto, catalogue } = parts;
+    const { dialect, key, facts, running } = exchange;
+    requireOwnAccount(account, running);
+    await running.whileThere(catalogue.load(account)).catch((thrown: unknown) => {
+      // A choice describes its model itself.
+      if (running.isStopped || !(thrown instanceof ProxyError) || isSuspension(thrown)) throw thrown;
+    });
+    const listed = catalogue.listOf(account);
+    const question: AutoQuestion = {
+      prompt: newestWords(exchange),
+      hasImage: facts.vision,
+      turns: exchange.conversation()?.turns.filter(({ role }) => role === "assistant").length ?? 0,
+      asks: exchange.conversation()?.turns.filter((turn) => wordsOf(turn, exchange.whole) !== "").length ?? 0,
+      tier: tierOf(name),
+      mayUse: (model) => mayUseByAuto(key, name, model),
+      listed,
+      mayOmit: catalogue.mayBeAutoOnly(account) && listed.every(({ id }) => mayUseByAuto(key, name, id)),
+      controller: () => running.controller,
+    };
+    const choice = await auto.choose(account, this.#conversation, question);
+    const target = choice.model ? chosenTarget(choice, choice.model, dialect) : omittingTarget(choice, listed);
+    if (choice.model) requireAutoChoice(key, name, choice.model.id);
+    const why = first && (await unfitReason(parts, exchange, first, target));
+    if (why !== undefined)
+      throw new ProxyError(
+        "invalid_request",
+        `Auto chose \`${target.model.id}\`, which cannot take this request: ${why}.`,
+      );
+    return target;
   }
 
   /** @throws ProxyError why no account can be asked. */
   async #take(): Promise<void> {
-    const { auto, pool } = this.#parts;
+    const { auto, pool } = this.parts;
     this.#accounts ??= await this.#begin();
     const { done, value } = this.#next ?? this.#accounts.next();
     this.#next = undefined;
@@ -81,12 +110,12 @@ export class AutoSeats {
   }
 
   async #begin(): Promise<Iterator<Account>> {
-    const { pool } = this.#parts;
-    const preferredAccount = await preferredForAuto(this.#parts, this.#exchange);
-    const need = { premium: false, capable: mayChoose(this.#parts) };
-    const { signal } = this.#exchange.running.controller;
+    const { pool } = this.parts;
+    const preferredAccount = await preferredForAuto(this.parts, this.exchange);
+    const need = { premium: false, capable: mayChoose(this.parts) };
+    const { signal } = this.exchange.running.controller;
     if (pool.candidates(need).length === 0) await pool.lookAgain(need, signal);
-    return accountsOf(this.#parts, preferredAccount, this.#conversation);
+    return accountsOf(this.parts, preferredAccount, this.#conversation);
   }
 
   /** Whether another account is left. */
@@ -97,12 +126,12 @@ export class AutoSeats {
 
   /** After a summary the conversation goes on with a new choice. */
   forget(): void {
-    this.#parts.auto.forget(this.#account!, this.#conversation);
+    this.parts.auto.forget(this.#account!, this.#conversation);
   }
 
   /** What an error means for the account's choice, and writes that down; undefined where it says nothing of it. */
   troubleOf(error: ProxyError): Trouble | undefined {
-    const { book } = this.#exchange;
+    const { book } = this.exchange;
     const account = this.#account;
     const target = this.#target;
     if (!account || book.hasBegun || error.kind === "internal" || isSuspension(error)) return undefined;
@@ -111,7 +140,7 @@ export class AutoSeats {
       book.endAttempt(error);
       return mayTryAnotherAccount(error) ? "noChoice" : undefined;
     }
-    const retry = retryFor(this.#parts, error, target.choice);
+    const retry = retryFor(this.parts, error, target.choice);
     if (retry ? this.#retried.has(retry) : !error.details.otherAccount) return undefined;
     const status = book.attemptCount > this.#calls ? error.status : null;
     if (retry === "choice") this.forget();
@@ -154,44 +183,6 @@ const mayChoose =
   ({ auto, accounts }: RequestScope) =>
   (account: Account): boolean =>
     auto.worksFor(account) !== false || accounts.every((each) => auto.worksFor(each) === false);
-
-async function targetOf(
-  parts: RequestScope,
-  exchange: Exchange,
-  { name, first }: AskedAuto,
-  account: Account,
-  conversation: string | undefined,
-): Promise<ChatTarget> {
-  const { auto, catalogue } = parts;
-  const { dialect, key, facts, running } = exchange;
-  requireOwnAccount(account, running);
-  await running.whileThere(catalogue.load(account)).catch((thrown: unknown) => {
-    // A choice describes its model itself.
-    if (running.isStopped || !(thrown instanceof ProxyError) || isSuspension(thrown)) throw thrown;
-  });
-  const listed = catalogue.listOf(account);
-  const question: AutoQuestion = {
-    prompt: newestWords(exchange),
-    hasImage: facts.vision,
-    turns: exchange.conversation()?.turns.filter(({ role }) => role === "assistant").length ?? 0,
-    asks: exchange.conversation()?.turns.filter((turn) => wordsOf(turn, exchange.whole) !== "").length ?? 0,
-    tier: tierOf(name),
-    mayUse: (model) => mayUseByAuto(key, name, model),
-    listed,
-    mayOmit: catalogue.mayBeAutoOnly(account) && listed.every(({ id }) => mayUseByAuto(key, name, id)),
-    controller: () => running.controller,
-  };
-  const choice = await auto.choose(account, conversation, question);
-  const target = choice.model ? chosenTarget(choice, choice.model, dialect) : omittingTarget(choice, listed);
-  if (choice.model) requireAutoChoice(key, name, choice.model.id);
-  const why = first && (await unfitReason(parts, exchange, first, target));
-  if (why !== undefined)
-    throw new ProxyError(
-      "invalid_request",
-      `Auto chose \`${target.model.id}\`, which cannot take this request: ${why}.`,
-    );
-  return target;
-}
 
 function chosenTarget(choice: AutoChoice, model: Model, client: ClientDialect): ChatTarget {
   const dialect = preferredDialect(client, model);

@@ -35,8 +35,6 @@ export function targetNamed(
 }
 
 export class Chain {
-  readonly #parts: RequestScope;
-  readonly #exchange: Exchange;
   /** The model that the client asked for, by its id if it is known. */
   readonly #wanted: string;
   /** The models that were not considered yet. */
@@ -57,14 +55,12 @@ export class Chain {
    * @param unlisted Why not.
    */
   constructor(
-    parts: RequestScope,
-    exchange: Exchange,
+    private readonly parts: RequestScope,
+    private readonly exchange: Exchange,
     readonly first: ChatTarget | undefined,
     names: readonly string[],
     unlisted?: ProxyError,
   ) {
-    this.#parts = parts;
-    this.#exchange = exchange;
     this.#wanted = first?.model.id ?? exchange.incoming.model;
     this.#names = [...names];
     this.#asked = new Set([this.#wanted]);
@@ -97,14 +93,14 @@ export class Chain {
 
   /** The next model that can take the request. The book says why others cannot. @throws ProxyError if there is none. */
   async next(): Promise<ChatTarget> {
-    const { running } = this.#exchange;
+    const { running } = this.exchange;
     for (let name = this.#names.shift(); name !== undefined; name = this.#names.shift()) {
       if (running.isStopped) throw running.controller.signal.reason;
       // The first model is one of those that were asked.
       if (this.#asked.size > maxAsked) break;
       let target: ChatTarget;
       try {
-        target = await targetNamed(this.#parts, this.#exchange, name);
+        target = await targetNamed(this.parts, this.exchange, name);
       } catch (thrown) {
         if (running.isStopped || !(thrown instanceof ProxyError)) throw thrown;
         this.#passOver(name, null, thrown.words);
@@ -128,7 +124,7 @@ export class Chain {
   #unfitReason(target: ChatTarget): string | undefined | Promise<string | undefined> {
     if (this.#isCopilotOut && !target.provider) return "the limit holds for every model of GitHub Copilot";
     // What Auto chooses is looked at then.
-    return isAutoTarget(target) ? undefined : unfitReason(this.#parts, this.#exchange, this.first, target);
+    return isAutoTarget(target) ? undefined : unfitReason(this.parts, this.exchange, this.first, target);
   }
 
   /** A provider that fails all the time is asked only if no other model of the chain can serve. */
@@ -141,13 +137,13 @@ export class Chain {
   }
 
   #passOver(model: string, status: number | null, why: Words): void {
-    this.#exchange.book.passOver({ model, status, why: why.written });
+    this.exchange.book.passOver({ model, status, why: why.written });
     this.#passedOver.push({ model, why });
   }
 
   /** The error of the model that the client asked for, whose row it is, with what became of the others. */
   unserved(): ProxyError {
-    const { book, facts } = this.#exchange;
+    const { book, facts } = this.exchange;
     if (this.first) book.setTarget(this.first, facts);
     const failure = this.#failure!;
     const others = this.#passedOver.filter(({ model }) => model !== this.#wanted);

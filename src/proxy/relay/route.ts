@@ -148,11 +148,8 @@ class Route {
       requireFurtherModels(exchange.key, model.provider, exchange.incoming.body);
       // A request that asks for nothing needs no choice.
       if (!isAutoTarget(model) || asksNothing(exchange, model, true)) return model;
-      this.#auto = new AutoSeats(parts, exchange, {
-        name: model.model.id,
-        first: this.#isFallback ? chain?.first : undefined,
-      });
-    } else if (step === "Auto") this.#auto = new AutoSeats(parts, exchange, { name: autoId });
+      this.#auto = new AutoSeats(parts, exchange, model.model.id, this.#isFallback ? chain?.first : undefined);
+    } else if (step === "Auto") this.#auto = new AutoSeats(parts, exchange, autoId);
     return this.#auto!.choose(step);
   }
 
