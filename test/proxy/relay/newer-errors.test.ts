@@ -175,7 +175,7 @@ describe("a token that GitHub does not take", () => {
 
   test.each<[ExchangeFault, string]>([
     ["personal-token", "not supported for this endpoint. GitHub takes no personal access token here: sign in again"],
-    ["own-app", "Resource not accessible by integration. GitHub issues Copilot tokens to apps of its own clients only"],
+    ["own-app", "Resource not accessible by integration. GitHub exchanges tokens of its own GitHub Apps only"],
     ["no_copilot_access", "GitHub does not let this account use Copilot: Signup for GitHub Copilot."],
   ])(
     "a token that GitHub does not take at the exchange (%s) fails the account with what to do",
