@@ -19,7 +19,8 @@ const maxAsked = 3;
 /** The names in the chain of a model, under whichever of its names the config has it. */
 export function chainOf({ catalogue, config }: RequestScope, { model, provider }: ChatTarget) {
   const { fallbacks } = config.current;
-  if (isEmpty(fallbacks) || Object.hasOwn(fallbacks, model.id)) return fallbacks[model.id];
+  if (isEmpty(fallbacks)) return undefined;
+  if (Object.hasOwn(fallbacks, model.id)) return fallbacks[model.id];
   const models = provider ? undefined : catalogue.presentModels();
   const name = models && Object.keys(fallbacks).find((each) => findListed(each, models)?.id === model.id);
   return name === undefined ? undefined : fallbacks[name];
