@@ -10,10 +10,11 @@ import { usageLine } from "./usage-line";
 
 /**
  * @param session The id that the client sends.
- * @param format Text with `{fields}` for the account that the session's last request used; see `usageLine`.
+ * @param format Text with `{fields}` for the account that the session's last request used; see `usageLine`. By default what is left
+ * of it, with its name where there are several.
  * @returns An empty line for a session of which nothing is known yet.
  */
-export async function sessionLine(app: Scope, session: string, format = "{left}", now = app.now()): Promise<string> {
+export async function sessionLine(app: Scope, session: string, format?: string, now = app.now()): Promise<string> {
   const filters = { session: sessionHash(session) };
   const [totals, prompts, rows] = await Promise.all([
     app.history.totals(filters),
@@ -25,11 +26,15 @@ export async function sessionLine(app: Scope, session: string, format = "{left}"
   const used = app.accounts.filter(({ key }) => key === last.account_key);
   const prompt = costInWords(addedCost(prompts.items[0]?.parts ?? []), true);
   const parts = [
-    prompt === undefined ? "" : `${prompt} prompt`,
-    `${costInWords(totals, true) ?? "?"} session`,
     // Bars cut a line at its end, and this passes.
     cacheLeft(app, last, now),
-    usageLine((await accountUsageItem(used)).accounts, format, now),
+    prompt === undefined ? "" : `${prompt} prompt`,
+    `${costInWords(totals, true) ?? "?"} session`,
+    usageLine(
+      (await accountUsageItem(used)).accounts,
+      format ?? (app.accounts.length > 1 ? "{account}: {left}" : "{left}"),
+      now,
+    ),
   ];
   return parts.filter(Boolean).join(" · ");
 }
