@@ -150,9 +150,9 @@ describe("without a script", () => {
     spent(9, 2_000_000_000);
     spent(13.5, 0);
     proxy.history.flush();
-    expect(textOf(await (await fetch(`${proxy.url}/admin`)).text())).toMatch(/The week before 2 now 50% more/);
+    expect(textOf(await (await fetch(`${proxy.url}/admin`)).text())).toMatch(/the week before 2, now 50% more/);
     await proxy.app.config.change({ retentionDays: 10 });
-    expect(textOf(await (await fetch(`${proxy.url}/admin`)).text())).not.toContain("The week before");
+    expect(textOf(await (await fetch(`${proxy.url}/admin`)).text())).not.toContain("the week before");
   });
 
   test("a request leads to those before and after it, and one that failed says what to do", async () => {

@@ -89,7 +89,7 @@ const closedTitles: Record<string, string> = { rate_limit: "Too many attempts", 
 /** An error, for a caller who has access, with the way back to the page of the menu below which it happened. */
 export function FailurePage({ frame, path, error }: { frame: Frame; path: string; error: ProxyError }): Markup {
   const title = titles[error.status] ?? "Something went wrong";
-  const [overview, ...others] = frame.menu;
+  const [overview, ...others] = frame.menu.flat();
   const above = others.find((each) => path.startsWith(`${each.path}/`));
   const back = above ?? overview!;
   return (

@@ -55,19 +55,25 @@ export interface PageEndpoint {
   title?: string;
   /** Only a team has it in its menu. */
   teamOnly?: boolean;
+  /** Where in the menu it stands. */
+  group?: MenuGroup;
 }
+
+/** What one looks at, what one sets up, and what is rarely needed. */
+export const menuGroups = ["daily", "setup", "rare"] as const;
+export type MenuGroup = (typeof menuGroups)[number];
 
 const menuMember = "x-menu";
 
-/** The `detail` of a page that is in the menu, which lists the pages in the order of their routes. */
-export const inMenu = (title: string, { teamOnly = false } = {}) =>
-  ({ [menuMember]: { title, teamOnly } }) as DocumentDecoration;
+/** The `detail` of a page that is in the menu, which lists the pages of a group in the order of their routes. */
+export const inMenu = (title: string, group: MenuGroup, { teamOnly = false } = {}) =>
+  ({ [menuMember]: { title, group, teamOnly } }) as DocumentDecoration;
 
 /** The pages of an app that have visitors: all but those for everybody. */
 export const pagesOf = ({ routes }: Pick<AnyElysia, "routes">): PageEndpoint[] =>
   routes.flatMap(({ method, path, hooks }) => {
     const role = accessOf(hooks) as Role | "everybody";
     if (role === "everybody") return [];
-    const inMenu = (hooks.detail as { [menuMember]?: Pick<PageEndpoint, "title" | "teamOnly"> })[menuMember];
+    const inMenu = (hooks.detail as { [menuMember]?: Pick<PageEndpoint, "title" | "group" | "teamOnly"> })[menuMember];
     return [{ method: method as PageEndpoint["method"], path, role, ...inMenu }];
   });

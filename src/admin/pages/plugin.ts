@@ -9,7 +9,7 @@ import { Paths } from "../../web/paths";
 import type { Role } from "../access/authorize";
 import type { Frame } from "../ui/layout";
 import type { PageContext } from "../ui/page-context";
-import { access, type PageEndpoint, pagesOf } from "./access";
+import { access, menuGroups, type PageEndpoint, pagesOf } from "./access";
 import { accounts } from "./accounts/routes";
 import { budgets } from "./budgets/routes";
 import { cache } from "./cache/routes";
@@ -75,8 +75,12 @@ export function adminPages(server: Server, fail: (thrown: unknown, request: Requ
 
 /** @param member Null for the owner. */
 const menuFor = (member: string | null, isTeam: boolean): Frame["menu"] =>
-  pageEndpoints().flatMap(({ path, title, role, teamOnly = false }) =>
-    title !== undefined && (member === null || role === "member") && (isTeam || !teamOnly) ? [{ path, title }] : [],
+  menuGroups.map((group) =>
+    pageEndpoints().flatMap(({ path, title, role, teamOnly = false, group: own }) =>
+      own === group && title !== undefined && (member === null || role === "member") && (isTeam || !teamOnly)
+        ? [{ path, title }]
+        : [],
+    ),
   );
 
 const paths = new Paths(pageEndpoints);

@@ -10,8 +10,8 @@ export interface Frame {
   signedIn: boolean;
   /** The name of the member who is signed in; missing for the owner. */
   member?: string;
-  /** The pages that the visitor may open. */
-  menu: readonly { path: string; title: string }[];
+  /** The pages that the visitor may open, in groups; the last one has those that are rarely needed. */
+  menu: readonly (readonly MenuItem[])[];
   /** Members of a team sign in with their keys. */
   hasMembers?: boolean;
   /** The owner can sign in. */
@@ -20,6 +20,11 @@ export interface Frame {
   assets: string;
   /** The CSRF token of forms. */
   formToken: string;
+}
+
+interface MenuItem {
+  path: string;
+  title: string;
 }
 
 interface PageProps {
@@ -40,17 +45,7 @@ export function Page({ frame, title, current, aside, children }: PageProps): Mar
       </a>
       <header class="bar">
         <Brand frame={frame} />
-        <nav aria-label="Pages">
-          <ul>
-            {frame.menu.map((item) => (
-              <li>
-                <a href={item.path} aria-current={item.path === current ? "page" : undefined}>
-                  {item.title}
-                </a>
-              </li>
-            ))}
-          </ul>
-        </nav>
+        <Menu groups={frame.menu} current={current} />
         {frame.signedIn && (
           <form method="post" action="/admin/sign-out" class="leave">
             {frame.member !== undefined && <span class="who">{frame.member}</span>}
@@ -76,6 +71,36 @@ export function Page({ frame, title, current, aside, children }: PageProps): Mar
     </Document>
   );
 }
+
+function Menu({ groups, current }: { groups: Frame["menu"]; current: string | undefined }): Markup {
+  const rare = groups.at(-1) ?? [];
+  const here = rare.find(({ path }) => path === current);
+  return (
+    <nav aria-label="Pages">
+      {groups.slice(0, -1).map((items) => (
+        <MenuItems items={items} current={current} />
+      ))}
+      {rare.length > 0 && (
+        <details class="more">
+          <summary class={[here !== undefined && "here"]}>{here ? `More: ${here.title}` : "More"}</summary>
+          <MenuItems items={rare} current={current} />
+        </details>
+      )}
+    </nav>
+  );
+}
+
+const MenuItems = ({ items, current }: { items: readonly MenuItem[]; current: string | undefined }) => (
+  <ul>
+    {items.map(({ path, title }) => (
+      <li>
+        <a href={path} aria-current={path === current ? "page" : undefined}>
+          {title}
+        </a>
+      </li>
+    ))}
+  </ul>
+);
 
 /** A page without menu or data, for callers who are not signed in. */
 export function BarePage({ frame, title, children }: Omit<PageProps, "current" | "aside">): Markup {

@@ -6,7 +6,7 @@ import { beginFromPage, cancelSignInFromPage, signInPage } from "./sign-in";
 
 export const accounts = new Elysia({ name: "accounts" })
   .use(access)
-  .get("/accounts", ({ page }) => accountsPage(page), { page: "member", detail: inMenu("Accounts") })
+  .get("/accounts", ({ page }) => accountsPage(page), { page: "member", detail: inMenu("Accounts", "setup") })
   .post("/accounts/sign-in", ({ page }) => beginFromPage(page), { page: "member" })
   .get("/accounts/sign-in/:id", ({ page }) => signInPage(page), { page: "member" })
   .post("/accounts/sign-in/:id/cancel", ({ page }) => cancelSignInFromPage(page), { page: "member" })

@@ -4,7 +4,7 @@ import { addBudgetFromPage, budgetsPage, removeBudgetFromPage, testNoticeFromPag
 
 export const budgets = new Elysia({ name: "budgets" })
   .use(access)
-  .get("/budgets", ({ page }) => budgetsPage(page), { page: "member", detail: inMenu("Budgets") })
+  .get("/budgets", ({ page }) => budgetsPage(page), { page: "member", detail: inMenu("Budgets", "setup") })
   .post("/budgets", ({ ownersPage }) => addBudgetFromPage(ownersPage), { page: "owner" })
   .post("/budgets/remove", ({ ownersPage }) => removeBudgetFromPage(ownersPage), { page: "owner" })
   .post("/notices/test", ({ ownersPage }) => testNoticeFromPage(ownersPage), { page: "owner" });

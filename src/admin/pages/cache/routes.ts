@@ -4,4 +4,4 @@ import { cachePage } from "./page";
 
 export const cache = new Elysia({ name: "cache" })
   .use(access)
-  .get("/cache", ({ page }) => cachePage(page), { page: "member", detail: inMenu("Cache") });
+  .get("/cache", ({ page }) => cachePage(page), { page: "member", detail: inMenu("Cache", "rare") });

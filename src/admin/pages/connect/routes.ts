@@ -4,5 +4,5 @@ import { connectPage, keyFromPage } from "./page";
 
 export const connect = new Elysia({ name: "connect" })
   .use(access)
-  .get("/connect", ({ page }) => connectPage(page), { page: "member", detail: inMenu("Connect") })
+  .get("/connect", ({ page }) => connectPage(page), { page: "member", detail: inMenu("Connect", "rare") })
   .post("/connect", ({ page }) => keyFromPage(page), { page: "member" });

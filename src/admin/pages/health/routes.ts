@@ -4,4 +4,4 @@ import { healthPage } from "./page";
 
 export const health = new Elysia({ name: "health" })
   .use(access)
-  .get("/health", ({ ownersPage }) => healthPage(ownersPage), { page: "owner", detail: inMenu("Health") });
+  .get("/health", ({ ownersPage }) => healthPage(ownersPage), { page: "owner", detail: inMenu("Health", "rare") });

@@ -7,7 +7,7 @@ export const members = new Elysia({ name: "members" })
   .use(access)
   .get("/members", ({ ownersPage }) => membersPage(ownersPage), {
     page: "owner",
-    detail: inMenu("Members", { teamOnly: true }),
+    detail: inMenu("Members", "setup", { teamOnly: true }),
   })
   .post("/members", ({ ownersPage }) => inviteFromPage(ownersPage), { page: "owner" })
   .get("/members/:name", ({ ownersPage }) => memberPage(ownersPage), { page: "owner" })

@@ -4,4 +4,4 @@ import { modelsPage } from "./page";
 
 export const models = new Elysia({ name: "models" })
   .use(access)
-  .get("/models", ({ page }) => modelsPage(page), { page: "member", detail: inMenu("Models") });
+  .get("/models", ({ page }) => modelsPage(page), { page: "member", detail: inMenu("Models", "setup") });

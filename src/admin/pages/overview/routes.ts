@@ -4,4 +4,4 @@ import { overviewPage } from "./page";
 
 export const overview = new Elysia({ name: "overview" })
   .use(access)
-  .get("", ({ page }) => overviewPage(page), { page: "member", detail: inMenu("Overview") });
+  .get("", ({ page }) => overviewPage(page), { page: "member", detail: inMenu("Overview", "daily") });

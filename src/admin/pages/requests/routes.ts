@@ -4,7 +4,7 @@ import { exportFromPage, newRequests, requestsPage, streamRequests } from "./pag
 
 export const requests = new Elysia({ name: "requests" })
   .use(access)
-  .get("/requests", ({ page }) => requestsPage(page), { page: "member", detail: inMenu("Requests") })
+  .get("/requests", ({ page }) => requestsPage(page), { page: "member", detail: inMenu("Requests", "daily") })
   .get("/requests/export", ({ page }) => exportFromPage(page), { page: "member" })
   .get("/requests/new", ({ page }) => newRequests(page), { page: "member" })
   .get("/requests/live", ({ page }) => streamRequests(page), { page: "member" });
