@@ -13,7 +13,7 @@ import {
   requireSignIn,
   requireTokenAccess,
 } from "./client-access";
-import { context } from "./context";
+import { context, unread } from "./context";
 import { accessDetail } from "./described";
 import { clientQuery } from "./query";
 
@@ -41,9 +41,6 @@ export const accessRules = {
 } satisfies Record<string, Access>;
 
 export type AccessName = keyof typeof accessRules;
-
-/** Bodies go on as they are, and who reads one does so within its limit. The types of macros lack this option. */
-const unread = { parse: "none" } as object;
 
 export const access = new Elysia({ name: "access" }).use(context).macro({
   access: (name: AccessName) => {

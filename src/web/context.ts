@@ -19,6 +19,9 @@ type Asked = {
  */
 export const appOptions = { strictPath: true, handler: { standardHostname: false } } as const;
 
+/** Of a macro's routes: bodies go on as they are, and who reads one does so within its limit. The types of macros lack this option. */
+export const unread = { parse: "none" } as object;
+
 export const context = new Elysia({ name: "context" }).decorate({} as Asked);
 
 /** A request before it is routed. */

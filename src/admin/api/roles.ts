@@ -8,6 +8,7 @@ import { decodedParams } from "../../lib/net/in/params";
 import { readJson } from "../../lib/net/in/request-body";
 import type { App, Scope, Server } from "../../parts/app";
 import { requireLasting } from "../../people/keys/client-keys";
+import { unread } from "../../web/context";
 import { accessDetail } from "../../web/described";
 import { formQuery } from "../../web/query";
 import { keySentTo } from "../access/authorize";
@@ -30,40 +31,37 @@ export type Admitted = {
 /** Bytes of a body. */
 const maxBody = 64 * 1024;
 
-/** Bodies are read once it is known who asks. The types of macros lack this option. */
-const unread = { parse: "none" } as object;
+/** Refuses who may not, and then reads the address. */
+const forRole = (rule: string, refuse?: (caller: Admitted & Addressed) => void) => ({
+  ...unread,
+  detail: accessDetail(rule),
+  // Elysia reads in a hook's text whether it is to be waited for: what refuses must stay an `async` function, and an arrow, since it
+  // does not understand a minified method. It validates what was sent after `transform`, so that nobody else learns what is wrong
+  // with theirs.
+  transform: async (context: Admitted & Addressed) => {
+    refuse?.(context);
+    requireJson(context.request);
+    context.params = decodedParams(context.params as Record<string, string | null>);
+    context.query = formQuery(context.request.url);
+  },
+});
 
-// Elysia reads in a hook's text whether it is to be waited for: what refuses must stay an `async` function, and an arrow, since it
-// does not understand a minified method. It validates what was
-// sent after `transform`, so that nobody else learns what is wrong with theirs.
 export const roles = new Elysia({ name: "roles" }).decorate({} as Admitted).macro({
   /** Members too, who see only what is their own. */
   member: {
-    ...unread,
-    detail: accessDetail("member"),
-    transform: async (context) => {
-      readAddress(context);
-    },
+    ...forRole("member"),
     resolve: ({ scope }: Admitted) => ({ app: scope }),
   },
   /** The same, for what is good for longer than a tool's token, which may not ask for it. */
   lasting: {
-    ...unread,
-    detail: accessDetail("lasting"),
-    transform: async (context) => {
-      readAddress(context);
-      requireLasting(keySentTo(context.scope, context.request));
-    },
+    ...forRole("lasting", ({ scope, request }) => requireLasting(keySentTo(scope, request))),
     resolve: ({ scope }: Admitted) => ({ app: scope }),
   },
   /** Nobody else. */
   owner: {
-    ...unread,
-    detail: accessDetail("owner"),
-    transform: async (context) => {
-      if (context.member !== null) throw ownersAlone();
-      readAddress(context);
-    },
+    ...forRole("owner", ({ member }) => {
+      if (member !== null) throw ownersAlone();
+    }),
     resolve: ({ scope }: Admitted) => ({ app: scope.owner as App }),
   },
 });
@@ -72,12 +70,6 @@ interface Addressed {
   request: Request;
   params: unknown;
   query: unknown;
-}
-
-function readAddress(context: Addressed): void {
-  requireJson(context.request);
-  context.params = decodedParams(context.params as Record<string, string | null>);
-  context.query = formQuery(context.request.url);
 }
 
 /** A page of another origin can send a form, but not this content type without a preflight. @throws ProxyError 415. */

@@ -2,6 +2,7 @@
 import { type AnyElysia, type DocumentDecoration, Elysia } from "elysia";
 import type { Visitor } from "../../lib/net/in/guard";
 import type { Server } from "../../parts/app";
+import { unread } from "../../web/context";
 import { accessDetail, accessOf } from "../../web/described";
 import type { Role } from "../access/authorize";
 import type { OwnerContext, PageContext } from "../ui/page-context";
@@ -19,9 +20,6 @@ export type Asked = {
   /** The same for a page of the owner's, and missing at any other. */
   ownersPage: OwnerContext;
 };
-
-/** Forms are read here, within their limit. The types of macros lack this option. */
-const unread = { parse: "none" } as object;
 
 export const access = new Elysia({ name: "page-access" }).decorate({} as Asked).macro({
   /** `everybody`: the handler sees to it. */
