@@ -153,6 +153,7 @@ describe("accounts", () => {
         account_type: "individual",
         host: "github.com",
         app: "vscode",
+        kind: "person",
         temporary: false,
         auto_only: false,
         warnings: [],
