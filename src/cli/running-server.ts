@@ -130,7 +130,7 @@ async function answerIn(response: CallResponse, server: RunningServer, path: str
 
 /** Whether the server serves this client key; without one, whether it serves clients that send none. Costs nothing. */
 export async function isAccepted(url: string, key: string | undefined): Promise<boolean> {
-  const question = { path: "/v1/models", timeoutMs: 8_000 };
+  const question = { path: "/v1/models" satisfies PathOf<"get">, timeoutMs: 8_000 };
   const { status, body } = await callServer({ url }, question, key || undefined);
   body.cancel();
   return status !== 401;

@@ -4,6 +4,7 @@ import type { Environment } from "../config/environment";
 import { isObject, parseJson } from "../lib/json";
 import { readText } from "../lib/net/out/body";
 import { callServer, findServer } from "./running-server";
+import type { PathOf } from "./server-routes";
 import { print } from "./terminal";
 
 /** Milliseconds. Claude Code asks after each message, and nobody waits for a status line. */
@@ -25,7 +26,7 @@ export async function statusline({ environment }: { environment: Environment }):
 }
 
 async function lineOf(url: string, key: string | undefined, session: string): Promise<string> {
-  const path = `/usage/line?session=${encodeURIComponent(session)}`;
+  const path = `${"/usage/line" satisfies PathOf<"get">}?session=${encodeURIComponent(session)}`;
   const response = await callServer({ url: url.replace(/\/$/, "") }, { path, timeoutMs: patienceMs }, key);
   const answer = await readText(response, 10_000);
   return response.ok ? answer.trim() : "";
