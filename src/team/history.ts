@@ -4,7 +4,7 @@ import { columnNames, type Entry, entryColumns, type Row } from "../books/histor
 import type { Filters, History, HistoryOptions, Page } from "../books/history/history";
 import { pageOf } from "../books/history/page";
 import { type PortionFilters, portionSums } from "../books/history/portions";
-import { promptsOf } from "../books/history/prompts";
+import { type PromptOrder, promptsOf } from "../books/history/prompts";
 import type { Source } from "../books/history/sql";
 import { type Dimension, largestSessionsOf, type Statistics, statisticsOf } from "../books/history/statistics";
 import { type KeptRatio, maxRatios } from "../books/history/token-ratios";
@@ -100,8 +100,8 @@ export class TeamHistory implements History {
     return this.#askOnce((source) => largestSessionsOf(source, filters, count));
   }
 
-  prompts(filters: Filters, limit: number, cursor?: number): ReturnType<History["prompts"]> {
-    return this.#askOnce((source) => promptsOf(source, filters, limit, cursor));
+  prompts(filters: Filters, limit: number, cursor?: number, order?: PromptOrder): ReturnType<History["prompts"]> {
+    return this.#askOnce((source) => promptsOf(source, filters, limit, cursor, order));
   }
 
   portions(filters: PortionFilters): ReturnType<History["portions"]> {

@@ -300,6 +300,38 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       history.close();
     });
 
+    test("the dearest prompts of a time go on over pages, each with all that it cost", async () => {
+      const { stores } = await world();
+      const history = stores.openHistory(options);
+      const add = (prompt: string, cost: number, hoursAgo: number) =>
+        history.add(entry({ prompt, cost, started_at_ms: noon - hoursAgo * hourMs }));
+      for (const [prompt, cost, hoursAgo] of [
+        ["two", 20, 1],
+        ["three", 29, 2],
+        ["old", 90, 50],
+        ["three", 1, 3],
+        ["one", 10, 1],
+        ["none", 0, 1],
+      ] as const)
+        add(prompt, cost, hoursAgo);
+      await history.flush();
+      const filters = { from_ms: noon - 24 * hourMs };
+      const first = await history.prompts(filters, 2, undefined, "dearest");
+      const second = await history.prompts(filters, 2, first.next_cursor_id!, "dearest");
+      const told = [...first.items, ...second.items].map(({ prompt, parts }) => [
+        prompt,
+        parts.reduce((sum, { cost }) => sum + cost.credits!, 0),
+      ]);
+      expect(told).toEqual([
+        ["three", 30],
+        ["two", 20],
+        ["one", 10],
+        ["none", 0],
+      ]);
+      expect([first.has_more, second.next_cursor_id]).toEqual([true, null]);
+      history.close();
+    });
+
     test("what prompts were made of is added up by day, each row once, and a member's apart", async () => {
       const { stores } = await world();
       const history = stores.openHistory(options);

@@ -2,7 +2,8 @@
 import { z } from "zod";
 import { requestKinds } from "../../books/history/entry";
 import type { Filters, PromptPart, PromptSums } from "../../books/history/history";
-import { noTotals } from "../../books/history/totals";
+import type { PromptOrder } from "../../books/history/prompts";
+import { noTotals, type Totals } from "../../books/history/totals";
 import { percent, plural, span } from "../../lib/format";
 import {
   addedCost,
@@ -61,6 +62,9 @@ export const promptPageSchema = z.object({
   items: z.array(promptSchema),
   next_cursor_id: count.nullable(),
   has_more: z.boolean(),
+  with_prompt: z
+    .object(requests)
+    .describe("All matching requests that belong to a prompt, on whichever page it stands."),
   without_prompt: z
     .object(requests)
     .describe("Matching requests without a prompt in their session: what they belong to is unknown."),
@@ -71,18 +75,16 @@ export async function listPrompts(
   filters: Filters,
   limit: number,
   cursor?: number,
+  order?: PromptOrder,
 ): Promise<z.output<typeof promptPageSchema>> {
-  const [page, others] = await Promise.all([
-    app.history.prompts(filters, limit, cursor),
+  const [page, own, others] = await Promise.all([
+    app.history.prompts(filters, limit, cursor, order),
+    app.history.totals({ ...filters, has_prompt: true }),
     // Of one prompt there is nothing else to add up.
     filters.prompt ? noTotals() : app.history.totals({ ...filters, has_prompt: false }),
   ]);
-  const { request_count, cost, cost_at_least } = others;
-  return {
-    ...page,
-    items: page.items.map(promptOf),
-    without_prompt: { request_count, cost, cost_at_least },
-  };
+  const spent = ({ request_count, cost, cost_at_least }: Totals) => ({ request_count, cost, cost_at_least });
+  return { ...page, items: page.items.map(promptOf), with_prompt: spent(own), without_prompt: spent(others) };
 }
 
 function promptOf({ parts, started_at_ms, ended_at_ms, ...names }: PromptSums): Prompt {

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { type NameColumn, nameColumns } from "../../books/history/entry";
 import type { Filters } from "../../books/history/filters";
+import { promptOrders } from "../../books/history/prompts";
 import { type Dimension, dimensions } from "../../books/history/statistics";
 import { wholeNumber } from "../../lib/input";
 import { entryOf } from "../../lib/json";
@@ -86,6 +87,12 @@ export const queries = {
     ...filters,
     limit,
     cursor_id: kept.optional().describe("`next_cursor_id` of the page before."),
+  }),
+  prompts: z.object({
+    ...filters,
+    limit,
+    cursor_id: kept.optional().describe("`next_cursor_id` of the page before."),
+    order: z.enum(promptOrders).default("newest").describe("`newest`, by the last request, or `dearest`, by cost."),
   }),
   statistics: z.object({ ...filters, by }),
   export: z.object({ ...filters, format: z.enum(["csv", "json"], "must be csv or json").default("csv") }),

@@ -11,7 +11,7 @@ import type { Filters } from "./filters";
 import { migrations, prepareHistory } from "./migrations";
 import type { HistoryPage } from "./page";
 import type { PortionFilters, PortionSum } from "./portions";
-import type { PromptPage } from "./prompts";
+import type { PromptOrder, PromptPage } from "./prompts";
 import { countRows, openPruning } from "./prune";
 import { HistoryReader } from "./reader";
 import type { Input, Output, ReaderTasks } from "./reader-tasks";
@@ -55,8 +55,8 @@ export interface History {
    * @param count Of how many sessions.
    */
   largestSessions(filters: Filters, count: number): Promise<Group[]>;
-  /** What each prompt came to, the newest first. @param cursor The `next_cursor_id` of the page before. */
-  prompts(filters: Filters, limit: number, cursor?: number): Promise<PromptPage>;
+  /** What each prompt came to, by default the newest first. @param cursor The `next_cursor_id` of the page before. */
+  prompts(filters: Filters, limit: number, cursor?: number, order?: PromptOrder): Promise<PromptPage>;
   /** What the prompts of these days were made of, by kind, tool and model, the dearest first. */
   portions(filters: PortionFilters): Promise<PortionSum[]>;
   /**
@@ -175,7 +175,7 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
     totals: async (filters) => (await askReader("statistics", filters, [])).totals,
     statistics: (filters, by) => askReader("statistics", filters, by),
     largestSessions: (filters, count) => askReader("largestSessions", filters, count),
-    prompts: (filters, limit, cursor) => askReader("prompts", filters, limit, cursor),
+    prompts: (filters, limit, cursor, order) => askReader("prompts", filters, limit, cursor, order),
     portions: (filters) => askReader("portions", filters),
     prune: pruning.run,
     tokenRatios: () => connection.use(readTokenRatios),

@@ -33,7 +33,7 @@ export function historyOf(history: History, member: string): History {
     totals: (filters) => inTurn(() => history.totals(own(filters))),
     statistics: (filters, by, signal) => inTurn(() => history.statistics(own(filters), by, signal)),
     largestSessions: (filters, count) => inTurn(() => history.largestSessions(own(filters), count)),
-    prompts: (filters, limit, cursor) => inTurn(() => history.prompts(own(filters), limit, cursor)),
+    prompts: (filters, limit, cursor, order) => inTurn(() => history.prompts(own(filters), limit, cursor, order)),
     portions: (filters) => inTurn(() => history.portions({ ...filters, member })),
     after: refuse,
     oldest: refuse,

@@ -5,7 +5,7 @@ import type { RequestKind } from "./entry";
 import type { Filters } from "./filters";
 import { firstOf, type Paged, pageOf } from "./page";
 import { sumColumns, sumsOfRows } from "./rollup";
-import { and, conditionsOf, Parameters, type Source } from "./sql";
+import { and, conditionsOf, Parameters, rowConditions, type Source, where } from "./sql";
 import { costsIn, type Measure, measureNames, type Sums } from "./totals";
 
 /** Requests of a prompt that are alike. Sums are those of the known values; null when none is known. */
@@ -40,23 +40,47 @@ export interface PromptSums {
 /** By their last request. */
 export type PromptPage = Paged<PromptSums>;
 
+/** In which order prompts are listed. */
+export const promptOrders = ["newest", "dearest"] as const;
+export type PromptOrder = (typeof promptOrders)[number];
+
 /**
  * @param filters A prompt is added up as a whole if one of its requests lies between the times.
- * @param cursor The id before which the last request of each prompt lies.
+ * @param cursor The id before which the last request of each prompt lies; of the dearest, how many to pass over.
  */
 export async function promptsOf(
   source: Source,
   filters: Filters,
   limit: number,
-  cursor = Number.MAX_SAFE_INTEGER,
+  cursor?: number,
+  order: PromptOrder = "newest",
 ): Promise<PromptPage> {
-  const page = firstOf(await newestPrompts(source, filters, limit + 1, cursor), limit);
+  if (order === "dearest") {
+    const found = await dearestPrompts(source, filters, limit + 1, cursor ?? 0);
+    const has_more = found.length > limit;
+    const items = await sumsOf(source, filters, found.slice(0, limit));
+    return { items, has_more, next_cursor_id: has_more ? (cursor ?? 0) + limit : null };
+  }
+  const page = firstOf(await newestPrompts(source, filters, limit + 1, cursor ?? Number.MAX_SAFE_INTEGER), limit);
   return { ...page, items: await sumsOf(source, filters, page.items) };
 }
 
 interface LastRequest {
   id: number;
   prompt: string;
+}
+
+/** Reads all rows of the time: it should have bounds. */
+async function dearestPrompts(source: Source, filters: Filters, limit: number, offset: number): Promise<LastRequest[]> {
+  const { dialect } = source;
+  const parameters = new Parameters(dialect);
+  const terms = ["prompt IS NOT NULL", ...rowConditions(filters, parameters)];
+  const costs = costUnitNames.map((unit) => `coalesce(sum(CASE WHEN cost_unit = '${unit}' THEN cost END), 0) DESC`);
+  return source.rows<LastRequest>(
+    `SELECT ${dialect.number("max(id)")} AS id, prompt FROM ${dialect.tables.requests} AS each${where(terms)}
+      GROUP BY prompt ORDER BY ${costs.join(", ")}, max(id) DESC LIMIT ${limit} OFFSET ${parameters.number(offset)}`,
+    parameters.values,
+  );
 }
 
 /** Rows that are read first; then four times as many. */

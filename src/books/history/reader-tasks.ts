@@ -4,7 +4,7 @@ import type { Dimension } from "./dimensions";
 import type { Filters } from "./filters";
 import { pageOf } from "./page";
 import { type PortionFilters, portionSums } from "./portions";
-import { promptsOf } from "./prompts";
+import { type PromptOrder, promptsOf } from "./prompts";
 import { addUp, atOneMoment, nextPeriods, removeForgotten } from "./sqlite-rollup";
 import { largestSessionsOf, statisticsOf } from "./statistics";
 
@@ -15,8 +15,8 @@ export const readerTasks = {
     atOneMoment(database, (source) => largestSessionsOf(source, filters, count)),
   page: (database: Database, filters: Filters, limit: number, cursor?: number) =>
     atOneMoment(database, (source) => pageOf(source, "each.*", filters, limit, cursor)),
-  prompts: (database: Database, filters: Filters, limit: number, cursor?: number) =>
-    atOneMoment(database, (source) => promptsOf(source, filters, limit, cursor)),
+  prompts: (database: Database, filters: Filters, limit: number, cursor?: number, order?: PromptOrder) =>
+    atOneMoment(database, (source) => promptsOf(source, filters, limit, cursor, order)),
   portions: (database: Database, filters: PortionFilters) =>
     atOneMoment(database, (source) => portionSums(source, filters)),
   /** Adds up the hours that are over, and then the days. */

@@ -167,6 +167,10 @@ test("the pages show the bill and each request", async () => {
   const list = await (await fetch(`${proxy.url}/admin/prompts`)).text();
   expect(list).toContain(items[2]!.why);
   expect(list).toContain("1 request</a> named no prompt");
+  const dearest = await (await fetch(`${proxy.url}/admin/prompts?order=dearest&limit=1&period=24h`)).text();
+  const most = items.toSorted((one, other) => (other.cost.credits ?? 0) - (one.cost.credits ?? 0))[0]!;
+  expect(dearest).toContain(`/admin/prompts/${most.prompt}"`);
+  expect(dearest).toContain("cursor_id=1");
   const page = await (await fetch(`${proxy.url}/admin/prompts/${items[2]!.prompt}`)).text();
   expect(page.split("Subagent: Explore</a>").length - 1).toBe(2);
   expect((await fetch(`${proxy.url}/admin/prompts/0`)).status).toBe(404);

@@ -1,44 +1,81 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The prompts: what each came to, and why. */
 import type { Filters } from "../../../books/history/history";
-import { formatCount, plural } from "../../../lib/format";
+import type { PromptOrder } from "../../../books/history/prompts";
+import { dayMs, dollars, formatCount, plural } from "../../../lib/format";
 import { readQuery } from "../../../web/query";
 import { listPrompts, type Prompt } from "../../api/prompts";
 import { queries } from "../../api/query";
 import { CostOf, Duration, Moment, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
-import { firstRows, promptPath, promptsPath, requestsPath, withFirstRows } from "../../ui/links";
-import { CursorPager, Empty, Table } from "../../ui/lists";
+import { promptPath, promptsPath, requestsPath, withFirstRows, withQuery } from "../../ui/links";
+import { CursorPager, Empty, Table, Tabs } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { ToolName } from "../../ui/tool-name";
 import { Chips } from "../requests/filters";
+import { periods, withTimes } from "../requests/view";
 
 export function promptsPage({ app, frame, url, member }: PageContext): StreamedPage {
   const now = app.now();
-  const { limit, cursor_id, ...filters } = readQuery(withFirstRows(url).toString(), queries.requests);
+  const { limit, cursor_id, order, ...filters } = readQuery(
+    withTimes(withFirstRows(url), now).toString(),
+    queries.prompts,
+  );
   // Every row that a member sees is the member's own.
   if (member !== null) delete filters.member;
+  const chips = { ...filters };
+  // The dearest of all time would read the whole history.
+  if (order === "dearest") filters.from_ms ??= now - dearestDays * dayMs;
+  const pathWith = (name: string, value: string | undefined) => {
+    const query = Object.fromEntries(url.searchParams);
+    return withQuery("/admin/prompts", { ...query, [name]: value, cursor_id: undefined });
+  };
   return {
     page: (
       <Page frame={frame} title="Prompts" current="/admin/prompts">
         <p class="lead">
-          What one thing that a person asked came to, with its subagents. The client says which requests belong
-          together; nothing of what was asked is kept.
+          What each of your prompts cost, including its subagents. The client says which requests belong together;
+          nothing of what was asked is kept.
         </p>
-        <Chips filters={filters} url={url} now={now} names={undefined} />
+        <div class="choices">
+          <Tabs
+            label="Order"
+            items={[
+              ["newest", "Newest"],
+              ["dearest", "Dearest"],
+            ]}
+            chosen={order}
+            pathOf={(name) => pathWith("order", name === "newest" ? undefined : name)}
+          />
+          <Tabs
+            label="Period"
+            items={[
+              ...shownPeriods.map((name) => [name, periods[name]![1]] as const),
+              ...(order === "dearest" ? [] : [["", "Any time"] as const]),
+            ]}
+            chosen={url.searchParams.get("period") ?? (order === "dearest" ? "7d" : "")}
+            pathOf={(name) => pathWith("period", name || undefined)}
+          />
+        </div>
+        <Chips {...{ filters: chips, url, now }} names={undefined} />
         {slot}
       </Page>
     ),
     parts: [
       async () => {
-        const page = await listPrompts(app, filters, limit, cursor_id);
-        return <List page={page} filters={filters} now={now} limit={limit} paged={cursor_id !== undefined} />;
+        const page = await listPrompts(app, filters, limit, cursor_id, order);
+        const path = (cursor: string | undefined) =>
+          withQuery("/admin/prompts", { ...Object.fromEntries(url.searchParams), cursor_id: cursor });
+        return <List {...{ page, filters, now, order, path, paged: cursor_id !== undefined }} />;
       },
     ],
   };
 }
+
+const shownPeriods = ["24h", "7d", "30d"];
+const dearestDays = 7;
 
 type PromptList = Awaited<ReturnType<typeof listPrompts>>;
 
@@ -46,22 +83,32 @@ interface ListProps {
   page: PromptList;
   filters: Filters;
   now: number;
-  limit: number;
+  order: PromptOrder;
+  /** The page with this cursor. */
+  path(cursor: string | undefined): string;
   paged: boolean;
 }
 
-function List({ page, filters, now, limit, paged }: ListProps): Markup {
-  const { items, next_cursor_id, without_prompt } = page;
-  const query = { limit: limit === firstRows ? undefined : String(limit) };
+function List({ page, filters, now, order, path, paged }: ListProps): Markup {
+  const { items, next_cursor_id, with_prompt, without_prompt } = page;
   return (
     <>
+      {items.length > 0 && (
+        <p>
+          <strong>
+            <CostOf of={with_prompt} />
+          </strong>{" "}
+          {with_prompt.cost.credits !== undefined && <span class="soft">{dollars(with_prompt.cost.credits)} </span>}
+          in all, for {plural(with_prompt.request_count, "request")} of these prompts
+        </p>
+      )}
       {items.length === 0 ? (
         <Empty title={paged ? "No more prompts" : "No prompts yet"}>
           Claude Code and Codex say which requests belong to a prompt; Claude Code does so once it is set up by the page{" "}
           <a href="/admin/connect">Connect</a>.
         </Empty>
       ) : (
-        <PromptTable items={items} now={now} />
+        <PromptTable items={items} now={now} order={order} />
       )}
       {without_prompt.request_count > 0 && (
         <p class="soft">
@@ -73,20 +120,19 @@ function List({ page, filters, now, limit, paged }: ListProps): Markup {
       )}
       {(paged || next_cursor_id !== null) && (
         <CursorPager
-          newest={paged ? promptsPath(filters, query) : undefined}
-          older={
-            next_cursor_id === null ? undefined : promptsPath(filters, { ...query, cursor_id: String(next_cursor_id) })
-          }
+          newest={paged ? path(undefined) : undefined}
+          older={next_cursor_id === null ? undefined : path(String(next_cursor_id))}
         />
       )}
     </>
   );
 }
 
-const PromptTable = ({ items, now }: { items: Prompt[]; now: number }) => (
+/** @param order For screen readers. */
+export const PromptTable = ({ items, now, order }: { items: Prompt[]; now: number; order: PromptOrder }) => (
   <Table
     class="rows labelled prompts"
-    caption="Prompts, newest first"
+    caption={`Prompts, ${order} first`}
     rows={items}
     columns={[
       [
@@ -98,8 +144,9 @@ const PromptTable = ({ items, now }: { items: Prompt[]; now: number }) => (
         ),
       ],
       ["Client", (item) => <ToolName of={item.client_name} max={22} />],
+      ["Models", modelsOf],
       items.some(({ project }) => project !== null) && ["Project", projectOf],
-      ["Why it cost that", ({ why }) => why],
+      ["Breakdown", ({ why }) => (why === plainly ? "" : why)],
     ]}
     numbers={[
       ["Requests", ({ request_count }) => formatCount(request_count)],
@@ -108,6 +155,19 @@ const PromptTable = ({ items, now }: { items: Prompt[]; now: number }) => (
     ]}
   />
 );
+
+/** Most prompts are so: the words would say nothing. */
+const plainly = "All of it in the conversation itself.";
+
+const modelsOf = ({ models }: Prompt) =>
+  models.slice(0, 3).map((model, at) => (
+    <>
+      {at > 0 && ", "}
+      <a href={promptsPath({ upstream_model: model })}>
+        <Value of={model} max={28} />
+      </a>
+    </>
+  ));
 
 const projectOf = ({ project }: Prompt) =>
   project === null ? (
