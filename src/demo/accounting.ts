@@ -23,12 +23,9 @@ export function chargeRequest(demo: DemoState, account: DemoAccount, model: Mode
 
 /** Charges one answer in credits, under token billing. */
 export function chargeTokens(demo: DemoState, account: DemoAccount, model: Model, usage: Usage): void {
-  const { premium, tokenBilling } = account.quota;
-  if (!tokenBilling) return;
+  if (!account.quota.tokenBilling) return;
   const credits = nanoCredits(model, usage) / 1e9;
   demo.charge({ login: account.login, at: demo.now(), model: model.name, credits });
-  premium.creditsUsed = (premium.creditsUsed ?? 0) + credits;
-  if (premium.entitlement > 0) premium.remaining -= credits;
 }
 
 function take(demo: DemoState, allowance: Allowance, units: number, code: string): void {

@@ -147,19 +147,32 @@ export const demoAccounts = (): DemoAccount[] => [
   },
 ];
 
+const plus = { plan: "individual_pro", sku: "plus_monthly_subscriber_quota", host: "individual" } as const;
+const credits = () => paid(counter(7_000, 7_000, { creditsUsed: 0 }), true);
+
 /**
  * The same accounts as GitHub bills them since June 2026, in AI credits of which Pro+ has 7,000 a month.
  * @see https://github.com/features/copilot#pricing, read in October 2026
  */
 export function creditAccounts(): DemoAccount[] {
-  const plus = { plan: "individual_pro", sku: "plus_monthly_subscriber_quota" };
-  const credits = (remaining: number) => paid(counter(7_000, remaining, { creditsUsed: 7_000 - remaining }), true);
   const [octo, work, other] = demoAccounts() as [DemoAccount, DemoAccount, DemoAccount];
   return [
-    { ...octo, ...plus, quota: credits(1_184) },
+    { ...octo, ...plus, quota: credits() },
     { ...work, quota: paid(unlimited(), true) },
-    { ...other, quota: credits(5_418) },
+    { ...other, quota: credits() },
   ];
+}
+
+/** Guests sign in while the demo runs, members have before. */
+export type TeamNames = Record<"guests" | "members", readonly string[]>;
+
+/** The owner's and those of a team's people: the guests' come first, as sign-ins take them in turn. */
+export function teamAccounts({ guests, members }: TeamNames): DemoAccount[] {
+  const of = (name: string): DemoAccount => {
+    const githubToken = `ghu_DEMO${name}`.padEnd(40, "0");
+    return { login: `${name}-demo`, githubToken, ...plus, quota: credits() };
+  };
+  return [...guests.map(of), ...creditAccounts(), ...members.map(of)];
 }
 
 /** The next first of a month, 00:00 UTC: when every quota starts again. */

@@ -2,7 +2,7 @@
  * A simulated GitHub and Copilot on loopback, with their wire formats, for `start --demo` and for the tests.
  * It deliberately shares no code with the dialects: the same mistake on both sides would be invisible.
  */
-import { creditAccounts } from "./accounts";
+import { creditAccounts, type TeamNames, teamAccounts } from "./accounts";
 import type { Model } from "./model";
 import { listPrices } from "./models";
 import { githubRoutes, modelRoutes } from "./routes";
@@ -35,5 +35,6 @@ export class Demo extends DemoState {
 
 export const startDemo = (options: DemoOptions = {}): Demo => new Demo(options);
 
-/** The one of `dragoman start --demo`. */
-export const openDemo = (): Demo => startDemo({ keep: 200, generation: "C", accounts: creditAccounts() });
+/** The one of `dragoman start --demo`. @param team The people of a team, if it is to have one. */
+export const openDemo = (team?: TeamNames): Demo =>
+  startDemo({ keep: 200, generation: "C", accounts: team ? teamAccounts(team) : creditAccounts() });

@@ -124,8 +124,14 @@ export class DemoState {
     if (this.journal.length > this.keep) this.journal.shift();
   }
 
-  /** Adds up a day of UTC, as the report of it does. */
+  /** Adds up a day of UTC, as the report of it does, and takes from the account's quota what was charged in this month. */
   charge(charge: Charge): void {
+    const quota = this.accounts.find(({ login }) => login === charge.login)?.quota;
+    const monthOf = (at: number) => new Date(at).toISOString().slice(0, 7);
+    if (quota?.tokenBilling && monthOf(charge.at) === monthOf(this.now())) {
+      quota.premium.creditsUsed = (quota.premium.creditsUsed ?? 0) + charge.credits;
+      if (quota.premium.entitlement > 0) quota.premium.remaining -= charge.credits;
+    }
     const dayOf = (at: number) => Math.floor(at / 86_400_000);
     const same = this.charges.find(
       ({ login, model, at }) => login === charge.login && model === charge.model && dayOf(at) === dayOf(charge.at),

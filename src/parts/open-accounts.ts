@@ -17,7 +17,7 @@ interface AccountParts extends Pick<AccountOptions, "logger"> {
   temporary: TemporaryAccount | undefined;
   /** Its host, if it is of an enterprise's own GitHub. */
   enterpriseHost: string | undefined;
-  demo: { url: string; accounts: readonly { login: string; githubToken: string }[] } | undefined;
+  demo: { url: string; accounts?: readonly { login: string; githubToken: string }[] | undefined } | undefined;
   clock: Pick<AccountOptions, "now" | "monotonic" | "random"> | undefined;
   /** The error for every request of a person while one of the person's accounts is suspended. */
   suspensionError(member: string | null): ProxyError | undefined;
@@ -44,7 +44,7 @@ export function openAccounts({
     demo
       ? { ...hostsFor(name, { githubUrl: demo.url, githubApiUrl: demo.url }), copilot: demo.url }
       : hostsFor(name, environment);
-  const store = demo ? openMemoryAccountStore(demo.accounts.map(savedDemoAccount)) : stores.accounts;
+  const store = demo?.accounts ? openMemoryAccountStore(demo.accounts.map(savedDemoAccount)) : stores.accounts;
   const sync = stores.accountSync;
   const optionsAt = new Map<string | undefined, AccountOptions>();
   const open = (saved: SavedAccount | TemporaryAccount, host?: string) => {

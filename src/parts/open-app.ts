@@ -60,8 +60,8 @@ export interface AppOptions extends Omit<StoresOptions, "follow"> {
   temporary?: TemporaryAccount;
   /** An enterprise's own GitHub, for the temporary account. */
   enterpriseHost?: string;
-  /** The embedded upstream that stands in for GitHub and Copilot, and its accounts. */
-  demo?: { url: string; accounts: readonly { login: string; githubToken: string }[] };
+  /** The embedded upstream that stands in for GitHub and Copilot, and its accounts; of a team's demo, those of the stores. */
+  demo?: { url: string; accounts?: readonly { login: string; githubToken: string }[] | undefined };
   /** This machine by default. */
   openTo?: OpenTo;
   /** `remote` by default. */
@@ -128,8 +128,8 @@ class RunningApp extends Foundation implements App {
   exposed = false;
   readonly trustedProxies = this.options.trustedProxies;
   readonly wrongSecrets = countWrongSecrets(this.monotonic);
-  /** The demo has none. */
-  readonly members = this.demo ? undefined : this.stores.members;
+  /** The demo of one person has none. */
+  readonly members = this.options.demo?.accounts ? undefined : this.stores.members;
   readonly logins = this.stores.logins;
   readonly team = this.stores.team;
   readonly membership = undefined;

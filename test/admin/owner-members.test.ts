@@ -258,8 +258,8 @@ test("the demo has no members, and says so", async () => {
   await using proxy = await startProxy();
   expect(await (await fetch(`${proxy.url}/api/admin/members`)).json()).toMatchObject({ items: [], total: 0 });
   const answer = await fetch(`${proxy.url}/api/admin/members/anna`);
-  expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining("The demo has no members")]);
+  expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining("This demo has no members")]);
   const page = await fetch(`${proxy.url}/admin/members`);
-  expect([page.status, await page.text()]).toEqual([404, expect.stringContaining("demo has no members")]);
+  expect([page.status, await page.text()]).toEqual([404, expect.stringContaining("This demo has no members")]);
   expect(await (await fetch(`${proxy.url}/admin/keys`)).text()).not.toContain("/admin/members");
 });

@@ -1,11 +1,21 @@
 /** The past of the demo: made up from a seed, plausible, given once. */
 import { describe, expect, test } from "bun:test";
-import { followPast, givePast, pastOf } from "../../src/cli/start/demo-past";
+import { followPast, givePast } from "../../src/cli/start/demo-fill";
+import { pastOf } from "../../src/cli/start/demo-past";
+import { inviteGuest, makeTeam, teamNames } from "../../src/cli/start/demo-team";
+import { readEnvironment } from "../../src/config/environment";
+import { openDemo } from "../../src/demo/demo";
 import { listPrices } from "../../src/demo/models";
-import { dayMs, minuteMs } from "../../src/lib/format";
+import { dayMs, minuteMs, utcDay } from "../../src/lib/format";
+import { openLocalStores } from "../../src/parts/local-stores";
+import { openApp } from "../../src/parts/open-app";
 import type { KeyList } from "../../src/people/keys/key-list";
+import { exampleModels } from "../../src/proxy/upstream/models/known-models";
+import { handler } from "../../src/server";
 import { run } from "../support/command";
 import { startProxy } from "../support/proxy";
+import { temporaryFolder } from "../support/temporary-folder";
+import { sharedTokenizer } from "../support/tokenizer";
 
 const now = new Date(2026, 10, 18, 16, 40).getTime();
 
@@ -23,7 +33,7 @@ describe("the rows of the demo's past", () => {
   test("fill two weeks, and end a few minutes before now", () => {
     const days = new Set(rows.map(({ started_at_ms }) => new Date(started_at_ms).toDateString()));
     expect(days.size).toBe(15);
-    expect(rows[0]!.started_at_ms).toBeGreaterThan(now - 16 * dayMs);
+    expect(rows[0]!.started_at_ms).toBeGreaterThan(now - 14 * dayMs);
     expect(rows.at(-1)!.started_at_ms + rows.at(-1)!.duration_ms).toBeLessThan(now - 3 * minuteMs);
     expect(rows.length).toBeGreaterThan(1_000);
   });
@@ -104,3 +114,58 @@ test("the pages of a demo have its past when its address is printed, whoever sta
   const { items } = (await (await fetch(`${url}/api/admin/requests?limit=5`)).json()) as { items: unknown[] };
   expect(items).toHaveLength(5);
 });
+
+test("the demo of a team has members, one of whom has no budget left, and a link for a guest", async () => {
+  const home = temporaryFolder();
+  const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home });
+  const demo = openDemo(teamNames);
+  const stores = openLocalStores(environment, { follow: false, write: () => {} });
+  const made = await makeTeam(stores, demo.accounts);
+  const app = openApp({ environment, stores, demo: { url: demo.url }, version: "1", tokenizer: sharedTokenizer() });
+  using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
+  try {
+    const rows = await givePast(app, listPrices, made);
+    await followPast(app, rows, (charge) => demo.charge(charge));
+    // What was spent in this month, GitHub bills and takes from the quotas.
+    const month = new Date().toISOString().slice(0, 7);
+    for (const { id, key } of app.allAccounts) {
+      const own = rows.filter((row) => row.account_key === key && utcDay(row.started_at_ms).startsWith(month));
+      const { premium } = demo.accounts.find(({ login }) => login === id)!.quota;
+      const spent = own.reduce((sum, { cost }) => sum + (cost ?? 0), 0) / 1e9;
+      expect([id, premium.creditsUsed?.toFixed(3)]).toEqual([id, spent.toFixed(3)]);
+    }
+    const members = app.members!;
+    const budget = app.budgets.budgets.find(({ name }) => name === "Members")!;
+    expect(budget.then).toBe("stop");
+    const { states } = await app.budgets.holders(budget, { limit: 10 });
+    expect(states.map(({ holder, used }) => [holder!.name, used > budget.limit])).toEqual([
+      ["ben", true],
+      ["anna", false],
+      ["carla", false],
+    ]);
+    const ask = async (name: string, model: string) => {
+      const key = await members.createKey(members.named(name)!.id, {
+        ...{ name: "mine", models: null, expiresAt: null },
+        by: members.clientKeysOf(members.named(name)!.id)[0]!.digest,
+      });
+      const body = JSON.stringify({ model, messages: [{ role: "user", content: "Hi" }] });
+      const answer = await fetch(`${server.url}v1/chat/completions`, {
+        ...{ method: "POST", body },
+        headers: { "x-api-key": key, "content-type": "application/json" },
+      });
+      return [answer.status, await answer.text()] as const;
+    };
+    expect(await ask("anna", exampleModels.gpt)).toEqual([200, expect.stringContaining("DEMO")]);
+    expect(await ask("ben", exampleModels.gpt)).toEqual([429, expect.stringContaining("Members")]);
+    expect(await ask("carla", exampleModels.gpt)).toEqual([403, expect.stringContaining("may not use")]);
+
+    const path = await inviteGuest(members);
+    expect(await (await fetch(server.url.origin + path)).text()).toContain("You are invited");
+    // The team stays as it is.
+    expect(await makeTeam(stores, demo.accounts)).toEqual([]);
+  } finally {
+    app.close();
+    await stores.close();
+    await demo.stop();
+  }
+}, 20_000);

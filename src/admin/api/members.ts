@@ -46,7 +46,9 @@ export const shownLimitsSchema = z.object({ name: z.string(), ...shownFields });
 /** @throws ProxyError `not_found` */
 export function teamOf({ members }: App): Members {
   if (members) return members;
-  throw new ProxyError("not_found", "The demo has no members.", { code: "no_team" });
+  throw new ProxyError("not_found", "This demo has no members; `dragoman start --demo --team` has some.", {
+    code: "no_team",
+  });
 }
 
 /** @throws ProxyError `not_found` */

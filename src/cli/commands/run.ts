@@ -14,6 +14,7 @@ const serverOptions = {
   port: parsed("<number>", "Port to listen on; 0 picks a free one", portFrom, { usual: "4141" }),
   host: text("<address>", "Address to listen on", { usual: "127.0.0.1" }),
   demo: flag("Serve scripted answers: no account, no network, no charge"),
+  team: flag("With --demo: a made-up team, with members, budgets and an invitation to accept"),
   ...signInOptions,
   allowOpen: flag("Allow other machines to connect even though no client key is configured"),
   adminAuth: parsed("<when>", "always: require ADMIN_TOKEN for the admin API on this machine too", adminAuthFrom, {

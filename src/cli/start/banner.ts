@@ -18,6 +18,8 @@ export interface Started {
   listening: Listening;
   /** Where traces go; undefined if nowhere. */
   collector?: string;
+  /** The path of a link for a guest of the demo's team, which is in no log. */
+  invitation?: string;
 }
 
 /** @param model That of the command to try. */
@@ -26,7 +28,7 @@ export function printBanner(started: Started, model: string): string[] {
   return [
     titleOf(started),
     "",
-    ...table(factLines(started), { indent: 2, heads: false }),
+    ...table([...factLines(started), ...invitationLines(started)], { indent: 2, heads: false }),
     "",
     app.allAccounts.length === 0 ? "Then try it:" : "Try it:",
     ...curlFor(listening.url, started, model),
@@ -49,6 +51,9 @@ function titleOf({ app: { demo, version }, collector }: Started): string {
 }
 
 type Fact = [name: string, text: string];
+
+const invitationLines = ({ invitation, listening }: Started): Fact[] =>
+  invitation === undefined ? [] : [["Invitation", `${listening.url}${invitation}`]];
 
 function factLines({ app, listening, collector }: Started): Fact[] {
   return [

@@ -6,10 +6,7 @@
 import { type Entry, nothingKnown } from "../../books/history/entry";
 import { packed } from "../../books/history/portions";
 import { anthropicId } from "../../clients/claude-code-names";
-import { repeatChange } from "../../config/repeat-change";
 import { dayMs, hourMs, minuteMs } from "../../lib/format";
-import type { App } from "../../parts/app";
-import { madeUpKey } from "../../people/keys/client-keys";
 import { portionsOf } from "../../proxy/tokens/portions-of";
 import { exampleModels } from "../../proxy/upstream/models/known-models";
 import { costOf } from "../../proxy/upstream/models/price";
@@ -24,7 +21,7 @@ export type PricesOf = (model: string) => { input: number; cacheRead: number; ca
 /** How an upstream of each dialect says that the model had finished. */
 const stopReasons = { messages: "end_turn", responses: "completed", chat: "stop" };
 
-interface Tool {
+export interface Tool {
   client: string;
   dialect: keyof typeof stopReasons;
   path: string;
@@ -35,6 +32,8 @@ interface Tool {
   /** Tokens of its system prompt and tools. */
   head: number;
   key: string | null;
+  /** The id of the member who uses it; missing for the owner. */
+  member?: string;
   account: string;
   projects: string[];
   /** Hours of the day at which its sessions may begin, by the clock of this machine. */
@@ -43,7 +42,7 @@ interface Tool {
   sessions: number;
 }
 
-const tools: Tool[] = [
+export const tools: Tool[] = [
   {
     client: "claude-cli/2.1.330",
     dialect: "messages",
@@ -154,16 +153,17 @@ const troubles: { share: number; trouble: Trouble }[] = [
 /**
  * @param now Wall clock, ms. The past ends a few minutes before it.
  * @param pricesOf What a model costs, as the demo lists it.
+ * @param used The tools that were used.
  * @returns The oldest first; the same for the same minute.
  */
-export function pastOf(now: number, pricesOf: PricesOf): Entry[] {
+export function pastOf(now: number, pricesOf: PricesOf, used = tools): Entry[] {
   const numbers = openNumbers(20_261_123);
   const rows: Entry[] = [];
   const midnight = new Date(now).setHours(0, 0, 0, 0);
   for (let day = days; day >= 0; day -= 1) {
     const start = midnight - day * dayMs;
     const isWeekend = [0, 6].includes(new Date(start).getDay());
-    for (const tool of tools) {
+    for (const tool of used) {
       const count = isWeekend && tool.key !== "ci" ? Math.floor(tool.sessions / 3) : tool.sessions;
       for (let session = 0; session < count; session += 1)
         rows.push(
@@ -171,10 +171,14 @@ export function pastOf(now: number, pricesOf: PricesOf): Entry[] {
         );
     }
   }
-  return rows
-    .filter((row) => row.started_at_ms + row.duration_ms < now - 3 * minuteMs)
-    .map((row) => priced(row, pricesOf))
-    .sort((one, other) => one.started_at_ms + one.duration_ms - other.started_at_ms - other.duration_ms);
+  return (
+    rows
+      // What is older the history would drop, and the budgets would count more than it has.
+      .filter(({ started_at_ms }) => started_at_ms > now - days * dayMs)
+      .filter((row) => row.started_at_ms + row.duration_ms < now - 3 * minuteMs)
+      .map((row) => priced(row, pricesOf))
+      .sort((one, other) => one.started_at_ms + one.duration_ms - other.started_at_ms - other.duration_ms)
+  );
 }
 
 /** One conversation: prompts of a person, and what the tool does for each. */
@@ -266,7 +270,8 @@ function rowOf(
 ): Entry {
   const output = numbers.between(40, 900);
   const chance = numbers.next();
-  const { tries = [{ status: 200 }], ...ends } = troubleAt(chance) ?? {};
+  // No account of the owner's comes to the aid of a member.
+  const { tries = [{ status: 200 }], ...ends } = (tool.member ? undefined : troubleAt(chance)) ?? {};
   const isServed = ends.error_type === undefined;
   const firstByte = numbers.between(380, 1_700) + (tokens.input - tokens.cached) / 60;
   const writing = output * numbers.between(9, 16);
@@ -305,6 +310,7 @@ function rowOf(
     fixups: "[]",
     dropped: "[]",
     key_name: tool.key,
+    member: tool.member ?? null,
     ...ends,
     ...part,
   };
@@ -345,68 +351,4 @@ function troubleAt(chance: number): Trouble | undefined {
     below += share;
     return chance < below;
   })?.trouble;
-}
-
-/** Fills the history of the demo, unless it has one: whoever reads now finds the past. @returns The rows that were added. */
-export async function givePast(app: App, pricesOf: PricesOf): Promise<Entry[]> {
-  if ((await app.history.count()) > 0) return [];
-  const rows = pastOf(app.now(), pricesOf);
-  for (const row of rows) app.history.add(row);
-  await app.history.flush();
-  return rows;
-}
-
-export type Bill = (charge: { login: string; at: number; model: string; credits: number }) => void;
-
-/**
- * What follows from the past: an account cools down, the keys that it names are there, a budget has a limit of which four
- * fifths are used, and GitHub has billed what the history has.
- * @param rows Those that `givePast` added.
- * @param bill Lets the simulated GitHub report the past.
- */
-export async function followPast(app: App, rows: readonly Entry[], bill: Bill): Promise<void> {
-  if (rows.length > 0) {
-    const limited = app.accounts.find(({ key }) => key.endsWith("/plus-demo"));
-    const until = app.now() + 20 * minuteMs;
-    limited?.setState({ name: "cooling", reason: "Too many requests; made up for the demo.", until });
-    await giveKeysAndBudget(app, rows);
-  }
-  await billPast(app, bill);
-}
-
-/** GitHub's report knows what the history does: the simulated one forgets when it stops. */
-async function billPast({ accounts, history }: App, bill: Bill): Promise<void> {
-  for (const { id: login, key: account_key } of accounts) {
-    const { groups } = await history.statistics({ account_key }, ["hour", "upstream_model"]);
-    for (const { key, cost } of groups)
-      if (cost.credits)
-        bill({ login, at: Date.parse(key.hour!), model: key.upstream_model!, credits: cost.credits / 1e9 });
-  }
-}
-
-/** Where there are none: what somebody sets in the first moment stays. */
-async function giveKeysAndBudget({ budgets, config, now, hasKeys }: App, rows: readonly Entry[]): Promise<void> {
-  const today = new Date(now());
-  const month = Date.UTC(today.getUTCFullYear(), today.getUTCMonth());
-  const amount = rows
-    .filter(({ started_at_ms }) => started_at_ms >= month)
-    .reduce((sum, { cost }) => sum + (cost ?? 0), 0);
-  const keys = [...new Set(rows.flatMap(({ key_name }) => key_name ?? []))].map(madeUpKey);
-  const limit = Math.max(1, Math.round(amount / 1e9 / 0.8));
-  const scope = { name: "Everything", scope: {}, unit: "credits", limit, per: "month", then: "warn" } as const;
-  const budget = { ...scope, warn: [0.5, 0.8], cut: false, since: new Date(month).toISOString() };
-  let isBudgeted = false;
-  await repeatChange(config, ({ current }) => {
-    isBudgeted = current.budgets.length === 0 && amount > 0;
-    return {
-      ...(!hasKeys && current.auth.apiKeys.length === 0 && { auth: { apiKeys: keys } }),
-      ...(isBudgeted && { budgets: [budget] }),
-    };
-  });
-  if (!isBudgeted) return;
-  const cost = { unit: "credits", amount } as const;
-  const subject = { account: null, session: null, member: null, key: null, model: "", client: null };
-  const reservation = await budgets.reserve(subject, cost);
-  if (reservation && !(reservation instanceof Error))
-    budgets.settle(reservation, { model: "", expected: cost, real: cost });
 }

@@ -20,7 +20,8 @@ import { atTerminal, say } from "../terminal";
 import { UsageError } from "../usage-error";
 import { awaken } from "./awaken";
 import { bannerFacts, printBanner, type Started } from "./banner";
-import type { Bill, PricesOf } from "./demo-past";
+import type { Bill } from "./demo-fill";
+import type { PricesOf } from "./demo-past";
 import { exampleModel } from "./example-model";
 import { findNeighbour, type Instance, writeInstanceFile } from "./instance-file";
 import { bindingFor, listenOrExplain, nameOfBinding } from "./listen";
@@ -37,6 +38,8 @@ export interface StartOptions {
   /** Print one line of JSON on stdout; messages go to stderr. */
   json: boolean;
   demo: boolean;
+  /** The demo is that of a team. */
+  team: boolean;
   /** Allow other machines to connect although no client key is configured. */
   allowOpen: boolean;
   /** Stop when stdin ends. */
@@ -78,9 +81,12 @@ export async function start(options: StartOptions): Promise<number> {
     parentPid: options.parentPid,
     drainMs: options.drainMs,
   });
-  const demo = options.demo ? await openDemo() : undefined;
+  if (options.team && !options.demo) throw new UsageError("--team goes with --demo: it shows a made-up team.");
+  const demo = options.demo ? await openDemo(options) : undefined;
   const environment = demo ? demoEnvironment(options.environment) : options.environment;
   const stores = await openStores(environment, { follow: true, logFormat: options.logFormat });
+  const forTeam = demo && options.team ? await import("./demo-team") : undefined;
+  const ofMembers = demo && (await forTeam?.makeTeam(stores, demo.accounts));
   const app = openApp({
     environment,
     stores,
@@ -88,7 +94,7 @@ export async function start(options: StartOptions): Promise<number> {
     command: nameAnywhere(),
     temporary: demo ? undefined : temporary,
     enterpriseHost: options.enterpriseHost,
-    demo,
+    demo: demo && { url: demo.url, accounts: options.team ? undefined : demo.accounts },
     adminAuth: options.adminAuth,
     openTo: options.allowOpen ? "anyone" : isLoopbackAddress(binding.address) ? "this machine" : "nobody",
     trustedProxies: await trustedProxiesOf(options),
@@ -103,12 +109,13 @@ export async function start(options: StartOptions): Promise<number> {
     await Bun.sleep(0);
     const neighbour = findNeighbour(app.environment.home, listening.url);
     leave = writeInstanceFile(app.environment.home, listening.url);
-    const past = demo && (await import("./demo-past"));
-    const rows = demo && (await past?.givePast(app, (model) => demo.pricesOf(model)));
-    await announce({ app, listening, collector: traces?.collector }, options);
-    if (demo && rows) void past?.followPast(app, rows, (charge) => demo.charge(charge));
+    const past = demo && (await import("./demo-fill"));
+    const rows = demo && (await past?.givePast(app, (model) => demo.pricesOf(model), ofMembers));
+    const invitation = app.members && (await forTeam?.inviteGuest(app.members));
+    await announce({ app, listening, invitation, collector: traces?.collector }, options);
+    const followed = demo && rows && past?.followPast(app, rows, (charge) => demo.charge(charge));
     if (neighbour) void nameNeighbour(app, neighbour);
-    void awaken(app);
+    void Promise.resolve(followed).then(() => awaken(app));
     if (app.team) void import("./upkeep").then(({ keepAccountsKnown }) => keepAccountsKnown(app));
     void followUpdates(app, options);
     const mayAsk = !options.json && options.logFormat === "text" && logFile === undefined && !options.stdinLifetime;
@@ -137,14 +144,16 @@ async function trustedProxiesOf({ trustProxy }: StartOptions) {
 const isChild = ({ json, stdinLifetime, parentPid }: StartOptions) => json || stdinLifetime || parentPid !== undefined;
 
 interface RunningDemo extends NonNullable<AppOptions["demo"]> {
+  accounts: readonly { login: string; githubToken: string }[];
   pricesOf: PricesOf;
   charge: Bill;
   stop(): Promise<void>;
 }
 
 /** Loaded only for the demo: most starts do not need it. */
-async function openDemo(): Promise<RunningDemo> {
-  return (await import("../../demo/demo")).openDemo();
+async function openDemo({ team }: StartOptions): Promise<RunningDemo> {
+  const { openDemo } = await import("../../demo/demo");
+  return openDemo(team ? (await import("./demo-team")).teamNames : undefined);
 }
 
 /** Only for a server that a person has started, of a build that knows where its releases are. */

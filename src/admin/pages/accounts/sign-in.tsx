@@ -130,7 +130,7 @@ export const AddAccount = ({ app, frame }: { app: Scope; frame: Frame }) => (
       <FormTokenInput frame={frame} />
       <div class="card">
         <p>
-          {ownAccountsOnly} {app.demo && "The demo approves every code, and forgets its accounts when it stops."}
+          {ownAccountsOnly} {app.demo && "The demo approves every code."}
         </p>
         <TextField name="host" label="GitHub" value={app.ownAccounts.signInDefaults.enterpriseHost ?? "github.com"}>
           <code>github.com</code>, or the host of your enterprise, such as <code>company.ghe.com</code>.
