@@ -191,7 +191,15 @@ describe("the feed", () => {
         searches: null,
         parent_id: null,
         fallbacks: [],
-        ...{ waited_for: null, waits_until_ms: null, prompt: null, kind: null, agent_type: null, project: null },
+        ...{
+          waited_for: null,
+          waits_until_ms: null,
+          prompt: null,
+          kind: null,
+          agent_type: null,
+          project: null,
+          route: null,
+        },
       },
     });
     expect(await (await fetch(`${proxy.url}/api/admin/requests/${id}`)).json()).toMatchObject({
