@@ -142,8 +142,12 @@ describe("every page", () => {
   });
 
   test("says what to do where there is nothing", async () => {
-    const words = wordsOf(await textOf(empty, "/admin"));
-    expect(words).toContain("No account is signed in");
+    const overview = await textOf(empty, "/admin");
+    const words = wordsOf(overview);
+    expect(words.split("No account is signed in")).toHaveLength(2);
+    // The one blue button is what comes next.
+    expect(overview.match(/class="button primary"[^>]*/g)).toEqual([expect.stringContaining("/admin/accounts#add")]);
+    expect(wordsOf(await textOf(empty, "/admin/try"))).toContain("No account is signed in, so there is no model");
     expect(words).not.toContain("Accounts, history and config are well");
     expect(wordsOf(await textOf(empty, "/admin/requests"))).toContain("No requests yet");
     expect(wordsOf(await textOf(empty, "/admin/models"))).toContain("Run dragoman auth to sign in");

@@ -194,13 +194,19 @@ function Forecast({ account, now }: { account: AccountItem; now: number }): Mark
 
 /** How to add the first account. */
 export const SignInHint = ({ isOwner }: { isOwner: boolean }) => (
-  <p>
-    <a href="/admin/accounts#add">Sign in here</a>
-    {isOwner && (
-      <>
-        , or run <code>dragoman auth</code> in a terminal
-      </>
-    )}
-    . The account is available immediately{isOwner && ", without a restart"}.
-  </p>
+  <>
+    <p>
+      <a class="button primary" href="/admin/accounts#add">
+        Sign in to GitHub
+      </a>
+    </p>
+    <p>
+      {isOwner && (
+        <>
+          Or run <code>dragoman auth</code> in a terminal.{" "}
+        </>
+      )}
+      The account is available immediately{isOwner && ", without a restart"}.
+    </p>
+  </>
 );

@@ -151,7 +151,6 @@ function Quotas({ accounts, isOwner, now }: QuotasProps): Markup {
   if (accounts.length === 0)
     return (
       <div class="empty">
-        <h3>No account is signed in</h3>
         <SignInHint isOwner={isOwner} />
       </div>
     );

@@ -38,7 +38,7 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
     await history.statistics({ from_ms: first }, ["day", "upstream_model"]),
     await history.statistics(lastHours(now), ["hour"]),
   ];
-  if (ofMonth.request_count === 0) return <NothingUsed />;
+  if (ofMonth.request_count === 0) return <NothingUsed hasAccount={app.accounts.length > 0} />;
   // The numbers do not wait for a model list that is slow to come.
   const saved = await withTimeLimit(savedByCache(app, byDay.groups), listPatienceMs, () => null);
   const shares = await sharesOf(app, names, weekAgo);
@@ -128,8 +128,9 @@ async function sharesOf({ history }: Scope, names: MemberNames | undefined, from
   return shares;
 }
 
-const NothingUsed = () => (
-  <Empty title="No usage yet" link={["/admin/connect", "Connect a client"]} primary>
+/** The button that comes next is the blue one: without an account, another section has it. */
+const NothingUsed = ({ hasAccount }: { hasAccount: boolean }) => (
+  <Empty title="No usage yet" link={["/admin/connect", "Connect a client"]} primary={hasAccount}>
     Usage and cost appear here after a client sends its first request.
   </Empty>
 );

@@ -50,6 +50,11 @@ async function tryMarkup({ context, form, curl }: TryProps): Promise<Markup> {
         )}{" "}
         and is charged like any request. Only its row in the history is kept.
       </p>
+      {app.accounts.length === 0 && models.length === 0 && (
+        <p class="note info">
+          No account is signed in, so there is no model to try yet. <a href="/admin/accounts#add">Sign in</a> first.
+        </p>
+      )}
       <noscript>
         <p class="note info">
           This page needs a script to show an answer as it arrives. Without one it makes the command for your terminal.
