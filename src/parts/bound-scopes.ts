@@ -36,7 +36,13 @@ function boundScope(app: App, parts: RoutingParts, bound: readonly string[]): Sc
   const accounts = () => app.accounts.filter(({ key }) => names.has(key.toLowerCase()));
   const which = bound.length === 0 ? "no account" : bound.map((name) => `\`${name}\``).join(", ");
   const hint = `Requests of this key or project are bound to ${which}: sign in there, or change the binding in the config.`;
-  const { pool, breaker, catalogue, providers, providerModels } = openMemberRouting(parts, accounts, hint);
+  const { pool, breaker, catalogue, providers, providerModels } = openMemberRouting(
+    parts,
+    accounts,
+    hint,
+    // GitHub may mean the person: whatever account it blocks, nothing more is sent.
+    () => app.accounts,
+  );
   return {
     ...{ version: app.version, demo: app.demo, logger: app.logger, limits: app.limits, now: app.now },
     ...{ affinity: app.affinity, auto: app.auto, billedPrices: app.billedPrices, budgets: app.budgets },

@@ -6,11 +6,13 @@
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Prompt } from "../../src/admin/api/prompts";
+import { portionsIn } from "../../src/books/history/portions";
 import { clientOf } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
+import { percent } from "../../src/lib/format";
 import { startProxy } from "../support/proxy";
-import { models, tools } from "./clients";
+import { models, tools as settings } from "./clients";
 import { install } from "./install";
 
 /** Milliseconds for one prompt. */
@@ -32,7 +34,7 @@ const setup = clientOf("claude-code").setUp({ url: proxy.url, models: chooseMode
 async function ask(text: string, args: string[] = [], more: Record<string, string> = {}): Promise<string> {
   const child = Bun.spawn([installed.program("claude"), "-p", ...args, `${text} ${canary}`], {
     cwd: work,
-    env: { PATH: process.env.PATH, HOME: home, ...setup.variables, ...tools.claudeCode.quiet.env, ...more },
+    env: { PATH: process.env.PATH, HOME: home, ...setup.variables, ...settings.claudeCode.quiet.env, ...more },
     ...({ stdin: "ignore", stdout: "pipe", stderr: "pipe" } as const),
     timeout: within,
   });
@@ -85,10 +87,33 @@ step(`the sums of ${page.items.length} prompts, and of what named none, are thos
 
 const item = page.items.at(-1)!;
 for (const part of item.parts) {
-  const share = `${Math.floor((100 * part.cost.credits!) / item.cost.credits!)}% in `;
+  const share = `${percent(part.cost.credits! / item.cost.credits!)} in `;
   if (!item.why.includes(share)) throw new Error(`The sentence does not say ${share}: ${item.why}`);
 }
 step(`the sentence is right: ${item.why}`);
+
+const tools = new Map<string, number>();
+for (const row of rows) {
+  const portions = portionsIn(row.portions).filter(({ kind }) => kind !== "surcharge");
+  const [ofPrompt, ofReply] = [
+    portions.filter(({ kind }) => kind !== "output"),
+    portions.filter(({ kind }) => kind === "output"),
+  ];
+  const tokensOf = (some: typeof portions) => sumOf(some.map(({ tokens }) => tokens));
+  expectEqual("tokens of the portions", [tokensOf(ofPrompt), tokensOf(ofReply)], [row.input_tokens, row.output_tokens]);
+  expectEqual("cached tokens", sumOf(ofPrompt.map(({ cached }) => cached)), row.cached_tokens);
+  const charged = sumOf(portions.map(({ cost }) => cost));
+  if (Math.abs(charged - row.cost!) > 100) throw new Error(`The portions cost ${charged} instead of ${row.cost}.`);
+  for (const { kind, tool, tokens } of ofPrompt)
+    tools.set(`${kind} ${tool ?? ""}`, (tools.get(`${kind} ${tool ?? ""}`) ?? 0) + tokens);
+}
+const largest = [...tools].sort(([, one], [, other]) => other - one).slice(0, 8);
+step(
+  `what the prompts were made of adds up: ${largest.map(([name, tokens]) => `${name.trim()} ${tokens}`).join(", ")}`,
+);
+step(
+  `cache misses: ${JSON.stringify(rows.flatMap(({ cache_miss, cache_change }) => (cache_miss ? [[cache_miss, cache_change]] : [])))}`,
+);
 
 const shown = await Promise.all(
   ["/api/admin/prompts", "/api/admin/requests", "/admin/prompts", `/admin/prompts/${item.prompt}`].map(textOf),

@@ -21,6 +21,8 @@ interface PoolParts {
   freeInOrder?: () => boolean;
   /** Other servers have these accounts too, so that a suspension outlasts this process. */
   isShared?: boolean;
+  /** The accounts of which one that is suspended stops all; by default the same. */
+  watched?: () => Account[];
   /** A sentence: what to do while no account is signed in. */
   signInHint?: string;
   /** ms */
@@ -47,7 +49,7 @@ export class Pool {
   /** The accounts that can serve now, in the order to try them; none while GitHub has suspended one of them. */
   candidates(need: Need): Account[] {
     const inOrder = this.#parts.accounts();
-    if (inOrder.some(isSuspended)) return [];
+    if (this.#isStopped()) return [];
     const usable = this.#usableFor(need);
     if (inOrder.length < 2 || need.premium || this.#parts.freeInOrder?.()) return inOrder.filter(usable);
     const turn = this.#lastOffered ? inOrder.indexOf(this.#lastOffered) + 1 : 0;
@@ -64,7 +66,7 @@ export class Pool {
   /** Milliseconds until the first account can serve; 0 if one can now, undefined if none will without a person's help. */
   wait(need: Need): number | undefined {
     const all = this.#parts.accounts();
-    if (all.some(isSuspended)) return undefined;
+    if (this.#isStopped()) return undefined;
     const now = this.#now();
     const candidates = all.filter(need.capable ?? everyone);
     if (candidates.some(this.#usableFor(need))) return 0;
@@ -82,15 +84,21 @@ export class Pool {
     const all = this.#parts.accounts();
     const { model, premium, capable = everyone } = need;
     const unsure = all.filter((account) => capable(account) && mayEndEarly(account.stateFor(model, premium)));
-    if (unsure.length === 0 || all.some(isSuspended)) return false;
+    if (unsure.length === 0 || this.#isStopped()) return false;
     const looks = Promise.all(unsure.map((account) => account.lookAgain()));
     await withTimeLimit(looks, longestLookMs, () => {}, signal);
     return this.candidates(need).length > 0;
   }
 
+  #isStopped(): boolean {
+    const { accounts, watched = accounts } = this.#parts;
+    return watched().some(isSuspended);
+  }
+
   /** The error for every request while GitHub has suspended one of the accounts: no account is used until a person has acted. */
   suspensionError(): ProxyError | undefined {
-    const blocked = this.#parts.accounts().find(isSuspended);
+    const { accounts, watched = accounts } = this.#parts;
+    const blocked = watched().find(isSuspended);
     return blocked && stoppedBy(blocked, this.#parts.isShared);
   }
 

@@ -90,6 +90,7 @@ export async function relayToProvider(
     exchange.book.setTarget(target, exchange.facts);
     const call = verbatim(exchange, target);
     const answer = sendCall(parts, exchange, target, call, outgoingOf(parts, exchange, target, call));
+    exchange.book.setPrompt(recordedPrompt(exchange, "prompt"), undefined);
     exchange.sent();
     return await answer;
   } catch (thrown) {

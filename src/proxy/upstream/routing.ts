@@ -44,11 +44,19 @@ export interface RoutingParts {
   monotonic(): number;
 }
 
-/** @param signInHint What to do while no account is signed in; by default what the owner does. */
-export function openRouting(parts: RoutingParts, accounts: () => Account[], signInHint?: string): Routing {
+/**
+ * @param signInHint What to do while no account is signed in; by default what the owner does.
+ * @param watched As in `Pool`.
+ */
+export function openRouting(
+  parts: RoutingParts,
+  accounts: () => Account[],
+  signInHint?: string,
+  watched?: () => Account[],
+): Routing {
   const { auto, config, copilot, drift, losses, logger, version, limits, isShared, now, monotonic } = parts;
   const freeInOrder = () => config.current.freeModelRouting === "in-order";
-  const pool = new Pool({ accounts, freeInOrder, isShared, signInHint, now });
+  const pool = new Pool({ accounts, freeInOrder, isShared, signInHint, watched, now });
   const providers = openProviders(config, version, { now, monotonic });
   return {
     get accounts() {
@@ -76,13 +84,18 @@ export function openRouting(parts: RoutingParts, accounts: () => Account[], sign
 const whereToSignIn = "Sign in on the page Accounts of this dragoman: open /admin in a browser and enter your key.";
 
 /** The same for whoever has none of the owner's providers: a member, or a request that is bound to accounts. */
-export function openMemberRouting(parts: RoutingParts, accounts: () => Account[], signInHint = whereToSignIn): Routing {
+export function openMemberRouting(
+  parts: RoutingParts,
+  accounts: () => Account[],
+  signInHint = whereToSignIn,
+  watched?: () => Account[],
+): Routing {
   const config = {
     get current() {
       return { freeModelRouting: parts.config.current.freeModelRouting, providers: {} };
     },
   };
-  return openRouting({ ...parts, config }, accounts, signInHint);
+  return openRouting({ ...parts, config }, accounts, signInHint, watched);
 }
 
 const isUnpaused = (account: Account): boolean => !account.isPaused;

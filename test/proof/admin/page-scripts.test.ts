@@ -112,7 +112,7 @@ describe.skipIf(!browser)("with a script", () => {
 
   test("the overview follows the requests, and what was opened stays open", async () => {
     await using page = await open("/admin");
-    const today = () => page.locator(".period .big a").first().textContent();
+    const today = () => page.locator(".periods .figure").first().textContent();
     const before = Number.parseInt((await today())!, 10);
     await page
       .locator("#live details")
@@ -120,7 +120,7 @@ describe.skipIf(!browser)("with a script", () => {
       .evaluate((part) => part.setAttribute("open", ""));
     await ask(proxy, keys[0]!.key);
     await page
-      .locator(".period .big a", { hasText: new RegExp(`^${before + 1} `) })
+      .locator(".periods .figure", { hasText: new RegExp(`^${before + 1}$`) })
       .first()
       .waitFor();
     expect(await page.locator("#live details").first().getAttribute("open")).toBe("");
@@ -140,7 +140,7 @@ describe.skipIf(!browser)("with a script", () => {
 
   test("on a phone the menu shows where one is, and the sections of the config are folded", async () => {
     await using page = await open("/admin/config", 390);
-    const { x, width } = (await page.locator('nav [aria-current="page"]').boundingBox())!;
+    const { x, width } = (await page.locator("nav .here").boundingBox())!;
     expect([x >= 0, x + width <= 390]).toEqual([true, true]);
     expect(await page.locator(".fold[open]").count()).toBe(0);
     await page.getByRole("heading", { name: "History and logs" }).click();

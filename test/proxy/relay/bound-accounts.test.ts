@@ -52,7 +52,7 @@ const callers: Caller[] = [
   { says: "of-nobody", key: "company", headers: { "x-dragoman-project": "notes" }, accounts: [] },
 ];
 
-test("of 240 requests with failures of each account not one crosses", async () => {
+test("of 144 requests with failures of each account not one crosses", async () => {
   const statuses = new Map<number, number>();
   const seen = new Map<string, Set<string>>(callers.map(({ says }) => [says, new Set()]));
   let numbers = 0;
@@ -64,7 +64,7 @@ test("of 240 requests with failures of each account not one crosses", async () =
     const status = [429, 402, 500, 503, 401, 403][Math.floor(at * 17)] ?? 529;
     return Response.json({ error: { code: "made_up", message: "No." } }, { status, headers: { "retry-after": "0" } });
   };
-  for (let round = 0; round < 10; round += 1) {
+  for (let round = 0; round < 6; round += 1) {
     for (const account of proxy.app.accounts) account.setState({ name: "ready" });
     const from = proxy.demo.journal.length;
     await Promise.all(
@@ -80,8 +80,16 @@ test("of 240 requests with failures of each account not one crosses", async () =
       for (const { says } of callers) if (Buffer.from(bytes).includes(says)) seen.get(says)!.add(account ?? "nobody");
   }
   for (const { says, accounts } of callers) expect([says, [...seen.get(says)!].sort()]).toEqual([says, accounts]);
-  expect(statuses.get(200)).toBeGreaterThan(40);
+  expect(statuses.get(200)).toBeGreaterThan(20);
   expect(statuses.size).toBeGreaterThan(3);
+});
+
+test("GitHub blocks one account: nothing more is sent, bound or not", async () => {
+  const [path, body] = asks[0]!("Hello.");
+  const other = proxy.app.accounts.find(({ key }) => key === octo)!;
+  other.setState({ name: "failed", reason: "Suspended.", suspended: true });
+  const response = await proxy.post(path, body, { headers: { "x-api-key": "company" } });
+  expect([response.status, await response.text()]).toEqual([403, expect.stringContaining("has stopped sending")]);
 });
 
 test("where nothing is allowed, the answer says what the request is bound to", async () => {

@@ -31,8 +31,8 @@ for (const form of document.querySelectorAll("form[data-auto]")) {
 }
 
 // On a narrow screen the menu is one line that can be moved.
-const here = document.querySelector('nav [aria-current="page"]');
-if (here) here.closest("ul").scrollLeft = here.offsetLeft - innerWidth / 3;
+const here = document.querySelector('nav .here, nav > ul [aria-current="page"]');
+if (here) here.closest("nav").scrollLeft = here.getBoundingClientRect().left - innerWidth / 3;
 
 // A page that answered a form at its own address is loaded with GET when it is loaded again: the form is not sent twice.
 if (here?.pathname === location.pathname) history.replaceState(history.state, "", location.href);
