@@ -17,7 +17,8 @@ import { durations, measureNames } from "./totals";
 export const views: readonly (readonly NameColumn[])[] = [
   ["upstream_model"],
   ["client_name", "upstream_model"],
-  ["cache_miss", "upstream_model"],
+  ["cache_miss", "client_name", "upstream_model"],
+  ["kind", "agent_type", "upstream_model"],
   ["member", "key_name"],
   ["account_key", "account_id"],
   ["session", "upstream_model"],
