@@ -4,7 +4,6 @@ import { readdirSync } from "node:fs";
 import { patched, type Stored } from "../../src/config/patch";
 import { parseConfig } from "../../src/config/schema";
 import { codecs } from "../../src/dialects/codecs";
-import { adapt } from "../../src/dialects/hub/adapt";
 import {
   type ClientDialect,
   type Conversation,
@@ -22,6 +21,7 @@ import { measurePrompt } from "../../src/proxy/tokens/measured-prompt";
 import { readFailure } from "../../src/proxy/upstream/copilot/failure";
 import { withoutParams } from "../../src/proxy/upstream/copilot/unsupported-params";
 import { readModel } from "../../src/proxy/upstream/models/model";
+import { adapt } from "../support/adapt";
 import { estimateTokens } from "../support/estimate";
 import { ableModel, unableModel } from "../support/facts";
 import { rulesOf } from "../support/hostile-shapes";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { adapt } from "../../src/dialects/hub/adapt";
 import type { Conversation, Part, Tool } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { ProxyError } from "../../src/lib/errors";
 import { run } from "../../src/lib/net/stream/stream";
+import { adapt } from "../support/adapt";
 import fc from "../support/random";
 import { meaningOf } from "../support/reply-grammar";
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
-import { adapt } from "../../src/dialects/hub/adapt";
 import {
   type ClientDialect,
   clientDialects,
@@ -12,6 +11,7 @@ import { objectsAmong } from "../../src/dialects/hub/lists";
 import { isObject } from "../../src/lib/json";
 import { readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
+import { adapt } from "../support/adapt";
 import { ableModel } from "../support/facts";
 import fc from "../support/random";
 import { bytesAt, collects, jsonAt, overWire, passes, passesFull, reads, written } from "../support/streams";

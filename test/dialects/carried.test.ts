@@ -1,10 +1,10 @@
 /** What one dialect has a block for is told to a model of every other, or said to be left out. */
 import { describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
-import { adapt } from "../../src/dialects/hub/adapt";
 import type { Dialect, JsonObject } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import { ProxyError } from "../../src/lib/errors";
+import { adapt } from "../support/adapt";
 import { ableModel } from "../support/facts";
 import { written } from "../support/streams";
 

@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { codecs } from "../../src/dialects/codecs";
-import { adapt } from "../../src/dialects/hub/adapt";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
 import { hasRefusedName, MemberRenamer, renameMembers, renameProperties } from "../../src/dialects/hub/property-names";
+import { adapt } from "../support/adapt";
 
 const taken = /^[a-zA-Z0-9_.-]{1,64}$/;
 const rename = (properties: JsonObject, more: JsonObject = {}) =>

@@ -1,12 +1,12 @@
 /** Tools that run while the model answers, in the hub: what the model sees of them, and what its text cites. */
 import { describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
-import { adapt } from "../../src/dialects/hub/adapt";
 import type { Part, Turn } from "../../src/dialects/hub/conversation";
 import { continueConversation, offerFunctions } from "../../src/dialects/hub/server-offers";
 import { asFunctionCalls, outputText } from "../../src/dialects/hub/server-turns";
 import { findingsIn } from "../../src/dialects/web-search";
 import { citationsIn } from "../../src/proxy/server-tools/citations";
+import { adapt } from "../support/adapt";
 import { ableModel } from "../support/facts";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests in several dialects

@@ -1,11 +1,11 @@
 /** Tool schemas that one family or the other is known to refuse with the whole request. */
 import { describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
-import { adapt } from "../../src/dialects/hub/adapt";
 import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
 import { mendRefused } from "../../src/dialects/hub/refused-schemas";
 import { fitSchema, vendorRow } from "../../src/dialects/hub/tool-schema";
 import { parseWithSource } from "../../src/lib/json";
+import { adapt } from "../support/adapt";
 import { ableModel } from "../support/facts";
 
 const fit = (schema: JsonObject) => fitSchema(schema, vendorRow("responses", "OpenAI").fixups);

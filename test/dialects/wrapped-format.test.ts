@@ -1,9 +1,9 @@
 /** Replies that are to be a list or a choice: an object upstream, unwrapped for the client. */
 import { describe, expect, test } from "bun:test";
-import { adapt } from "../../src/dialects/hub/adapt";
 import type { Conversation, Dialect, ResponseFormat } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { run } from "../../src/lib/net/stream/stream";
+import { adapt } from "../support/adapt";
 import fc from "../support/random";
 
 const list = { type: "array", items: { type: "string" } };

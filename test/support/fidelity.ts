@@ -4,7 +4,6 @@
  */
 
 import { codecs } from "../../src/dialects/codecs";
-import { adapt } from "../../src/dialects/hub/adapt";
 import {
   type ClientDialect,
   clientDialects,
@@ -18,6 +17,7 @@ import { packSignature } from "../../src/dialects/hub/signature";
 import { ProxyError } from "../../src/lib/errors";
 import { isObject } from "../../src/lib/json";
 import { serverTools } from "../../src/proxy/server-tools/tools";
+import { adapt } from "./adapt";
 import { ableModel } from "./facts";
 import { geminiReader } from "./gemini-reply";
 import { pixel } from "./scenarios";

@@ -7,7 +7,7 @@
 import { quoted, words } from "../../lib/errors";
 import { isObject, parseJson } from "../../lib/json";
 import { joined, type Stage } from "../../lib/net/stream/stream";
-import type { Changes } from "./changes";
+import type { Notes } from "./changes";
 import type { Conversation, Dialect, FreeformTool, FunctionTool, Part, Tool, Turn } from "./conversation";
 import { showForeign } from "./foreign";
 import { refuse } from "./json";
@@ -20,7 +20,7 @@ import { countTools, fitTools, largestGroups, namesOf } from "./tools";
 import { upstreamFacts } from "./upstream-facts";
 import { wrapFormat } from "./wrapped-format";
 
-interface Adapted extends Changes {
+interface Adapted {
   /** The same object if nothing had to change. */
   conversation: Conversation;
   /** Restores the client's tool names and freeform inputs in the reply's calls; undefined where it has nothing to restore. */
@@ -34,26 +34,21 @@ const word = /^[a-zA-Z0-9_-]{1,64}$/;
  * @param vendor Who made the model, as in the catalogue.
  * @throws ProxyError `invalid_request` when there are more tools than the target accepts, or nothing is left of a turn.
  */
-export function adapt(request: Conversation, target: Dialect, vendor = ""): Adapted {
-  const fitted = fitFormat(request, target, vendor);
-  const wrapped = wrapFormat(fitted.conversation, target);
-  const asked = wrapped ? { ...fitted.conversation, format: wrapped.format } : fitted.conversation;
-  const adapted = adaptNames(asked, target, vendor);
-  return {
-    ...adapted,
-    restore: wrapped ? joined(wrapped.restore, adapted.restore) : adapted.restore,
-    fixups: [...adapted.fixups, ...fitted.fixups, ...(wrapped ? ["schema-wrapped"] : [])],
-  };
+export function adapt(request: Conversation, target: Dialect, vendor: string, notes: Notes): Adapted {
+  const fitted = fitFormat(request, target, vendor, notes);
+  const wrapped = wrapFormat(fitted, target);
+  if (!wrapped) return adaptNames(fitted, target, vendor, notes);
+  notes.fixups.add("schema-wrapped");
+  const { conversation, restore } = adaptNames({ ...fitted, format: wrapped.format }, target, vendor, notes);
+  return { conversation, restore: joined(wrapped.restore, restore) };
 }
 
-function adaptNames(request: Conversation, target: Dialect, vendor: string): Adapted {
-  const fitted = fitTools(request.tools, target, vendor);
+function adaptNames(request: Conversation, target: Dialect, vendor: string, notes: Notes): Adapted {
+  const fitted = fitTools(request.tools, target, vendor, notes);
   const { renamed } = fitted;
-  const shown = showForeign(request.turns, target);
-  const turns = asFunctionCalls(shown.turns);
+  const turns = asFunctionCalls(showForeign(request.turns, target, notes));
   const isSame = fitted.tools === request.tools && turns === request.turns;
   const conversation = isSame ? request : { ...request, tools: fitted.tools, turns };
-  const changes = { fixups: fitted.fixups, dropped: [...fitted.dropped, ...shown.dropped] };
   refuseTooMany(conversation, target);
   const { hasFreeformTools = false } = upstreamFacts[target];
   const isFreeform = (tool: Tool): tool is FreeformTool => tool.kind === "freeform" && !hasFreeformTools;
@@ -61,8 +56,10 @@ function adaptNames(request: Conversation, target: Dialect, vendor: string): Ada
   const wordy = !hasFreeformTools && conversation.turns.some((turn) => turn.parts.some(isFreeformPart));
   const names = shortNames(conversation);
   const isPlain = freeform.size === 0 && !wordy && names.size === 0 && renamed.size === 0;
-  if (isPlain && conversation.turns.every(hasPlainIds)) return { conversation, ...changes };
+  if (isPlain && conversation.turns.every(hasPlainIds)) return { conversation };
 
+  for (const [index, tool] of conversation.tools.entries())
+    if (isFreeform(tool) && grammarOf(tool)) notes.dropped.add(`tools[${index}].format`);
   const nameOf = (name: string) => names.get(name) ?? name;
   const { toolChoice, allowedTools } = conversation;
   return {
@@ -89,13 +86,6 @@ function adaptNames(request: Conversation, target: Dialect, vendor: string): Ada
             : undefined,
           restoreCalls(swapped(names), freeform),
         ),
-    fixups: changes.fixups,
-    dropped: [
-      ...changes.dropped,
-      ...conversation.tools.flatMap((tool, index) =>
-        isFreeform(tool) && grammarOf(tool) ? [`tools[${index}].format`] : [],
-      ),
-    ],
   };
 }
 

@@ -3,6 +3,7 @@
 import { quoted, words } from "../../lib/errors";
 import { plainName } from "../../lib/json-shape";
 import { beginningOf } from "../../lib/net/json/json-skeleton";
+import type { Notes } from "./changes";
 import type { Dialect, ForeignPart, JsonObject, Part, ToolResultPart, Turn } from "./conversation";
 import { refuse } from "./json";
 import { isSameList } from "./lists";
@@ -12,12 +13,12 @@ import { isSameList } from "./lists";
  * @throws ProxyError `invalid_request` for a turn or a tool's result of which nothing would be left, and for a part that
  * stands for the earlier conversation.
  */
-export function showForeign(turns: Turn[], target: Dialect): { turns: Turn[]; dropped: string[] } {
+export function showForeign(turns: Turn[], target: Dialect, notes: Notes): Turn[] {
   for (const { parts } of turns) {
     refuseSealed(parts, target);
     refuseLost(parts, target);
   }
-  return replaceForeign(turns, ({ dialect }) => dialect !== target);
+  return replaceForeign(turns, ({ dialect }) => dialect !== target, notes);
 }
 
 /** Refuses a part that stands for the earlier conversation: without it the conversation would be lost. */
@@ -52,13 +53,9 @@ function refuseLost(parts: Part[], target: Dialect, result?: ToolResultPart): vo
 /**
  * Replaces each such part by its `instead`, or by a note that it was left out. Parts of the assistant stay: the encoders
  * drop them by name, because a model would imitate a note in its own turn.
- * @returns The same array if nothing changed; `dropped` names the parts that were left out.
+ * @returns The same array if nothing changed.
  */
-export function replaceForeign(
-  turns: Turn[],
-  isReplaced: (part: ForeignPart) => boolean,
-): { turns: Turn[]; dropped: string[] } {
-  const dropped = new Set<string>();
+export function replaceForeign(turns: Turn[], isReplaced: (part: ForeignPart) => boolean, notes: Notes): Turn[] {
   const isOther = (part: Part): part is ForeignPart => part.kind === "foreign" && isReplaced(part);
 
   const show = (part: Part, isHeard: boolean): Part[] => {
@@ -70,7 +67,7 @@ export function replaceForeign(
     if (part.instead) return showAll(part.instead, isHeard);
     if (!isHeard) return [part];
     const name = nameOf(part);
-    dropped.add(name);
+    notes.dropped.add(name);
     return [{ kind: "text", text: `[Left out, because this model does not support it: ${name}.]` }];
   };
   const showAll = (parts: Part[], isHeard: boolean): Part[] => {
@@ -82,7 +79,7 @@ export function replaceForeign(
     const parts = showAll(turn.parts, turn.role !== "assistant");
     return parts === turn.parts ? turn : { ...turn, parts };
   });
-  return { turns: isSameList(shown, turns) ? turns : shown, dropped: [...dropped] };
+  return isSameList(shown, turns) ? turns : shown;
 }
 
 /** The `type` of a foreign part or tool, or a general name if it has none. */

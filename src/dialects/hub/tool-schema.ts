@@ -3,7 +3,7 @@
  * the whole request with it, so that one tool ends a session.
  */
 import { entryOf, isObject } from "../../lib/json";
-import type { Changes } from "./changes";
+import type { Changes, Notes } from "./changes";
 import type { Conversation, Dialect, JsonObject } from "./conversation";
 import { mergeRootUnion } from "./root-union";
 import {
@@ -130,16 +130,10 @@ export const formatRow = (dialect: Dialect, vendor: string): readonly SchemaFixu
   vendorRow(dialect, vendor).fixups.filter((name) => formatFixups.includes(name));
 
 /** The conversation with a schema of its reply that is not refused: the same object if it has such a one. */
-export function fitFormat(
-  conversation: Conversation,
-  target: Dialect,
-  vendor: string,
-): { conversation: Conversation } & Pick<Changes, "fixups"> {
+export function fitFormat(conversation: Conversation, target: Dialect, vendor: string, notes: Notes): Conversation {
   const { format } = conversation;
-  if (!format || !isObject(format.schema)) return { conversation, fixups: [] };
+  if (!format || !isObject(format.schema)) return conversation;
   const { schema, fixups } = fitSchema(format.schema, formatRow(target, vendor));
-  return {
-    conversation: fixups.length === 0 ? conversation : { ...conversation, format: { ...format, schema } },
-    fixups,
-  };
+  for (const name of fixups) notes.fixups.add(name);
+  return fixups.length === 0 ? conversation : { ...conversation, format: { ...format, schema } };
 }

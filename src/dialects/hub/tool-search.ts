@@ -3,6 +3,7 @@
  * itself: nothing is stored.
  */
 
+import { unnoted } from "./changes";
 import type {
   Conversation,
   Dialect,
@@ -150,8 +151,8 @@ const calledIn = (turns: readonly Turn[]): string[] =>
 
 /** The searches in the conversation as this model sees them: calls and results of a function. */
 function shownSearches(turns: Turn[]): { found: string[]; turns: Turn[] } {
-  const shown = replaceForeign(turns, ({ toolSearch }) => toolSearch !== undefined);
-  return { found: foundIn(turns), turns: shown.turns };
+  const shown = replaceForeign(turns, ({ toolSearch }) => toolSearch !== undefined, unnoted);
+  return { found: foundIn(turns), turns: shown };
 }
 
 /** A tool without what only an upstream with a search of its own takes. */

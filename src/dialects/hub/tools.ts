@@ -1,7 +1,7 @@
 /** Adapts tools to what every upstream of a dialect accepts: no duplicates, and schemas that are not refused. */
 
 import { isObject, sameJsonAs } from "../../lib/json";
-import type { Changes } from "./changes";
+import type { Notes } from "./changes";
 import type { Conversation, Dialect, ForeignTool, JsonObject, Tool } from "./conversation";
 import { refuse } from "./json";
 import { isSameList } from "./lists";
@@ -35,7 +35,7 @@ function prefixOf(name: string): string {
   return end > 0 ? name.slice(0, end) : (/^[a-zA-Z0-9]+/.exec(name)?.[0] ?? name);
 }
 
-interface FittedTools extends Changes {
+interface FittedTools {
   /** The same array if nothing had to change. */
   tools: Tool[];
   /** The properties that are sent under other names, by the tool's name. */
@@ -43,10 +43,8 @@ interface FittedTools extends Changes {
 }
 
 /** @param vendor Who made the model, as in the catalogue. */
-export function fitTools(tools: Tool[], target: Dialect, vendor: string): FittedTools {
+export function fitTools(tools: Tool[], target: Dialect, vendor: string, { fixups, dropped }: Notes): FittedTools {
   const row = vendorRow(target, vendor);
-  const fixups = new Set<string>();
-  const dropped = new Set<string>();
   const renamed = new Map<string, RenamedProperties>();
   const fitted = oneEach(tools, target, fixups).map((tool): Tool => {
     if (tool.kind !== "function" || !isObject(tool.schema)) return tool;
@@ -66,7 +64,7 @@ export function fitTools(tools: Tool[], target: Dialect, vendor: string): Fitted
     dropped.add("strict");
     return { ...others, schema };
   });
-  return { tools: isSameList(fitted, tools) ? tools : fitted, renamed, fixups: [...fixups], dropped: [...dropped] };
+  return { tools: isSameList(fitted, tools) ? tools : fitted, renamed };
 }
 
 /**
@@ -119,7 +117,7 @@ const textsOf = (object: JsonObject): Map<string, string> =>
   new Map(Object.entries(object).map(([key, value]) => [key, JSON.stringify(value)]));
 
 /** Removes identical duplicates, which Anthropic refuses: "Tool names must be unique." */
-function oneEach(tools: Tool[], target: Dialect, fixups: Set<string>): Tool[] {
+function oneEach(tools: Tool[], target: Dialect, fixups: Notes["fixups"]): Tool[] {
   const first = new Map<string, (other: Tool) => boolean>();
   const isAgain = (tool: Tool): boolean => {
     if (tool.kind === "foreign") return false;

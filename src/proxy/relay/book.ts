@@ -291,7 +291,7 @@ export class Book implements Identity {
     this.chapter.fixups.add(name);
   }
 
-  addChanges({ fixups = [], dropped = [] }: Partial<Changes>): void {
+  addChanges({ fixups = [], dropped = [] }: Partial<Record<keyof Changes, Iterable<string>>>): void {
     for (const name of fixups) this.addFixup(name);
     for (const name of dropped) {
       this.chapter.dropped ??= new Set();

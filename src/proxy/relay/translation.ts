@@ -105,8 +105,9 @@ function encode(
   const { dialect: client, headers, incoming, book } = exchange;
   const { dialect: upstream, upstreamModel } = target;
   const codec = codecs[upstream];
-  const adapted = adapt(conversation, upstream, upstreamModel.vendor);
-  book.addChanges(adapted);
+  const notes = { fixups: new Set<string>(), dropped: new Set<string>() };
+  const adapted = adapt(conversation, upstream, upstreamModel.vendor, notes);
+  book.addChanges(notes);
   const encoded = codec.encodeRequest({ ...adapted.conversation, stream }, upstreamModel, options);
   book.addChanges(encoded);
   const ofDialect = codec.requestHeaders?.(client === upstream ? headers : null, encoded.body, upstreamModel, options);

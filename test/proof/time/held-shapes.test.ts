@@ -6,7 +6,6 @@
  */
 import { describe, expect, test } from "bun:test";
 import { type ClientCodec, type Codec, codecs, type TranslationOptions } from "../../../src/dialects/codecs";
-import { adapt } from "../../../src/dialects/hub/adapt";
 import {
   type ClientDialect,
   type Conversation,
@@ -27,6 +26,7 @@ import type { SseFrame } from "../../../src/lib/net/stream/sse";
 import { collectInto, pipe, run, type Sink } from "../../../src/lib/net/stream/stream";
 import { initiatorOf } from "../../../src/proxy/relay/initiator";
 import { serverTools } from "../../../src/proxy/server-tools/tools";
+import { adapt } from "../../support/adapt";
 import { eventStream } from "../../support/event-stream";
 import { ableModel, unableModel } from "../../support/facts";
 import { longestHeld, mostHeldMs, workedMs } from "../../support/held";
