@@ -81,18 +81,38 @@ export const portionColumns = [...keys, ...sums].join(", ");
 /** The day of UTC in which a request began. */
 export const portionDay = (startedAtMs: number): number => Math.floor(startedAtMs / dayMs);
 
+interface Added {
+  key: (string | number)[];
+  requests: number;
+  tokens: number;
+  cached: number;
+  cost: number;
+}
+
 /** What the portions of these rows add up to, in the order of the table's columns. */
 export function portionRows(entries: readonly Entry[]): (string | number)[][] {
-  const rows = new Map<string, (string | number)[]>();
-  for (const { started_at_ms, member, upstream_model, portions } of entries)
-    for (const { kind, tool, tokens, cached, cost } of portionsIn(portions)) {
-      const key = [portionDay(started_at_ms), member ?? nothing, upstream_model ?? nothing, kind, tool ?? nothing];
-      const name = JSON.stringify(key);
-      const before = rows.get(name) ?? [...key, 0, 0, 0, 0];
-      const added = [1, tokens, cached, cost ?? 0];
-      rows.set(name, [...key, ...added.map((value, at) => Number(before[key.length + at]) + value)]);
+  const rows = new Map<string, Added>();
+  for (const { started_at_ms, member, upstream_model, portions } of entries) {
+    const arrays = portions === null ? undefined : parseJson(portions);
+    if (!Array.isArray(arrays)) continue;
+    const [day, who, model] = [portionDay(started_at_ms), member ?? nothing, upstream_model ?? nothing];
+    const before = `${day} ${who} ${model} `;
+    // Read as they are kept: to make objects of them would take as long as to write the row.
+    for (const array of arrays) {
+      const [kind, tool] = [array[0], array[1] ?? nothing];
+      const name = `${before}${kind} ${tool}`;
+      let row = rows.get(name);
+      if (!row) {
+        row = { key: [day, who, model, kind, tool], requests: 0, tokens: 0, cached: 0, cost: 0 };
+        rows.set(name, row);
+      }
+      row.requests += 1;
+      row.tokens += array[3];
+      row.cached += array[4];
+      row.cost += array[5] ?? 0;
     }
-  return [...rows.values()];
+  }
+  return [...rows.values()].map(({ key, requests, tokens, cached, cost }) => [...key, requests, tokens, cached, cost]);
 }
 
 /** The filters that portions are known by: whose requests, and the days that have a part of this time. */

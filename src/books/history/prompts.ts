@@ -70,14 +70,16 @@ interface LastRequest {
   prompt: string;
 }
 
-/** Reads all rows of the time: it should have bounds. */
+/** Reads all rows of the time, by the index of times and not by that of prompts, which has all rows: it should have bounds. */
 async function dearestPrompts(source: Source, filters: Filters, limit: number, offset: number): Promise<LastRequest[]> {
   const { dialect } = source;
   const parameters = new Parameters(dialect);
-  const terms = ["prompt IS NOT NULL", ...rowConditions(filters, parameters)];
+  const terms = rowConditions(filters, parameters);
   const costs = costUnitNames.map((unit) => `coalesce(sum(CASE WHEN cost_unit = '${unit}' THEN cost END), 0) DESC`);
   return source.rows<LastRequest>(
-    `SELECT ${dialect.number("max(id)")} AS id, prompt FROM ${dialect.tables.requests} AS each${where(terms)}
+    `WITH recent AS MATERIALIZED
+        (SELECT id, prompt, cost, cost_unit FROM ${dialect.tables.requests} AS each${where(terms)})
+      SELECT ${dialect.number("max(id)")} AS id, prompt FROM recent WHERE prompt IS NOT NULL
       GROUP BY prompt ORDER BY ${costs.join(", ")}, max(id) DESC LIMIT ${limit} OFFSET ${parameters.number(offset)}`,
     parameters.values,
   );
