@@ -3,9 +3,9 @@
 import { isObject, numberIn } from "../../lib/json";
 import { OwnIds } from "../hub/call-pairs";
 import type { JsonObject } from "../hub/conversation";
+import { shortId } from "../hub/ids";
 import { textIn } from "../hub/json";
 import { mapped } from "../hub/lists";
-import { shortId } from "../hub/short-id";
 import type { Note } from "../hub/upstream-stream";
 import { isJson, ObjectEnd } from "./object-end";
 

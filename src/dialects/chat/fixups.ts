@@ -161,4 +161,5 @@ function unwantedIn({ choices, usage, copilot_usage }: JsonObject, wantsUsage: b
   return isObject(copilot_usage) ? "bill-chunk" : undefined;
 }
 
-const now = () => Math.floor(Date.now() / 1000);
+/** Unix seconds. */
+export const now = () => Math.floor(Date.now() / 1000);

@@ -18,6 +18,7 @@ import { type Finish, FrameWriter, gatheredReply } from "../hub/reply-writing";
 import { packSignature } from "../hub/signature";
 import { citationsOf } from "./citations";
 import { errorFrame } from "./errors";
+import { now } from "./fixups";
 import { encodeUsage } from "./usage";
 
 const finishReasons: Record<StopReason, string> = {
@@ -187,5 +188,3 @@ function wantsUsage(conversation: Conversation): boolean {
   const options = conversation.extras?.openai?.stream_options;
   return isObject(options) && options.include_usage === true;
 }
-
-const now = () => Math.floor(Date.now() / 1000);

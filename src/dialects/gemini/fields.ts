@@ -61,8 +61,8 @@ export const objectsAt = (value: unknown, path: string): unknown[] =>
 const textsAt = (value: unknown, path: string): unknown[] =>
   value == null ? [] : typeof value === "string" ? [value] : arrayAt(value, path);
 
-/** The objects of a list; anything else is left out. */
-export const objectsAmong = (value: unknown): JsonObject[] =>
+/** The objects of a list, or the one that stands in its place; anything else is left out. */
+export const oneOrMore = (value: unknown): JsonObject[] =>
   isObject(value) ? [value] : Array.isArray(value) ? value.filter(isObject) : [];
 
 /** The number that a text stands for; any other value is returned as it is. */

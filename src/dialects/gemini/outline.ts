@@ -1,11 +1,11 @@
 /** Who says what in a gemini request: each part stands under the name that it has in the other dialects. */
 import type { JsonObject } from "../hub/conversation";
 import { type Outline, speakerOf } from "../overview";
-import { fieldsIn, objectsAmong } from "./fields";
+import { fieldsIn, oneOrMore } from "./fields";
 
 export function outline(body: JsonObject): Outline {
   const { tools, systemInstruction, contents } = fieldsIn(body);
-  const messages = objectsAmong(contents).map((item) => {
+  const messages = oneOrMore(contents).map((item) => {
     const { role, parts } = fieldsIn(item);
     return { by: role === "model" ? speakerOf(role) : "user", content: partsIn(parts), item } as const;
   });
@@ -13,7 +13,7 @@ export function outline(body: JsonObject): Outline {
 }
 
 const partsIn = (parts: unknown): unknown[] =>
-  objectsAmong(parts)
+  oneOrMore(parts)
     .map(fieldsIn)
     .map(({ text, functionResponse, inlineData, fileData }) => {
       if (functionResponse != null) return { type: "tool_result", content: partsIn(fieldsIn(functionResponse).parts) };

@@ -4,6 +4,7 @@ import type { Sink } from "../../lib/net/stream/stream";
 import type { ToClient } from "../codec";
 import type { Conversation, JsonObject, Signature } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";
+import { randomId } from "../hub/ids";
 import { omitUndefined } from "../hub/json";
 import type { Block, BlockEnd, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
 import { type Finish, FrameWriter, gatheredReply } from "../hub/reply-writing";
@@ -77,8 +78,6 @@ const isWhole = ({ freeform }: CallBlock, input: string): boolean => isCompleteI
 
 /** The last call of a reply that ended at its limit may be cut, even if what there is of it is JSON. */
 const isCutCall = (finish: Finish | undefined): boolean => finish?.reason === "length";
-
-const randomId = (): string => crypto.randomUUID().replaceAll("-", "");
 
 // ── Parts ──
 

@@ -3,6 +3,8 @@
  * client sees their calls and results as parts of the model's own turn; a model that dragoman runs them for sees calls
  * and results of functions.
  */
+import { randomId } from "./ids";
+
 /** What dragoman can run, and the function that the model gets. */
 export const functionNames = {
   "web-search": "web_search",
@@ -71,7 +73,7 @@ const untold = "srvtoolu_untold_";
 
 /** A new id, in the form of Anthropic's, for a call and its result. */
 export const serverCallId = (output: ServerToolOutput): string =>
-  `${output.kind === "unknown" ? untold : "srvtoolu_"}${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
+  `${output.kind === "unknown" ? untold : "srvtoolu_"}${randomId().slice(0, 24)}`;
 
 /** Whether an empty list of pages in the client's history stands for pages that are not known. */
 export const isUntold = (id: string): boolean => id.startsWith(untold);

@@ -1,6 +1,7 @@
 /** Writes the content blocks of a message. */
 import { isObject } from "../../lib/json";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
+import { randomId } from "../hub/ids";
 import type { Block, BlockEnd, DeltaBlock } from "../hub/reply";
 import { packSignature } from "../hub/signature";
 import { inputObject } from "../hub/tool-input";
@@ -76,5 +77,3 @@ export function startOf(whole: JsonObject): JsonObject {
   if (isObject(whole.input)) started.input = {};
   return started;
 }
-
-export const randomId = (): string => crypto.randomUUID().replaceAll("-", "");

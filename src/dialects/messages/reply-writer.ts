@@ -6,6 +6,7 @@ import type { ToClient } from "../codec";
 import type { FramedBeat } from "../hub/beat";
 import type { Conversation, JsonObject } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";
+import { randomId } from "../hub/ids";
 import {
   type Block,
   type BlockEnd,
@@ -17,7 +18,7 @@ import {
 import { type Finish, FrameWriter, gatheredReply } from "../hub/reply-writing";
 import { packSignature } from "../hub/signature";
 import { isCompleteInput } from "../hub/tool-input";
-import { citationsOf, emptyBlock, randomId, startOf, toolUse, writeBlock } from "./block-writer";
+import { citationsOf, emptyBlock, startOf, toolUse, writeBlock } from "./block-writer";
 import { errorFrame } from "./errors";
 import { deltaTypeOf, stopReasonNames, stopReasons, textFieldOf } from "./reply-names";
 import { serverToolUsage } from "./server-tools";

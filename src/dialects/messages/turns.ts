@@ -95,7 +95,11 @@ export function asReminder(block: JsonObject): JsonObject {
   return { ...block, text: `<system-reminder>\n${block.text}\n</system-reminder>` };
 }
 
-/** "Invalid `signature` in `thinking` block": of another provider, packed by another proxy, or missing. */
+/**
+ * "Invalid `signature` in `thinking` block": of another provider, packed by another proxy, or missing. caozhiyuan/copilot-api
+ * and its kin write the proof of an OpenAI model with its id after an `@`, and "Thinking..." where they have no words; they
+ * leave both out for Claude themselves (looked up 2026-11).
+ */
 export function foreignThinking(body: JsonObject): JsonObject | undefined {
   return eachBlock(body, (block, message) => {
     const proof = block.type === "thinking" ? block.signature : block.type === "redacted_thinking" ? block.data : true;

@@ -1,3 +1,6 @@
 /** The id with at most so many characters. A longer one is always replaced by the same one, which ends in its hash. */
 export const shortId = (id: string, most: number): string =>
   id.length <= most ? id : `${id.slice(0, most - 14)}_${Bun.hash(id).toString(36).padStart(13, "0")}`;
+
+/** 32 hexadecimal digits. */
+export const randomId = (): string => crypto.randomUUID().replaceAll("-", "");
