@@ -90,7 +90,7 @@ export async function memberLs({ environment, json }: ListOptions): Promise<numb
       warn: say,
     });
     try {
-      return await memberList({ members, history }, everybody, now);
+      return await memberList({ members, accountsOf: (ids) => members.accountsOf(ids), history }, everybody, now);
     } finally {
       history.close();
     }
@@ -115,8 +115,9 @@ const lineOf = (item: MemberItem, now: number): string[] => [
   ago(item.created_at_ms, now),
   `${item.keys}${item.key_days === null ? "" : ` of ${plural(item.key_days, "day")}`}`,
   item.models?.join(" ") ?? "all",
-  item.accounts.map(({ account_key, state }) => account_key + (state === "ready" ? "" : ` (${state})`)).join(" ") ||
-    "none",
+  item.accounts
+    .map(({ account_key, state }) => account_key + (state === null || state === "ready" ? "" : ` (${state})`))
+    .join(" ") || "none",
   item.request_count === null ? "unknown" : formatCount(item.request_count),
   costInWords(item) ?? "unknown",
   item.last_request_at_ms === null ? "none" : ago(item.last_request_at_ms, now),

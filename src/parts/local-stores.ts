@@ -102,7 +102,7 @@ function accountsOf(accounts: LocalAccountStore, ids: readonly string[]) {
   return new Map(
     [...Map.groupBy(shown, ({ member }) => member)].map(([member, each]) => [
       member,
-      each.map(({ key }) => ({ account_key: key, state: accounts.choices?.isPaused(key) ? "paused" : "ready" })),
+      each.map(({ key }) => ({ account_key: key, state: accounts.choices?.isPaused(key) ? "paused" : null })),
     ]),
   );
 }

@@ -5,7 +5,7 @@ import { isAwayError } from "./away";
 import type { ServerParts } from "./parts";
 import { sharedToken } from "./shared-token";
 
-/** Milliseconds for which what was found out waits for more. */
+/** Milliseconds for which numbers of a quota wait for more. A state does not wait: what is stored last counts. */
 const gatherMs = 250;
 /** Milliseconds until it is written again where that failed. */
 const retryMs = 5_000;
@@ -43,7 +43,8 @@ export class TeamAccountSync implements AccountSync {
 
   publish(account: SharedSignIn, found: AccountUpdate): void {
     this.#add({ ...account, ...found });
-    this.#flushing ??= setTimeout(() => void this.flush(), gatherMs).unref();
+    if (found.state) queueMicrotask(() => void this.flush());
+    else this.#flushing ??= setTimeout(() => void this.flush(), gatherMs).unref();
   }
 
   cached({ key, signIn }: SharedSignIn): AccountUpdate {
@@ -69,7 +70,7 @@ export class TeamAccountSync implements AccountSync {
     const rows = await this.#parts.postgres.requests.ask(
       (sql) => sql<(StateRow & { xmin: number })[]>`SELECT given.xmin, states.*
         FROM (SELECT (pg_snapshot_xmin(pg_current_snapshot()))::text::float8 AS xmin) AS given
-        LEFT JOIN (SELECT account, sign_in, state, quota, server, arrived FROM dragoman.account_states
+        LEFT JOIN (SELECT account, sign_in, state, quota, state_by, quota_by, arrived FROM dragoman.account_states
           WHERE arrived >= ${since}::bigint) AS states ON true ORDER BY arrived`,
     );
     this.#watermark = rows[0]!.xmin;
@@ -121,12 +122,18 @@ export class TeamAccountSync implements AccountSync {
     if (!isAwayError(thrown)) this.#parts.logger.error(sentence, thrown);
   }
 
-  #keep({ account: key, sign_in: signIn, state, quota, server: author }: StateRow): void {
-    const found = { ...(state && { state }), ...(quota && { quota }) };
-    this.#states.set(key, { ...found, signIn });
-    if (author === this.#parts.server) return;
+  #keep({ account: key, sign_in: signIn, state, quota, state_by, quota_by }: StateRow): void {
+    const before = this.cached({ key, signIn });
+    this.#states.set(key, { ...(state && { state }), ...(quota && { quota }), signIn });
+    const { server } = this.#parts;
+    // A row is read again when one of the two has changed, and then each may be this server's own.
+    const told: AccountUpdate = {
+      ...(state && state_by !== server && !Bun.deepEquals(state, before.state) && { state }),
+      ...(quota && quota_by !== server && !Bun.deepEquals(quota, before.quota) && { quota }),
+    };
+    if (Object.keys(told).length === 0) return;
     try {
-      for (const listener of this.#listeners) listener({ key, signIn }, found);
+      for (const listener of this.#listeners) listener({ key, signIn }, told);
     } catch (thrown) {
       // One state that cannot be read must not hide those of other accounts.
       this.#states.delete(key);
@@ -157,15 +164,20 @@ interface StateRow {
   sign_in: string;
   state: SharedState | null;
   quota: Quota | null;
-  server: string;
+  /** The servers that stored them. */
+  state_by: string | null;
+  quota_by: string | null;
 }
 
 /** Stores all accounts in one statement. What is not given stays as it was. */
 async function store({ postgres, server }: ServerParts, found: Pending[]): Promise<void> {
   const rows = found.map(({ key, signIn, state, quota }) => ({ account: key, given_sign_in: signIn, state, quota }));
   await postgres.requests.ask(
-    (sql) => sql`INSERT INTO dragoman.account_states AS old (account, sign_in, state, quota, server, arrived)
-      SELECT account, sign_in, state, quota, ${server}::uuid, pg_current_xact_id()::text::bigint
+    (
+      sql,
+    ) => sql`INSERT INTO dragoman.account_states AS old (account, sign_in, state, quota, state_by, quota_by, arrived)
+      SELECT account, sign_in, state, quota, CASE WHEN state IS NOT NULL THEN ${server}::uuid END,
+        CASE WHEN quota IS NOT NULL THEN ${server}::uuid END, pg_current_xact_id()::text::bigint
         FROM jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
           AS given(account text, given_sign_in text, state jsonb, quota jsonb)
         -- An account that was removed or signed in anew meanwhile has another state.
@@ -173,6 +185,8 @@ async function store({ postgres, server }: ServerParts, found: Pending[]): Promi
       ON CONFLICT (account) DO UPDATE SET sign_in = excluded.sign_in,
         state = CASE WHEN old.sign_in = excluded.sign_in THEN coalesce(excluded.state, old.state) ELSE excluded.state END,
         quota = CASE WHEN old.sign_in = excluded.sign_in THEN coalesce(excluded.quota, old.quota) ELSE excluded.quota END,
-        server = excluded.server, arrived = excluded.arrived`,
+        state_by = CASE WHEN old.sign_in = excluded.sign_in THEN coalesce(excluded.state_by, old.state_by) ELSE excluded.state_by END,
+        quota_by = CASE WHEN old.sign_in = excluded.sign_in THEN coalesce(excluded.quota_by, old.quota_by) ELSE excluded.quota_by END,
+        arrived = excluded.arrived`,
   );
 }

@@ -9,28 +9,18 @@ import type { StoreParts } from "./parts";
 import { PostgresTables } from "./postgres-tables";
 import { cancelSignIns } from "./sign-ins";
 
-interface OpenedMembers {
-  members: StoredMembers;
-  close(): void;
-}
-
-/** Milliseconds between two looks whether another server has added the first member: from then on every client needs a key. */
-const lookEvery = 1_000;
-
-/** @param follow Whether it is to be noticed that another server adds the first member. @throws ProxyError */
+/** @throws ProxyError */
 export async function openMembers(
   { postgres, stamps }: Pick<StoreParts, "postgres" | "stamps">,
   tokens: AccessTokens,
-  follow: boolean,
-): Promise<OpenedMembers> {
+): Promise<StoredMembers> {
   const requests = new PostgresTables(postgres.requests);
-  let isUsed = await anyIn(requests);
-  const timer = setInterval(async () => {
-    isUsed ||= await anyIn(requests).catch(() => false);
-    if (isUsed) clearInterval(timer);
-  }, lookEvery).unref();
-  if (!follow || isUsed) clearInterval(timer);
-  const members = new StoredMembers({
+  // Another server may add the first member: from then on every client needs a key.
+  let isUsed = false;
+  await stamps.follow("members", async () => {
+    isUsed ||= (await requests.ask(sql`SELECT 1 AS one FROM dragoman.members LIMIT 1`)).length > 0;
+  });
+  return new StoredMembers({
     tables: new PostgresTables(postgres),
     requests,
     tokens,
@@ -42,11 +32,7 @@ export async function openMembers(
     // This server is to know at once what it has changed.
     changed: () => Promise.all([stamps.tryCatchUp("accounts"), stamps.tryCatchUp("sign_ins")]),
   });
-  return { members, close: () => clearInterval(timer) };
 }
-
-const anyIn = async (tables: PostgresTables): Promise<boolean> =>
-  (await tables.ask(sql`SELECT 1 AS one FROM dragoman.members LIMIT 1`)).length > 0;
 
 interface MemberAccountRow {
   member: string;

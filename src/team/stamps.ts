@@ -9,8 +9,8 @@ import type { Logger } from "../lib/logger";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
 
-/** Tables that each server has in memory. */
-export type FollowedTable = "config" | "accounts" | "sign_ins";
+/** Tables that each server has in memory; of members only whether there ever was one. */
+export type FollowedTable = "config" | "members" | "accounts" | "sign_ins";
 
 interface Follower {
   /** Missing while nothing was read. */

@@ -97,8 +97,8 @@ async function tryOpening(
     configRead(config);
     const accounts = await TeamAccounts.open(parts);
     const tokens = new AccessTokens(tokenSecrets);
-    const { members, close: closeMembers } = await openMembers(parts, tokens, follow);
-    const opened = { config, accounts, members, closeMembers };
+    const members = await openMembers(parts, tokens);
+    const opened = { config, accounts, members };
     if (!follow) return new PostgresStores(environment, parts, opened, undefined);
     server = await OwnServer.join({ ...parts, version });
     const { id } = server;
@@ -109,7 +109,7 @@ async function tryOpening(
       signIns: await TeamSignIns.open(parts),
     };
     stamps.start();
-    warnOfFolder(environment, { config, accounts, members, logger });
+    warnOfFolder(environment, opened, logger);
     return new PostgresStores(environment, parts, opened, joined);
   } catch (thrown) {
     stamps.close();
@@ -119,7 +119,7 @@ async function tryOpening(
   }
 }
 
-type Opened = Pick<PostgresStores, "config" | "accounts" | "members"> & { closeMembers(): void };
+type Opened = Pick<PostgresStores, "config" | "accounts" | "members">;
 
 /** What only a server has: a command that ends at once takes no part in the team. */
 interface Joined {
@@ -147,7 +147,6 @@ export class PostgresStores implements Stores {
   readonly #environment: Environment;
   readonly #parts: StoreParts;
   readonly #joined: Joined | undefined;
-  readonly #closeMembers: () => void;
   readonly #serverId: string;
   readonly #graceMs: number;
   #queues: DiskQueues | undefined;
@@ -167,7 +166,6 @@ export class PostgresStores implements Stores {
     this.accounts = opened.accounts;
     this.members = opened.members;
     this.tables = new PostgresTables(parts.postgres);
-    this.#closeMembers = opened.closeMembers;
     this.logins = joined?.logins;
     this.signIns = joined?.signIns ?? openMemorySignIns();
     this.affinity = new TeamAffinity(parts.postgres, this.#warn);
@@ -211,17 +209,10 @@ export class PostgresStores implements Stores {
     if (!this.#joined) return openMemoryPageState(now);
     const ended = endedPageSignIns(this.postgres);
     const { adminToken } = this.#environment;
-    const { seals } = this.#parts;
-    const server = this.#serverId;
+    const { seals, members: keys } = this;
+    const [secret, server] = [seals.derived("page sign-ins"), this.#serverId];
     return {
-      signIns: new PageSignIns({
-        secret: seals.derived("page sign-ins"),
-        server,
-        now,
-        adminToken,
-        ended,
-        keys: this.members,
-      }),
+      signIns: new PageSignIns({ secret, server, now, adminToken, ended, keys }),
       changeKey: seals.derived("config changes"),
       formSecret: { secret: seals.derived("form tokens"), lifetimeMs: formTokenMs },
     };
@@ -245,7 +236,6 @@ export class PostgresStores implements Stores {
       this.accountSync?.flush(),
     ]);
     await Promise.race([written, Bun.sleep(finishMs)]);
-    this.#closeMembers();
     for (const part of [this.#queues, this.affinity, this.accountSync, this.#parts.stamps]) part?.close();
     await this.#joined?.server.close();
     await this.postgres.close();
@@ -279,16 +269,11 @@ function sealsOf({ sealKey }: Environment): Seals {
 /** Somebody who sets DRAGOMAN_DATABASE_URL may expect what is in the data folder. */
 function warnOfFolder(
   { home, configFile, accountsFolder }: Environment,
-  {
-    config,
-    accounts,
-    members,
-    logger,
-  }: { config: ConfigStore; accounts: AccountStore; members: Members; logger: Logger },
+  { config, accounts, members }: Opened,
+  logger: Logger,
 ): void {
-  const membersFile = inHome(home, "members");
   const unused = [
-    ...(existsSync(membersFile) && !members.needKeys ? ["the members"] : []),
+    ...(existsSync(inHome(home, "members")) && !members.needKeys ? ["the members"] : []),
     ...(existsSync(configFile) && Object.keys(config.stored).length === 0 ? ["config.json"] : []),
     ...(existsSync(accountsFolder) && accounts.load().length === 0 ? ["the accounts"] : []),
   ];

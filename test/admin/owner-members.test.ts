@@ -91,7 +91,9 @@ describeWithDatabases("the owner's members", (postgres) => {
 
   test("the list, one member and the command say the same; a failed account is named as such", async () => {
     expect((await askAs(servers[0], anna, "[demo: 401-pat @anna-demo]")).status).toBe(424);
-    await until(async () => (await named("anna")).accounts[0].state === "failed", "the account has failed");
+    const seenBy = async (server: TeamServer) => (await server.admin("/members/anna")).item.accounts[0].state;
+    for (const server of servers)
+      await until(async () => (await seenBy(server)) === "failed", "the account has failed");
     const list = await servers[0].admin("/members");
     expect(list.items[0]).toMatchObject({
       ...{ name: "anna", id: anna.id, keys: 1, models: null, key_days: null, invitation_expires_at_ms: null },
@@ -252,6 +254,20 @@ test("the page says what members need that is missing, and nothing once all is t
   ready.app.exposed = true;
   const headers = { "x-forwarded-proto": "https", host: "localhost", "x-admin-token": "owner-token-0123456789" };
   expect(await (await fetch(`${ready.url}/admin/members`, { headers })).text()).not.toContain("What members need");
+});
+
+test("in a data folder too, the list names an account that has failed; a command does not know", async () => {
+  await using team = await startTeamApp("folder");
+  const { key } = await team.addMember("anna", "anna-demo");
+  const failing = { model: "gpt-5-mini", messages: [{ role: "user", content: "[demo: 401-pat @anna-demo]" }] };
+  const init = { method: "POST", body: JSON.stringify(failing), headers: { "x-api-key": key } };
+  expect((await fetch(`${team.url}/v1/chat/completions`, init)).status).toBe(424);
+  const accounts = (state: string | null) => [
+    { name: "anna", accounts: [{ account_key: "github.com/anna-demo", state }] },
+  ];
+  expect(await (await fetch(`${team.url}/api/admin/members`)).json()).toMatchObject({ items: accounts("failed") });
+  const { stdout } = await inProcess(["member", "ls", "--json"], team.env);
+  expect(JSON.parse(stdout)).toMatchObject({ items: accounts(null) });
 });
 
 test("the demo has no members, and says so", async () => {

@@ -6,6 +6,7 @@ import type { App } from "../../parts/app";
 import { keyList, keyListSchema } from "../../people/keys/key-list";
 import { type ChangedLimits, limitsIn, type newMemberSchema, shownFields } from "../../people/keys/member-fields";
 import {
+  type ListedMembers,
   type MemberList,
   memberItemOf,
   memberList,
@@ -58,12 +59,25 @@ export function memberNamed(app: App, name: string): Member {
   throw memberNotFound(name);
 }
 
+/** Members with their accounts as this server has them. */
+const listedBy = ({ allAccounts, history }: App, members: Members): ListedMembers => ({
+  members,
+  history,
+  async accountsOf(ids) {
+    const byMember = Map.groupBy(allAccounts, ({ member }) => member);
+    const shown = ids.map((id) => {
+      const own = byMember.get(id) ?? [];
+      return [id, own.map(({ key, state }) => ({ account_key: key, state: state.name }))] as const;
+    });
+    return new Map(shown);
+  },
+});
+
 /** None where one person has everything. */
-export const listMembers = async (
-  { members, history, now }: App,
-  query: z.output<typeof membersQuery>,
-): Promise<MemberList> =>
-  members ? memberList({ members, history }, query, now()) : { items: [], total: 0, since_ms: startOfMonth(now()) };
+export const listMembers = async (app: App, query: z.output<typeof membersQuery>): Promise<MemberList> =>
+  app.members
+    ? memberList(listedBy(app, app.members), query, app.now())
+    : { items: [], total: 0, since_ms: startOfMonth(app.now()) };
 
 /** @throws ProxyError `not_found` */
 export async function showMember(app: App, name: string): Promise<z.output<typeof memberDetailSchema>> {
@@ -71,7 +85,7 @@ export async function showMember(app: App, name: string): Promise<z.output<typeo
   const member = memberNamed(app, name);
   const keys = members.clientKeysOf(member.id);
   const [item, lastUsed] = await Promise.all([
-    memberItemOf({ members, history: app.history }, member, app.now()),
+    memberItemOf(listedBy(app, members), member, app.now()),
     lastUses(app.history, { member: member.id }),
   ]);
   return {

@@ -17,7 +17,10 @@ export const memberSchema = z.object({
       account_key: z.string(),
       state: z
         .string()
-        .describe("`ready`, `cooling`, `exhausted`, `failed` or `paused`, as the servers last found it."),
+        .nullable()
+        .describe(
+          "`ready`, `cooling`, `exhausted`, `failed` or `paused`, as the servers last found it; null where a command cannot know it.",
+        ),
     }),
   ),
   invitation_expires_at_ms: z.number().nullable().describe("Null if no invitation is open."),
@@ -61,7 +64,8 @@ interface MemberUsage extends Costs {
 
 /** What the list asks of the members, and of their requests: a `History` has the answers. */
 export interface ListedMembers {
-  members: Pick<Members, "hearAll" | "list" | "keyCount" | "accountsOf" | "openInvitations">;
+  members: Pick<Members, "hearAll" | "list" | "keyCount" | "openInvitations">;
+  accountsOf: Members["accountsOf"];
   history: {
     statistics(
       filters: { from_ms: number },
@@ -105,14 +109,14 @@ export async function memberItemOf(listed: ListedMembers, member: Member, now: n
 }
 
 async function itemsOf(
-  { members, history }: ListedMembers,
+  { members, accountsOf, history }: ListedMembers,
   shown: readonly Member[],
   usage: ReadonlyMap<string, MemberUsage> | undefined,
 ): Promise<MemberItem[]> {
   const ids = shown.map(({ id }) => id);
   const unused = ids.filter((id) => !usage?.has(id));
   const [accounts, open, last] = await Promise.all([
-    members.accountsOf(ids),
+    accountsOf(ids),
     members.openInvitations(),
     Promise.all(unused.map((member) => history.lastOf({ member }))),
   ]);

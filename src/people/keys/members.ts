@@ -43,8 +43,8 @@ export interface InvitationState {
 /** An account, as the servers last found it. */
 export interface MemberAccount {
   account_key: string;
-  /** A name of `accountStates`. */
-  state: string;
+  /** A name of `accountStates`; null where only a server knows it. */
+  state: string | null;
 }
 
 /** Keys that a member may have at a time, expired ones included. */

@@ -6,12 +6,13 @@ CREATE TABLE dragoman.stamps (
   name text PRIMARY KEY,
   stamp uuid NOT NULL DEFAULT gen_random_uuid()
 );
-INSERT INTO dragoman.stamps (name) VALUES ('config'), ('accounts'), ('sign_ins');
+INSERT INTO dragoman.stamps (name) VALUES ('config'), ('members'), ('accounts'), ('sign_ins');
 CREATE FUNCTION dragoman.stamp() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
     UPDATE dragoman.stamps SET stamp = gen_random_uuid() WHERE name = TG_TABLE_NAME;
     RETURN NULL;
   END $$;
+CREATE TRIGGER stamp AFTER INSERT ON dragoman.members EXECUTE FUNCTION dragoman.stamp();
 
 -- The key that seals; every server must have it. The secret that signed access tokens before the key was changed is accepted until
 -- they have expired.
@@ -56,13 +57,15 @@ CREATE TABLE dragoman.accounts (
 CREATE TRIGGER stamp AFTER INSERT OR UPDATE OR DELETE ON dragoman.accounts EXECUTE FUNCTION dragoman.stamp();
 CREATE INDEX accounts_member ON dragoman.accounts (member);
 
--- `arrived` is the transaction that stored a state or a quota: servers read what has arrived since.
+-- `arrived` is the transaction that stored a state or a quota: servers read what has arrived since, and tell by its author what is
+-- their own.
 CREATE TABLE dragoman.account_states (
   account text PRIMARY KEY REFERENCES dragoman.accounts ON DELETE CASCADE,
   sign_in text NOT NULL,
   state jsonb,
   quota jsonb,
-  server uuid,
+  state_by uuid,
+  quota_by uuid,
   arrived bigint NOT NULL
 );
 CREATE INDEX account_states_arrived ON dragoman.account_states (arrived);

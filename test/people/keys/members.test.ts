@@ -201,7 +201,7 @@ describe("the list of members", () => {
     accountsOf: async () => new Map([[ben.id, [{ account_key: "github.com/ben", state: "ready" }]]]),
     openInvitations: async () => [{ member: cleo.id, expiresAt: 99 }],
   };
-  const listed = { members, history: historyOf(usage) };
+  const listed = { members, accountsOf: members.accountsOf, history: historyOf(usage) };
   const page = (given: object) => memberList(listed, { sort: "name", offset: 0, limit: 9, ...given }, now);
   const names = async (given: object) => (await page(given)).items.map(({ name }) => name);
 
@@ -218,7 +218,7 @@ describe("the list of members", () => {
       [cleo.id, used(1, { premium: 1 }, 1)],
     ]);
     const byLeast = async (sort: MemberOrder) =>
-      (await memberList({ members, history: historyOf(least) }, { sort, offset: 0, limit: 9 }, now)).items.map(
+      (await memberList({ ...listed, history: historyOf(least) }, { sort, offset: 0, limit: 9 }, now)).items.map(
         ({ name }) => name,
       );
     expect(await byLeast("requests")).toEqual(["ben", "cleo", "Anna"]);
@@ -241,7 +241,7 @@ describe("the list of members", () => {
     ]);
     const statistics = () => Promise.reject(new ProxyError("timeout", "Too slow."));
     const slow = { ...listed.history, statistics };
-    expect(await memberItemOf({ members, history: slow }, anna, now)).toMatchObject({
+    expect(await memberItemOf({ ...listed, history: slow }, anna, now)).toMatchObject({
       request_count: null,
       ...{ cost: {}, cost_at_least: true },
       last_request_at_ms: 7,
