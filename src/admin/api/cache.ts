@@ -5,7 +5,7 @@ import type { Filters, Group } from "../../books/history/history";
 import { sum, sumKnown } from "../../lib/money";
 import type { Scope } from "../../parts/app";
 import { type CacheMiss, cacheMisses } from "../../proxy/upstream/cache-watch";
-import { isKnown, type Prices, pricesOf, sumOf, whatChanged } from "./cache-savings";
+import { isKnown, missSentence, type Prices, pricesOf, sumOf, whatChanged } from "./cache-savings";
 import { listRequests } from "./requests";
 import { count, maybe, text, time } from "./values";
 
@@ -32,6 +32,8 @@ const missedTurnSchema = z.object({
   request_id: z.string(),
   started_at_ms: time,
   reason: z.enum(cacheMisses),
+  changed: z.string().describe("The same in words, with what is known of the change."),
+  lost_nano_credits: maybe.describe("What that cost."),
   client_name: text,
   upstream_model: text,
   session: text,
@@ -113,6 +115,8 @@ async function newestTurns(app: Scope, filters: Filters, misses: { reason: Cache
         request_id: item.request_id,
         started_at_ms: item.started_at_ms,
         reason,
+        changed: missSentence(item) ?? whatChanged[reason],
+        lost_nano_credits: item.cache_lost_cost,
         client_name: item.client_name,
         upstream_model: item.upstream_model,
         session: item.session,

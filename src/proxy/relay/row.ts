@@ -227,11 +227,11 @@ export function logLine(method: string, row: Entry): string {
   return line;
 }
 
-/** The row as the fields of a log line: its lists are lists, and `time` is the line's own. */
-export const logFields = (row: Entry): Record<string, unknown> => ({
+/** The row as the fields of a log line: its lists are lists, and `time` is the line's own. What has many numbers is left out. */
+export const logFields = ({ portions: _, ...row }: Entry): Record<string, unknown> => ({
   ...row,
   ...Object.fromEntries(
-    (["attempts", "fixups", "dropped", "fallbacks", "auto", "cache_change", "portions"] as const).map((name) => [
+    (["attempts", "fixups", "dropped", "fallbacks", "auto", "cache_change"] as const).map((name) => [
       name,
       JSON.parse(row[name] ?? "null"),
     ]),

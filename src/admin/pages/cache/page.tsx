@@ -6,9 +6,8 @@ import type { Filters } from "../../../books/history/history";
 import { toolOf } from "../../../clients/index";
 import { dayMs, formatCount, percent, plural } from "../../../lib/format";
 import { type CacheGroup, type CacheReport, cacheReport } from "../../api/cache";
-import { whatChanged } from "../../api/cache-savings";
 import { startOfDay } from "../../ui/days";
-import { Credits, Moment, Percent, Tokens, Value } from "../../ui/format";
+import { Credits, Moment, Percent, Sentence, Tokens, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { requestPath, requestsPath, withQuery } from "../../ui/links";
@@ -178,11 +177,12 @@ const Turns = ({ turns, now }: { turns: CacheReport["turns"]; now: number }) => 
         ["Client", (turn) => <ToolName of={turn.client_name} max={28} />],
         ["Model", (turn) => <Value of={turn.upstream_model} max={40} />],
         ["Session", (turn) => <SessionName of={turn.session} />],
-        ["Reason", (turn) => whatChanged[turn.reason]],
+        ["Reason", (turn) => <Sentence of={turn.changed} />],
       ]}
       numbers={[
         ["Input", (turn) => <Tokens of={turn.input_tokens} />],
         ["Cached", (turn) => <Tokens of={turn.cached_tokens} />],
+        ["Credits lost", (turn) => <Credits of={turn.lost_nano_credits} />],
       ]}
     />
   </details>
