@@ -109,7 +109,8 @@ function detailsOf({ kind, tokens, cached, grown }: Row, isSum: boolean): string
   if (kind === "output") return "";
   const share = tokens > 0 ? cached / tokens : 0;
   const read = share > 0.995 ? "cached" : share < 0.005 ? "not cached" : `${percent(share)} cached`;
-  if (isSum || grown === null || grown === 0) return read;
+  // The ratio of lengths to tokens changes a little from request to request.
+  if (isSum || grown === null || Math.abs(grown) <= tokens * 0.01) return read;
   return `${read}, ${grown > 0 ? "+" : "−"}${compact(Math.abs(grown))} since the request before`;
 }
 
