@@ -50,6 +50,18 @@ export const packageFor = ({ name, format, machine, loader }: Target): PlatformP
   ...(loader && { libc: loader.includes("musl") ? "musl" : "glibc" }),
 });
 
+/** That of this machine. @throws Error where there is none for it */
+export function targetHere(): Target {
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
+  const libcHere = header.glibcVersionRuntime ? "glibc" : "musl";
+  const found = targets.find((target) => {
+    const { os, cpu, libc } = packageFor(target);
+    return os === process.platform && cpu === process.arch && (!libc || libc === libcHere);
+  });
+  if (!found) throw new Error(`There is no executable for ${process.platform} on ${process.arch}.`);
+  return found;
+}
+
 /** The program, and the worker threads that it starts. */
 export const entries = [
   "src/main.ts",

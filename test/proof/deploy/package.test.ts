@@ -14,22 +14,16 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../../package.json";
+import { NpmRegistry } from "../../../src/deploy/npm-registry";
 import { drive } from "../../../src/deploy/smoke";
-import { fileName, packageFor, targets } from "../../../src/deploy/targets";
-import { NpmRegistry } from "../../support/npm-registry";
+import { fileName, packageFor, targetHere, targets } from "../../../src/deploy/targets";
 
 const root = join(import.meta.dir, "../../..");
 let folder: string;
 let tarball: string;
 let listing: string[];
 const registry = new NpmRegistry();
-const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
-const libcHere = header.glibcVersionRuntime ? "glibc" : "musl";
-/** The target of this machine. */
-const own = targets.find((target) => {
-  const { os, cpu, libc } = packageFor(target);
-  return os === process.platform && cpu === process.arch && (!libc || libc === libcHere);
-})!;
+const own = targetHere();
 
 /** Nothing may be fetched from elsewhere. */
 const environment = (): Record<string, string> => ({
