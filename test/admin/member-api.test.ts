@@ -23,6 +23,13 @@ describeWithMembers("a member at the admin API", (place) => {
     await server.admin("/budgets", { name: "of-everybody", scope: {}, ...limit });
     await server.admin("/budgets", { name: "of-ben", scope: { key: "ben/*" }, ...limit });
     ({ anna, ben } = await team.addMembers({ anna: ["anna-one", "anna-two"], ben: ["ben-demo"] }));
+    // A request that comes before the server knows the accounts would have a row without one.
+    for (const each of [anna, ben])
+      await until(
+        async () =>
+          JSON.parse((await as(each, "GET", "/api/admin/accounts")).text).items?.length === each.logins.length,
+        "the server knows the accounts",
+      );
     for (const each of [key, anna.key, ben.key])
       await until(async () => (await askAs(server, { key: each })).status === 200, "the key is known");
     await until(async () => {
