@@ -50,7 +50,7 @@ export class Postgres implements Questions {
       breaker: this.#directBreaker,
       open: (max) => new SQL(address, { ...direct, max, onclose: () => lostDirect() }),
       connections: 1,
-      replaced: () => lostDirect(),
+      replaced: lostDirect,
       // The locks of the old connection are to end.
       finishSeconds: 0,
     });

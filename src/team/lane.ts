@@ -23,8 +23,8 @@ interface LaneOptions {
   patienceMs?: number;
   /** Seconds that a question may take for which nobody waits any more, and those that are under way when connections are replaced. */
   finishSeconds: number;
-  /** Called with the connections that take the place of others. */
-  replaced?(sql: SQL): void;
+  /** Called when others have taken the place of these connections. */
+  replaced?(): void;
 }
 
 /** Milliseconds that a question may wait for a connection, and then for its answer. */
@@ -93,18 +93,6 @@ export class Lane {
     return this.ask((sql) => sql.begin((transaction) => work(transaction)) as Promise<never>, timeoutMs, isChange);
   }
 
-  /** Opens new connections in place of these. */
-  replace(): void {
-    const { open, connections, finishSeconds, replaced } = this.#options;
-    const old = this.#sql;
-    this.#sql = open(connections);
-    this.#turns.end();
-    this.#turns = new Turns(connections);
-    replaced?.(this.#sql);
-    this.#finishing.add(old);
-    void old.close({ timeout: finishSeconds }).finally(() => this.#finishing.delete(old));
-  }
-
   async close(): Promise<void> {
     this.#closed = true;
     this.#turns.end();
@@ -126,8 +114,16 @@ export class Lane {
     clearTimeout(timer);
   }
 
+  /** Opens new connections in place of these, unless others have taken their place already. */
   #replace(asked: SQL): void {
-    if (asked === this.#sql && !this.#closed) this.replace();
+    if (asked !== this.#sql || this.#closed) return;
+    const { open, connections, finishSeconds, replaced } = this.#options;
+    this.#sql = open(connections);
+    this.#turns.end();
+    this.#turns = new Turns(connections);
+    replaced?.();
+    this.#finishing.add(asked);
+    void asked.close({ timeout: finishSeconds }).finally(() => this.#finishing.delete(asked));
   }
 
   /** @throws ProxyError if the database is away, or no connection is free in time. */

@@ -6,14 +6,14 @@ import type { Postgres } from "./connection";
 const tries = 3;
 
 /**
- * Session locks and `LISTEN` need a connection that belongs to this server alone: with others' they would fail in silence.
+ * The leader's lock needs a connection that belongs to this server alone: with others' it would fail in silence.
  * @throws ProxyError if a pooler in its transaction mode leads to the database and no direct address is set.
  */
 export async function requireOwnConnection(postgres: Postgres): Promise<void> {
   if (!(await sharesConnections(postgres))) return;
   throw new ProxyError(
     "invalid_request",
-    "A pooler such as PgBouncer gives this server another connection for each transaction, but locks and messages between servers need one of their own: set DRAGOMAN_DATABASE_DIRECT_URL to an address of Postgres itself, or of a pooler in session mode.",
+    "A pooler such as PgBouncer gives this server another connection for each transaction, but the lock by which one server leads needs one of its own: set DRAGOMAN_DATABASE_DIRECT_URL to an address of Postgres itself, or of a pooler in session mode.",
     { code: "pooled_connection" },
   );
 }
