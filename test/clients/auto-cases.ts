@@ -78,7 +78,7 @@ async function askAuto(tool: Tool, account: DemoAccount, installed: Installed): 
 
 /** A model by its name, where the plan has nothing but Auto. */
 async function askByName(tool: Tool, installed: Installed): Promise<AutoOutcome> {
-  await using proxy = await startProxy({ demo: { accounts: [autoAccounts().student] } });
+  await using proxy = await startProxy({ demo: { generation: "C", accounts: [autoAccounts().student] } });
   const model = named[tool.id as keyof typeof named];
   const words = /ask for\s+the\s+model\s+`auto`/;
   const { shown, said } = await meet({ tool, model, url: proxy.url, words, timeoutMs: 45_000 }, installed);
