@@ -82,7 +82,9 @@ const all: Attempt[] = [
     }),
   ),
   ...onEachModel(geminiCli, "gemini"),
-  ...[copilotCli, continueCli, pi].flatMap((tool) => names.map((name) => on(tool, native[name], name))),
+  ...[copilotCli, pi].flatMap((tool) => names.map((name) => on(tool, native[name], name))),
+  // Continue 1.5 uses Responses for a GPT only if it knows the name, and chat for any other.
+  ...names.map((name) => on(continueCli, name === "gpt" ? "chat" : native[name], name)),
   on(qwenCode, "messages", "claude"),
   on(qwenCode, "chat", "gpt"),
   on(qwenCode, "chat", "gemini"),
