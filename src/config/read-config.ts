@@ -40,7 +40,7 @@ function readFile(path: string, options?: Parameters<typeof readPrivate>[2]): st
     return readPrivate(path, maxBytes, options);
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;
-    throw new ProxyError(thrown.kind, thrown.message, { ...thrown.details, code: invalid });
+    throw new ProxyError(thrown.kind, thrown.words, { ...thrown.details, code: invalid });
   }
 }
 

@@ -125,5 +125,6 @@ function hasImage(content: unknown): boolean {
   );
 }
 
-const partsOf = (content: unknown): readonly unknown[] =>
+/** A content as a list: it may be one text, one part, or nothing. */
+export const partsOf = (content: unknown): readonly unknown[] =>
   Array.isArray(content) ? content : content == null ? [] : [content];

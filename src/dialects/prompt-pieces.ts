@@ -6,7 +6,7 @@ import { isObject } from "../lib/json";
 import { beginningOf, type LongText } from "../lib/net/json/json-skeleton";
 import { omit } from "./hub/json";
 import { objectsAmong } from "./hub/lists";
-import type { Outline, OutlineMessage } from "./overview";
+import { type Outline, type OutlineMessage, partsOf } from "./overview";
 
 /** What a piece of a prompt is. `client` is text that the client put into the person's messages. */
 export const pieceKinds = [
@@ -79,9 +79,6 @@ function readParts(kind: PieceKind, content: unknown, to: PieceReader): void {
     if (isObject(part) && part.cache_control != null) to.mark();
   }
 }
-
-const partsOf = (content: unknown): readonly unknown[] =>
-  Array.isArray(content) ? content : content == null ? [] : [content];
 
 /** What parts and items are by their types, in all dialects. A text's kind is that of its speaker. */
 const kindsOfTypes = new Map<unknown, PieceKind | "text">([

@@ -24,9 +24,6 @@ export const probePaths = { live: "/health/live", ready: "/health/ready" } as co
 
 export const metricsPath = "/metrics";
 
-/** Codex calls it where it takes dragoman for OpenAI. */
-export const searchPath = "/v1/alpha/search";
-
 export const embeddingsPaths = { client: "/v1/embeddings", upstream: "/embeddings" } as const;
 
 /** Where tools sign in as members, by Anthropic's gateway protocol. */

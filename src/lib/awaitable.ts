@@ -32,11 +32,6 @@ export class FreshRuns<T> {
     return this.#running !== undefined;
   }
 
-  /** Somebody waits for the run after the one that is under way. */
-  get hasNext(): boolean {
-    return this.#next !== undefined;
-  }
-
   run(): Promise<T> {
     if (!this.#running && !this.#next) return this.#begin();
     this.#next ??= this.#running!.catch(() => {}).then(() => {

@@ -2,7 +2,7 @@
 import { type SentNotices, triedEvery, triedFor } from "../books/notices/sent-notices";
 import type { Postgres } from "./connection";
 
-export interface TeamSentNotices extends SentNotices {
+interface TeamSentNotices extends SentNotices {
   /** Notes that these were sent elsewhere. */
   takeOver(ids: readonly string[]): Promise<void>;
 }

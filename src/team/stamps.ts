@@ -10,7 +10,7 @@ import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
 
 /** Tables that each server has in memory; of members only whether there ever was one. */
-export type FollowedTable = "config" | "members" | "accounts" | "sign_ins";
+type FollowedTable = "config" | "members" | "accounts" | "sign_ins";
 
 interface Follower {
   /** Missing while nothing was read. */

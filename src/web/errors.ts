@@ -13,7 +13,7 @@ import { visits } from "./context";
 import { type FormQuery, invalidQuery } from "./query";
 
 /** What an app knows of its paths. */
-export interface Refusing {
+interface Refusing {
   /** The error for a request that no route answers. */
   refusal(method: string, path: string): ProxyError;
   /** The dialect of a path's errors; chat for one without. The admin API has a shape of its own. */

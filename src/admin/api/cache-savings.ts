@@ -78,7 +78,7 @@ export function sumOf(groups: Group[], prices: Prices) {
 }
 
 /** Null if the model's price is unknown. */
-export function savingOf({ key }: Pick<Group, "key">, prices: Prices, cached: number, written: number): number | null {
+function savingOf({ key }: Pick<Group, "key">, prices: Prices, cached: number, written: number): number | null {
   if (cached === 0 && written === 0) return 0;
   const price = prices.get(key.upstream_model ?? "");
   return price ? cacheSaving(price, cached, written) : null;

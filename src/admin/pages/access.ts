@@ -59,7 +59,7 @@ export interface PageEndpoint {
 
 /** What one looks at, what one sets up, and what is rarely needed. */
 export const menuGroups = ["daily", "setup", "rare"] as const;
-export type MenuGroup = (typeof menuGroups)[number];
+type MenuGroup = (typeof menuGroups)[number];
 
 const menuMember = "x-menu";
 

@@ -9,7 +9,7 @@ import type { Markup } from "../ui/jsx/jsx-runtime";
 import { Table } from "../ui/lists";
 
 /** Portions of one kind and tool. */
-export type ShownPortion = Pick<Portion, "kind" | "tool" | "tokens" | "cached" | "cost" | "grown">;
+type ShownPortion = Pick<Portion, "kind" | "tool" | "tokens" | "cached" | "cost" | "grown">;
 
 const names: Record<Portion["kind"], string> = {
   tools: "Tools",
@@ -28,14 +28,14 @@ const names: Record<Portion["kind"], string> = {
 };
 
 /** `Tools: github (MCP)`, `Tool results: Read`, `Tools: others`. */
-export function portionName({ kind, tool }: Pick<Portion, "kind" | "tool">, isSum = false): string {
+function portionName({ kind, tool }: Pick<Portion, "kind" | "tool">, isSum = false): string {
   const name = kind === "output" && isSum ? "Replies" : names[kind];
   if (tool === null) return kind === "tools" || kind === "results" ? `${name}: others` : name;
   return `${name}: ${tool.startsWith("mcp__") ? `${tool.slice(5)} (MCP)` : tool}`;
 }
 
 /** The same portions of several requests as one. Calls are small, and not told apart. */
-export function addedPortions(portions: readonly ShownPortion[]): ShownPortion[] {
+function addedPortions(portions: readonly ShownPortion[]): ShownPortion[] {
   // It is a part of the others.
   const beside = portions.filter(({ kind }) => kind !== "surcharge");
   const alike = Map.groupBy(beside, ({ kind, tool }) => `${kind} ${kind === "calls" ? "" : (tool ?? "")}`);

@@ -14,7 +14,7 @@ import { boundsOf, Parameters, type Source, where } from "./sql";
  * to their costs: a part of these, not beside them.
  */
 export const portionKinds = [...pieceKinds, "output", "surcharge"] as const;
-export type PortionKind = PieceKind | "output" | "surcharge";
+type PortionKind = PieceKind | "output" | "surcharge";
 
 /** A part of one request: pieces of its prompt that are alike, or its reply. */
 export interface Portion {

@@ -98,7 +98,7 @@ function sumsOf(source: Source, question: Question): GroupRow[] | Promise<GroupR
  * A subquery `grouped` with a row for each group: columns `span` and `key_0`, `key_1`, and the sums.
  * @param columns Of `sumColumns`, if not all are needed.
  */
-export function sumsBy(question: Question, parameters: Parameters, columns = sumColumns): string {
+function sumsBy(question: Question, parameters: Parameters, columns = sumColumns): string {
   const { filters, by, sessions, view, pieces } = question;
   const { dialect } = parameters;
   const keys = by.map((dimension, at) => `${keyOf(dimension)} AS key_${at}`);

@@ -8,7 +8,7 @@ import { revocationPage } from "./hosts";
 import { type GithubApp, lookUpInstallation } from "./installation";
 import { type SignInSteps, signIn } from "./sign-in";
 
-export interface CompletedSignIn {
+interface CompletedSignIn {
   saved: SavedAccount;
   /** `replaced`: this person was signed in before. */
   outcome: "added" | "replaced";

@@ -12,7 +12,7 @@ import type { AddedApp, SignIns } from "./sign-ins";
 import { githubApp } from "./temporary-account";
 
 /** A GitHub App as a person enters it. */
-export interface NewApp {
+interface NewApp {
   host?: string | undefined;
   app: string;
   installation: string;

@@ -1,7 +1,7 @@
 /** The ways to a Copilot plan: what each gives and costs. One table, which `auth roads`, the page Accounts and TERMS.md show. */
 
 /** Each in a sentence or less, as read in November 2026. */
-export interface Road {
+interface Road {
   name: string;
   /** A command or variable. */
   how: string;

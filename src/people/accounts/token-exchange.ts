@@ -37,7 +37,7 @@ export interface IssuedToken {
  * - `failed`: a person must act; `abuse` if GitHub reports abuse or suspension.
  * - `retry`: later; `after` in milliseconds where GitHub says when.
  */
-export type TokenExchange =
+type TokenExchange =
   | { outcome: "token"; copilot: IssuedToken }
   | { outcome: "direct" }
   | { outcome: "failed"; reason: string; abuse?: boolean }
@@ -138,7 +138,7 @@ export const serverTokenReason =
   "It was shown the token of an installation. Give the App the organization permission “Copilot Requests”, or the job `permissions: copilot-requests: write`; an owner of the organization has to allow such requests in its Copilot policies.";
 
 /** What a person has to change at GitHub. */
-export const notForInstallations = {
+const notForInstallations = {
   app: {
     notEnabled:
       "The organization does not let installations of a GitHub App use Copilot: one of its owners has to allow Copilot requests from GitHub App installations, in its Copilot policies.",

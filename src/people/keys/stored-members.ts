@@ -62,7 +62,7 @@ interface KnownRow extends MemberRow {
 }
 
 /** What else is kept of members: accounts, and sign-ins at GitHub. */
-export interface MembersElsewhere extends Pick<Members, "accountsOf"> {
+interface MembersElsewhere extends Pick<Members, "accountsOf"> {
   /** Removes the member's accounts, in the transaction that removes the member. */
   signOut(tables: Tables, member: string): Promise<unknown>;
   /** Ends the member's sign-ins at GitHub: whoever began one by a link or key that is not good any more would add an account. */

@@ -56,7 +56,7 @@ export interface Attempted {
 }
 
 /** A model that did not serve the request, so that the next one of its chain was considered. */
-export interface PassedOver {
+interface PassedOver {
   model: string;
   /** Null if the model was not asked. */
   status: number | null;

@@ -1,4 +1,4 @@
-/** The history's row of a request, its log line and its cost, made of its book. Pure: nothing here is kept or sent. */
+/** The history's row of a request, its log line and its cost, made of its book. Nothing here is sent; that a turn has ended is told to `CacheWatch`, once. */
 
 import type { Losses } from "../../books/changes/losses";
 import type { Entry, InFlightRequest } from "../../books/history/entry";

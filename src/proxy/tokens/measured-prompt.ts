@@ -19,7 +19,7 @@ import { documentTokens } from "./estimate";
 import { imageTokens } from "./image-size";
 
 /** Pieces of one kind, of tools those of one MCP server or of one tool. */
-export interface PieceGroup {
+interface PieceGroup {
   kind: PieceKind;
   /** The tool, or `mcp__<server>`; null where there is none. */
   tool: string | null;
@@ -63,7 +63,7 @@ export function measurePrompt(outline: Outline, json: Uint8Array, whole: ReadTex
 }
 
 /** The server's part of the name of an MCP tool, as Claude Code, Codex and opencode's plugins write it. */
-export const toolGroupOf = (tool: string): string => {
+const toolGroupOf = (tool: string): string => {
   const end = tool.startsWith("mcp__") ? tool.indexOf("__", 5) : -1;
   return end === -1 ? tool : tool.slice(0, end);
 };

@@ -12,7 +12,7 @@ export interface FailedTries {
 }
 
 /** Counts wrong tries of secrets that nobody can guess, by network and secret: an old one is no reason to refuse a good one from there. */
-export interface SecretTries {
+interface SecretTries {
   /** @throws ProxyError `rate_limit` if this one was tried too often from the network, or too many different ones were. */
   refuse(network: string, secret: string): void;
   count(network: string, secret: string): void;

@@ -50,7 +50,7 @@ interface ProviderBreaker {
 export type ProviderOperation = "generate" | "list" | "embed";
 
 /** Without a controller the request's own signal ends the call. */
-export interface ProviderCall extends CallOptions {
+interface ProviderCall extends CallOptions {
   operation: ProviderOperation;
   /** The client's request: the proxies that it went through are passed on. Missing for a call of dragoman's own. */
   request?: Request;
