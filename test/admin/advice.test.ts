@@ -87,6 +87,20 @@ test("an hour in the cache is advised where it saves more than the dearer writin
   expect(await advice()).toEqual([]);
 });
 
+test("what was advised and then changed is said with what it saved, and advised no more", async () => {
+  const ago = (days: number) => Date.now() - days * 86_400_000;
+  // Of 2,000 credits 800 could have been saved: two for each three of the rest.
+  add({ started_at_ms: ago(10), portions: [portion("tools", "mcp__docs", 500)] });
+  add({ started_at_ms: ago(10), portions: [portion("tools", "mcp__docs", 300)] });
+  add({ started_at_ms: ago(3), cost: credits(620), portions: [portion("tools", "mcp__docs", 20)] });
+  const report = await (await fetch(`${proxy.url}/api/admin/advice`)).json();
+  expect(report).toMatchObject({ items: [], followed: [{ about: "unused_tools", saved_nano_credits: credits(380) }] });
+  expect(await (await fetch(`${proxy.url}/admin`)).text()).toContain("The change saved about 380 credits.");
+  // A call of the server does not make its tools cheaper.
+  add({ cost: credits(1_000), portions: [portion("tools", "mcp__docs", 500), portion("calls", "mcp__docs", 1)] });
+  expect(await (await fetch(`${proxy.url}/api/admin/advice`)).json()).toMatchObject({ items: [], followed: [] });
+});
+
 test("nothing is said of what is worth less than a dollar, or less than a twentieth", async () => {
   add({ cost: credits(80), kind: "check" });
   expect(await advice()).toEqual([]);

@@ -1,6 +1,6 @@
 /**
- * What changing one thing would have saved in the last two weeks, from the own history and the list's prices. Advice that is worth
- * little is none: it has to save a twentieth of all, and a dollar.
+ * What changing one thing would have saved in the last two weeks, from the own history and the list's prices, and what it did
+ * save where it was changed. Advice that is worth little is none: it has to save a twentieth of all, and a dollar.
  */
 import { z } from "zod";
 import type { Filters, Group } from "../../books/history/history";
@@ -43,48 +43,112 @@ export const adviceReportSchema = z
       .describe(
         "What the owner's routes saved since then: the same tokens at the price of the models that clients asked for.",
       ),
+    followed: z
+      .array(
+        z.object({
+          about: adviceSchema.shape.about,
+          says: z.string(),
+          saved_nano_credits: count.describe(
+            "What it would have cost in the last 7 days as in the 14 days before them, by its share of the rest, less what it did cost.",
+          ),
+        }),
+      )
+      .describe("What was changed in the last 7 days and costs less than half since then."),
     items: z.array(adviceSchema).describe("What would have saved most comes first. Often empty."),
   })
   .meta({ id: "Advice" });
 
 const days = 14;
+const daysAfterwards = 7;
 const leastShare = 0.05;
 /** Billionths of an AI credit: a dollar. */
 const leastAmount = 100e9;
 
-type Found = Omit<Advice, "saves_nano_credits" | "at_most"> & { saves: number; atMost?: true };
+type Found = Omit<Advice, "saves_nano_credits" | "at_most"> & {
+  /** The same in every period. */
+  name: string;
+  saves: number;
+  atMost?: true;
+  /** What could have been saved of the same in another period. */
+  savesIn: (period: Period) => number;
+};
+
+/** The sums of a period from which advice is found. */
+interface Period {
+  total: number;
+  portions: readonly PortionSum[];
+  missed: readonly Group[];
+  ofModels: readonly Group[];
+  ofSubagents: readonly Group[];
+  checks: Pick<Group, "cost" | "request_count">;
+}
+
+async function readPeriod({ history }: Scope, filters: Filters): Promise<Period> {
+  return {
+    total: (await history.totals(filters)).cost.credits ?? 0,
+    portions: await history.portions(filters),
+    missed: (await history.statistics(filters, ["cache_miss", "client_name"])).groups,
+    ofModels: (await history.statistics(filters, ["upstream_model"])).groups,
+    ofSubagents: (await history.statistics({ ...filters, kind: "subagent" }, ["agent_type", "upstream_model"])).groups,
+    checks: (await history.statistics({ ...filters, kind: "check" }, [])).totals,
+  };
+}
 
 /** @throws ProxyError if the history cannot be read. */
 export async function adviceFor(app: Scope): Promise<z.output<typeof adviceReportSchema>> {
-  const since = app.now() - days * dayMs;
-  const { history } = app;
-  const filters = { from_ms: since };
-  const total = (await history.totals(filters)).cost.credits ?? 0;
+  const now = app.now();
+  const since = now - days * dayMs;
   const models = await app.catalogue.models().catch(() => []);
-  const routes = await savedByRoutes(app, filters, models);
-  const report = { since_ms: since, total_nano_credits: total, routes, items: [] as Advice[] };
-  if (total < leastAmount) return report;
-  const portions = await history.portions(filters);
-  const missed = await history.statistics(filters, ["cache_miss", "client_name"]);
-  const found = [
-    ...unusedTools(portions),
-    ...(await subagents(app, filters, models)),
-    ...hourCache(missed.groups, (await history.statistics(filters, ["upstream_model"])).groups, models, app),
-    ...checks((await history.statistics({ ...filters, kind: "check" }, [])).totals),
-    ...longPrompts(portions),
-    ...noMarks(missed.groups),
-  ];
-  report.items = found
-    .filter(({ saves }) => saves >= leastAmount && saves >= leastShare * total)
-    .sort((one, other) => other.saves - one.saves)
-    .map(({ about, says, change, saves, atMost = false }) => ({
-      about,
-      says: says.replace("{sum}", `${formatAmount(saves)} credits (${percent(saves / total)})`),
-      change,
-      saves_nano_credits: Math.round(saves),
-      at_most: atMost,
-    }));
-  return report;
+  const routes = await savedByRoutes(app, { from_ms: since }, models);
+  const period = await readPeriod(app, { from_ms: since });
+  const followed = await followedAdvice(app, models, now);
+  const done = new Set(followed.map(({ name }) => name));
+  const keepsHour = app.config.current.promptCache !== "auto";
+  return {
+    since_ms: since,
+    total_nano_credits: period.total,
+    routes,
+    followed: followed.map(({ about, says, saved }) => ({ about, says, saved_nano_credits: Math.round(saved) })),
+    items: worthIt(app, models, period)
+      .filter(({ about, name }) => !done.has(name) && !(about === "hour_cache" && keepsHour))
+      .map(({ about, says, change, saves, atMost = false }) => ({
+        about,
+        says: says.replace("{sum}", `${formatAmount(saves)} credits (${percent(saves / period.total)})`),
+        change,
+        saves_nano_credits: Math.round(saves),
+        at_most: atMost,
+      })),
+  };
+}
+
+/** What would have saved most comes first. */
+function worthIt(app: Scope, models: readonly Model[], period: Period): Found[] {
+  return [
+    ...unusedTools(period),
+    ...subagents(app, models, period),
+    ...hourCache(app, models, period),
+    ...checks(period),
+    ...longPrompts(period),
+    ...noMarks(period),
+  ]
+    .filter(({ saves }) => saves >= leastAmount && saves >= leastShare * period.total)
+    .sort((one, other) => other.saves - one.saves);
+}
+
+/** What was worth advice in the 14 days before the last 7, and costs less than half since then. What routes saved is in `routes`. */
+async function followedAdvice(app: Scope, models: readonly Model[], now: number) {
+  const changed = now - daysAfterwards * dayMs;
+  const before = await readPeriod(app, { from_ms: changed - days * dayMs, to_ms: changed - 1 });
+  const found = worthIt(app, models, before);
+  if (found.length === 0) return [];
+  const after = await readPeriod(app, { from_ms: changed });
+  return found.flatMap(({ about, name, saves, savesIn }) => {
+    const left = Math.max(0, savesIn(after));
+    const saved = ((after.total - left) * saves) / (before.total - saves) - left;
+    if (saved < leastAmount || saved < left) return [];
+    const says = `${name}: in the ${days} days before, ${percent(saves / before.total)} of all credits could have been saved, in the last ${daysAfterwards} ${percent(left / after.total)}. The change saved about ${formatAmount(saved)} credits.`;
+    return { about, name, says, saved };
+  });
 }
 
 type SavedByRoute = z.output<typeof adviceReportSchema>["routes"][number];
@@ -109,32 +173,32 @@ async function savedByRoutes(
 }
 
 /** MCP servers whose tools no prompt has a call of. A call stands in all later prompts of its conversation. */
-function* unusedTools(portions: readonly PortionSum[]): Generator<Found> {
+function* unusedTools({ portions }: Period): Generator<Found> {
   const used = new Set(portions.filter(({ kind }) => kind === "calls" || kind === "results").map(({ tool }) => tool));
-  const unused = portions.filter(({ kind, tool }) => kind === "tools" && tool?.startsWith("mcp__") && !used.has(tool));
-  const servers = [...new Set(unused.map(({ tool }) => tool!.slice("mcp__".length)))];
+  const isUnused = ({ kind, tool }: PortionSum) => kind === "tools" && tool?.startsWith("mcp__") && !used.has(tool);
+  const servers = [...new Set(portions.filter(isUnused).map(({ tool }) => tool!.slice("mcp__".length)))];
   if (servers.length === 0) return;
   const names = servers
     .slice(0, 4)
     .map((name) => `\`${name}\``)
     .join(", ");
   const more = servers.length > 4 ? ` and ${plural(servers.length - 4, "other MCP server")}` : "";
+  const name = `The tools of ${names}${more}`;
+  // Also those that are called by now: they are paid for as before.
+  const savesIn = (period: Pick<Period, "portions">) => sum(period.portions.filter(isUnused).map(({ cost }) => cost));
   yield {
     about: "unused_tools",
-    says: `The tools of ${names}${more} were sent with each request and never called: {sum}.`,
+    name,
+    says: `${name} were sent with each request and never called: {sum}.`,
     change: `Let Claude Code look tools up when it needs them: \`ENABLE_TOOL_SEARCH=true\`, which \`dragoman connect claude-code --write\` sets. Or take them out: \`claude mcp remove ${servers[0]}\`.`,
-    saves: sum(unused.map(({ cost }) => cost)),
+    saves: savesIn({ portions }),
+    savesIn,
   };
 }
 
 /** Subagents of one kind whose model has a cheaper one of the same vendor that is meant for small tasks. */
-async function subagents(
-  { history, billedPrices }: Scope,
-  filters: Filters,
-  models: readonly Model[],
-): Promise<Found[]> {
-  const { groups } = await history.statistics({ ...filters, kind: "subagent" }, ["agent_type", "upstream_model"]);
-  return groups.flatMap((group): Found | [] => {
+function subagents(app: Scope, models: readonly Model[], { ofSubagents }: Period): Found[] {
+  return ofSubagents.flatMap((group): Found | [] => {
     const { cost } = group;
     const { agent_type, upstream_model } = group.key;
     const own = models.find(({ id }) => id === upstream_model);
@@ -142,17 +206,20 @@ async function subagents(
     const cheaper = models
       .filter(({ light, vendor, kind, id }) => light && vendor === own.vendor && kind === "chat" && id !== own.id)
       .flatMap((model) => {
-        const amount = costAt(billedPrices.priceOf(model), group);
+        const amount = costAt(app.billedPrices.priceOf(model), group);
         return amount === null ? [] : { id: model.id, amount };
       })
       .sort((one, other) => one.amount - other.amount)[0];
     if (!cheaper) return [];
-    const name = agent_type ?? null;
+    const kind = agent_type == null ? "subagent" : `subagent:${agent_type}`;
+    const name = `${agent_type == null ? "Subagents" : `${agent_type} subagents`} on ${own.id}`;
     return {
       about: "subagents",
-      says: `${name === null ? "Subagents" : `${name} subagents`} on ${own.id} cost ${formatAmount(cost.credits)} credits; on ${cheaper.id} the same tokens would have cost ${formatAmount(cheaper.amount)}, which saves {sum}.`,
-      change: `In the config: \`"routes": { "${name === null ? "subagent" : `subagent:${name}`}": "${cheaper.id}" }\`. Or in Claude Code, for all subagents: \`CLAUDE_CODE_SUBAGENT_MODEL=${cheaper.id}\`.`,
+      name,
+      says: `${name} cost ${formatAmount(cost.credits)} credits; on ${cheaper.id} the same tokens would have cost ${formatAmount(cheaper.amount)}, which saves {sum}.`,
+      change: `In the config: \`"routes": { "${kind}": "${cheaper.id}" }\`. Or in Claude Code, for all subagents: \`CLAUDE_CODE_SUBAGENT_MODEL=${cheaper.id}\`.`,
       saves: cost.credits - cheaper.amount,
+      savesIn: (period) => sum(subagents(app, models, period).map((each) => (each.name === name ? each.saves : 0))),
     };
   });
 }
@@ -172,16 +239,11 @@ function costAt(
   return costOf(usual, usage, false, { planUnit: "credits" }).amount;
 }
 
+const isLate = ({ key }: Group) => key.cache_miss === "expired";
+
 /** Prompts that came after five minutes and within an hour, less what it costs to write all of them for an hour. */
-function* hourCache(
-  missed: readonly Group[],
-  ofModels: readonly Group[],
-  models: readonly Model[],
-  { config, billedPrices }: Scope,
-): Generator<Found> {
-  if (config.current.promptCache !== "auto") return;
-  const late = missed.filter(({ key }) => key.cache_miss === "expired");
-  const lost = sum(late.map(({ cache_lost_cost }) => cache_lost_cost));
+function* hourCache({ billedPrices }: Scope, models: readonly Model[], { missed, ofModels }: Period): Generator<Found> {
+  const lostIn = (groups: readonly Group[]) => sum(groups.filter(isLate).map(({ cache_lost_cost }) => cache_lost_cost));
   let dearer = 0;
   for (const { key, cache_write_tokens } of ofModels) {
     const model = models.find(({ id }) => id === key.upstream_model);
@@ -193,49 +255,61 @@ function* hourCache(
   }
   yield {
     about: "hour_cache",
-    says: `${plural(sum(late.map(({ request_count }) => request_count)), "prompt")} came more than five minutes after the one before, and within an hour. To keep prompts for an hour would have saved {sum}, after the dearer writing.`,
+    name: "Prompts that came too late for the cache",
+    says: `${plural(sum(missed.filter(isLate).map(({ request_count }) => request_count)), "prompt")} came more than five minutes after the one before, and within an hour. To keep prompts for an hour would have saved {sum}, after the dearer writing.`,
     change: '`"promptCache": "1h"` in the config.',
-    saves: lost - dearer,
+    saves: lostIn(missed) - dearer,
     atMost: true,
+    savesIn: (period) => lostIn(period.missed),
   };
 }
 
-function* checks({ cost, request_count }: Pick<Group, "cost" | "request_count">): Generator<Found> {
+function* checks({ checks: { cost, request_count } }: Period): Generator<Found> {
   if (cost.credits === undefined) return;
   yield {
     about: "checks",
+    name: "Auto mode's checks",
     says: `Claude Code's auto mode let a model check tool calls in ${plural(request_count, "request")}: {sum}.`,
     change:
       'In `~/.claude/settings.json`: `"permissions": { "defaultMode": "acceptEdits" }`. Claude Code then asks you in place of the model; Shift+Tab changes it for a session.',
     saves: cost.credits,
+    savesIn: (period) => period.checks.cost.credits ?? 0,
   };
 }
 
-function* longPrompts(portions: readonly PortionSum[]): Generator<Found> {
-  const dearer = portions.filter(({ kind }) => kind === "surcharge");
+function* longPrompts({ portions }: Period): Generator<Found> {
+  const isDearer = ({ kind }: PortionSum) => kind === "surcharge";
+  const dearer = portions.filter(isDearer);
   if (dearer.length === 0) return;
   const requests = sum(dearer.map((each) => each.requests));
   yield {
     about: "long_prompts",
+    name: "The dearer rate of long prompts",
     says: `${plural(requests, "prompt")} ${requests === 1 ? "was" : "were"} so long that the dearer rate of the model applied: {sum} more than at the usual one.`,
     change:
       "Compact earlier: `/compact` in the client, or `CLAUDE_CODE_AUTO_COMPACT_WINDOW=200000` for Claude Code. `maxPromptTokens` in the config refuses longer prompts.",
     saves: sum(dearer.map(({ cost }) => cost)),
     atMost: true,
+    savesIn: (period) => sum(period.portions.filter(isDearer).map(({ cost }) => cost)),
   };
 }
 
 /** Clients of the Messages API that mark nothing: their requests pass unchanged, so nobody else marks it. */
-function* noMarks(missed: readonly Group[]): Generator<Found> {
-  for (const [client, groups] of Map.groupBy(
-    missed.filter(({ key }) => key.cache_miss === "no_marks"),
-    ({ key }) => toolOf(key.client_name ?? "")?.name ?? key.client_name ?? "A client without a name",
-  ))
+function* noMarks({ missed }: Period): Generator<Found> {
+  const unmarked = (groups: readonly Group[]) =>
+    Map.groupBy(
+      groups.filter(({ key }) => key.cache_miss === "no_marks"),
+      ({ key }) => toolOf(key.client_name ?? "")?.name ?? key.client_name ?? "A client without a name",
+    );
+  const lost = (groups: readonly Group[] = []) => sum(groups.map(({ cache_lost_cost }) => cache_lost_cost));
+  for (const [client, groups] of unmarked(missed))
     yield {
       about: "no_marks",
+      name: `${client}'s prompts without marks`,
       says: `${client} marks nothing for the cache, so Claude reads each prompt anew: {sum}.`,
       change:
         'Let it send `"cache_control": { "type": "ephemeral" }` on its last message and its tools, or speak Chat Completions: then dragoman marks the prompt.',
-      saves: sum(groups.map(({ cache_lost_cost }) => cache_lost_cost)),
+      saves: lost(groups),
+      savesIn: (period) => lost(unmarked(period.missed).get(client)),
     };
 }

@@ -117,8 +117,8 @@ function Alerts({ alerts, isOwner }: { alerts: Alert[]; isOwner: boolean }): Mar
 type CheaperProps = Awaited<ReturnType<typeof adviceFor>> & { isOwner: boolean };
 
 /** Nothing where nothing is worth it. */
-const CheaperWays = ({ items, routes, isOwner }: CheaperProps) =>
-  items.length + routes.length > 0 && (
+const CheaperWays = ({ items, routes, followed, isOwner }: CheaperProps) =>
+  items.length + routes.length + followed.length > 0 && (
     <section aria-labelledby="cheaper" class="attention">
       <h2 id="cheaper">What would have cost less, last 14 days</h2>
       <ul class="alerts">
@@ -127,6 +127,11 @@ const CheaperWays = ({ items, routes, isOwner }: CheaperProps) =>
             <Sentence of={says} /> {at_most && <span class="soft">At most.</span>}
             <br />
             <Sentence of={change} />
+          </li>
+        ))}
+        {followed.map(({ says }) => (
+          <li class="note good">
+            <Sentence of={says} />
           </li>
         ))}
         {routes.map(({ route, model, request_count, saved_nano_credits: saved }) => (
