@@ -49,7 +49,7 @@ describeWithDatabases("the page Members in a browser", (postgres) => {
 
       await page.goto(`${server.url}/admin`);
       await page.getByRole("link", { name: "Members" }).click();
-      await page.getByRole("heading", { name: "Members" }).waitFor();
+      await page.getByRole("heading", { name: "Members", exact: true }).waitFor();
       await page.getByRole("link", { name: "anna", exact: true }).waitFor();
       await look("list");
       await page.getByLabel("Name").last().fill(`dora ${name}`);

@@ -291,7 +291,7 @@ describe("the log file", () => {
     command.process.kill();
     expect(await command.exited).toBe(0);
     expect(command.stderr()).toBe("");
-    expect(readFileSync(path, "utf8")).toContain(`  Address   ${url}`);
+    expect(readFileSync(path, "utf8")).toContain(`Address: ${url}`);
     expect(readFileSync(path, "utf8")).toContain("stopping");
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
