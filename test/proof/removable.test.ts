@@ -33,8 +33,8 @@ const extras: Record<string, Extra> = {
     lines: [
       [
         "cli/start/start.ts",
-        'return (await import("../../demo/demo")).openDemo();',
-        'throw new UsageError("This build has no demo.");',
+        /\{ team \}: StartOptions\): Promise<RunningDemo> \{\n.*\n.*\n/,
+        '_: StartOptions): Promise<RunningDemo> {\n  throw new UsageError("This build has no demo.");\n',
       ],
     ],
     testsNeedIt: true,
@@ -54,7 +54,12 @@ const extras: Record<string, Extra> = {
   },
   prompts: {
     files: ["admin/pages/prompts", "admin/api/features/prompts.ts", "cli/usage-by-prompt.ts"],
-    lines: [[pages, ".use(prompts)"], [adminApi, ".use(prompts)"], commandRow("usage prompts")],
+    lines: [
+      [pages, ".use(prompts)"],
+      [adminApi, ".use(prompts)"],
+      ["admin/pages/overview/usage.tsx", "{await dearestPrompts(app, now)}"],
+      commandRow("usage prompts"),
+    ],
   },
   "the page Try": { files: ["admin/pages/try"], lines: [[pages, ".use(tryOut)"]] },
   "GitHub's report beside the history": {

@@ -7,20 +7,17 @@ import { withTimeLimit } from "../../../lib/net/time-limit";
 import type { Scope } from "../../../parts/app";
 import { listBudgets } from "../../api/budgets";
 import { savedByCache } from "../../api/cache-savings";
-import { listPrompts } from "../../api/prompts";
 import { lastHours, startOfDay } from "../../ui/days";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
-import { promptsPath, withQuery } from "../../ui/links";
+import { withQuery } from "../../ui/links";
 import { Empty, Tabs } from "../../ui/lists";
 import type { MemberNames } from "../member-names";
 import { Portions } from "../portions";
-import { PromptTable } from "../prompts/page";
+import { dearestPrompts } from "../prompts/dearest";
 import { ByDay, ByHour, chartMeasures, isShown, measureFor, Shares, type SharesProps } from "./charts";
 import { Budgets, Periods } from "./periods";
 
 const listPatienceMs = 1_000;
-/** Prompts that are listed. */
-const mostDearest = 5;
 
 /** Covers the last 30 days, or the retention period if that is shorter. */
 export async function usageSection(app: Scope, url: URL, names: MemberNames | undefined, now: number): Promise<Markup> {
@@ -43,7 +40,6 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
   const saved = await withTimeLimit(savedByCache(app, byDay.groups), listPatienceMs, () => null);
   const shares = await sharesOf(app, names, weekAgo);
   const portions = (await history.portions({ from_ms: weekAgo })).map((each) => ({ ...each, grown: null }));
-  const { items: dearest } = await listPrompts(app, { from_ms: now - dayMs }, mostDearest, undefined, "dearest");
   const chosen = measureFor(url.searchParams.get("measure"), byDay.totals);
   return (
     <>
@@ -60,14 +56,7 @@ export async function usageSection(app: Scope, url: URL, names: MemberNames | un
         ]}
       />
       <Budgets items={await listBudgets(app, { limit: 1, offset: 0 })} now={now} />
-      {dearest.length > 1 && (
-        <>
-          <h3>
-            <a href={promptsPath({}, { order: "dearest", period: "24h" })}>Dearest prompts, last 24 hours</a>
-          </h3>
-          <PromptTable items={dearest} now={now} order="dearest" />
-        </>
-      )}
+      {await dearestPrompts(app, now)}
       <div class="card wide">
         <MeasureTabs totals={byDay.totals} chosen={chosen} />
         <ByDay statistics={byDay} measure={chartMeasures[chosen]!} first={first} days={days} now={now} />
