@@ -1,4 +1,7 @@
-/** The documents: generated passages are current, links lead somewhere, and the paths and commands they name exist. */
+/**
+ * Rows: the documents: generated passages are current, links lead somewhere, and the paths and commands they name
+ * exist.
+ */
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";

@@ -1,4 +1,4 @@
-/** The architecture of src/, as its README describes it: which room imports which, and what a start loads. */
+/** Rows: the architecture of src/, as its README describes it: which room imports which, and what a start loads. */
 import { expect, test } from "bun:test";
 import { dirname, join, normalize, relative } from "node:path";
 import { importGraph } from "./support/imports";
@@ -84,6 +84,16 @@ test("a start loads only the app's framework and those packages that read the co
     "jsonc-parser",
     "zod",
   ]);
+});
+
+test("a file of tests says in its first line which of the four shapes it has", async () => {
+  const shapeless: string[] = [];
+  for (const file of new Bun.Glob("**/*.test.{ts,tsx}").scanSync(import.meta.dir))
+    if (
+      !/^\/\*\*\s+(?:\* )?(?:Rows|Pairs|Property|Scenario): /.test(await Bun.file(join(import.meta.dir, file)).text())
+    )
+      shapeless.push(file);
+  expect(shapeless).toEqual([]);
 });
 
 /** What `dragoman start` loads before it runs. */

@@ -1,4 +1,4 @@
-/** The runner itself, over test files of a folder of its own. */
+/** Scenario: the runner itself, over test files of a folder of its own. */
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

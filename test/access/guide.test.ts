@@ -1,7 +1,7 @@
 /**
- * Every caller in every setting that README, TEAMS and the compose files describe, at the paths of clients, of the admin API, of
- * tools that sign in and of the upstream's token. A setting is started as the guide says, and a caller's connection is what the
- * guide's proxy makes of it: the socket's address, and the headers that the proxy adds.
+ * Rows: every caller in every setting that README, TEAMS and the compose files describe, at the paths of clients, of
+ * the admin API, of tools that sign in and of the upstream's token. A setting is started as the guide says, and a
+ * caller's connection is what the guide's proxy makes of it: the socket's address, and the headers that the proxy adds.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment";

@@ -1,4 +1,4 @@
-/** The admin API for callers on other machines, with the limit on wrong tokens. */
+/** Scenario: the admin API for callers on other machines, with the limit on wrong tokens. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openTrustedProxies } from "../../src/lib/net/in/trusted-proxies";
 import { run } from "../support/command";

@@ -1,4 +1,4 @@
-/** Who may ask what: each caller at each path, what it is answered, and that a refusal changes nothing. */
+/** Rows: who may ask what: each caller at each path, what it is answered, and that a refusal changes nothing. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { errorOf, untouched } from "../attacks/assert-healthy";
 import { type RunningProxy, startProxy } from "../support/proxy";

@@ -1,4 +1,4 @@
-/** What each kind of credential may make: nothing that is good for longer than itself. */
+/** Rows: what each kind of credential may make: nothing that is good for longer than itself. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { adminEndpoints } from "../../src/admin/api/plugin";
 import { sha256 } from "../../src/lib/net/in/credentials";

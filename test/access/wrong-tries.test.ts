@@ -1,6 +1,6 @@
 /**
- * Whoever tries wrong secrets is held up at what they try, and nobody else behind the same address is: neither at another secret,
- * nor, where a secret cannot be guessed, with a right one of the same kind.
+ * Rows: whoever tries wrong secrets is held up at what they try, and nobody else behind the same address is: neither at
+ * another secret, nor, where a secret cannot be guessed, with a right one of the same kind.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { newClientKey } from "../../src/people/keys/client-keys";

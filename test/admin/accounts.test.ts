@@ -1,4 +1,7 @@
-/** The accounts through the admin API and the pages: signed in, paused, ordered and removed, without a token in any answer. */
+/**
+ * Scenario: the accounts through the admin API and the pages: signed in, paused, ordered and removed, without a token
+ * in any answer.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";

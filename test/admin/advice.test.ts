@@ -1,4 +1,7 @@
-/** What changing one thing would have saved: planted waste is named with its sum, and nothing is said where it is worth little. */
+/**
+ * Scenario: what changing one thing would have saved: planted waste is named with its sum, and nothing is said where it
+ * is worth little.
+ */
 
 import { Database } from "bun:sqlite";
 import { afterAll, beforeEach, expect, test } from "bun:test";

@@ -1,4 +1,4 @@
-/** The admin API: what it answers, and what it makes of odd questions. */
+/** Scenario: the admin API: what it answers, and what it makes of odd questions. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { adminEndpoints } from "../../src/admin/api/plugin";
 import { queries, writeFilters } from "../../src/admin/api/query";

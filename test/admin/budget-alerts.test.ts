@@ -1,4 +1,7 @@
-/** What the overview says of budgets and of members' accounts: to the owner, and to the member whom it concerns. */
+/**
+ * Scenario: what the overview says of budgets and of members' accounts: to the owner, and to the member whom it
+ * concerns.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { signedIn } from "../support/form-fields";
 import { startProxy } from "../support/proxy";

@@ -1,4 +1,4 @@
-/** The page of the prompt cache and its numbers in the admin API. */
+/** Scenario: the page of the prompt cache and its numbers in the admin API. */
 import { afterAll, describe, expect, test } from "bun:test";
 import type { CacheReport } from "../../src/admin/api/cache";
 import { demoAccounts, quotas } from "../../src/demo/accounts";

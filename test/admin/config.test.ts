@@ -1,4 +1,4 @@
-/** The config over the admin API: all of a change or nothing, secrets in and never out. */
+/** Scenario: the config over the admin API: all of a change or nothing, secrets in and never out. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

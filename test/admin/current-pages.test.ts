@@ -1,4 +1,7 @@
-/** What the pages tell is so: which key sent a request, what a removal did, and what has changed since the page was loaded. */
+/**
+ * Scenario: what the pages tell is so: which key sent a request, what a removal did, and what has changed since the
+ * page was loaded.
+ */
 import { describe, expect, test } from "bun:test";
 import type { Entry } from "../../src/books/history/history";
 import { formTokenIn } from "../support/form-fields";

@@ -1,5 +1,5 @@
 /**
- * Two ways to one number (a property against an oracle): random rows are written, every place that adds them up is asked over
+ * Property: two ways to one number. Random rows are written, every place that adds them up is asked over
  * HTTP, and each figure of the same thing must be the one that the rows themselves come to.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";

@@ -1,4 +1,4 @@
-/** What a form or an address says is read back as the same, whatever is in it. */
+/** Property: what a form or an address says is read back as the same, whatever is in it. */
 import { describe, expect, test } from "bun:test";
 import { queries, writeFilters } from "../../src/admin/api/query";
 import { formOf, patchFrom, shownConfig } from "../../src/admin/pages/config/form";

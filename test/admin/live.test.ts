@@ -1,4 +1,4 @@
-/** What runs now: seen as it happens, found by its id, and cancelled so that its client hears the truth. */
+/** Scenario: what runs now: seen as it happens, found by its id, and cancelled so that its client hears the truth. */
 import { describe, expect, test } from "bun:test";
 import { InFlight } from "../../src/books/live/in-flight";
 import { LiveRequests, type RunningEvent, type RunningRequests } from "../../src/books/live/running-requests";

@@ -1,4 +1,7 @@
-/** Members pause and order their own accounts. This is kept in the database with the accounts, and not in the owner's config. */
+/**
+ * Scenario: members pause and order their own accounts. This is kept in the database with the accounts, and not in the
+ * owner's config.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../support/form-fields";
 import { type TestMember, withTeamStores } from "../support/members";

@@ -1,4 +1,4 @@
-/** The admin API and the pages as a member of a team; see also member-isolation.test.ts. */
+/** Scenario: the admin API and the pages as a member of a team; see also member-isolation.test.ts. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../support/form-fields";
 import type { TestMember } from "../support/members";

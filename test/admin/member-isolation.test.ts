@@ -1,7 +1,7 @@
 /**
- * Nothing of another person reaches a member: every page and every endpoint of the admin API is opened as each of two members and as
- * the owner, with data of all three present. The routes come from the tables, so a new one is walked as well; where it needs an
- * id that this file does not know, the test says so.
+ * Scenario: nothing of another person reaches a member: every page and every endpoint of the admin API is opened as
+ * each of two members and as the owner, with data of all three present. The routes come from the tables, so a new one
+ * is walked as well; where it needs an id that this file does not know, the test says so.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Role } from "../../src/admin/access/authorize";

@@ -1,4 +1,7 @@
-/** A member's own keys on the page Keys, without a script; and what somebody reads whose key or token does not help. */
+/**
+ * Scenario: a member's own keys on the page Keys, without a script; and what somebody reads whose key or token does not
+ * help.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithMembers, individuals, startTeam, type Team, type TeamServer } from "../support/teams";

@@ -1,4 +1,4 @@
-/** An invitation from the command to the key, as a browser without script goes through it. */
+/** Scenario: an invitation from the command to the key, as a browser without script goes through it. */
 import { expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment";
 import { startDemo } from "../../src/demo/demo";

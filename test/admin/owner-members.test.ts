@@ -1,4 +1,4 @@
-/** The owner's list of members: what it says, and what happens to what is wrongly tried. */
+/** Scenario: the owner's list of members: what it says, and what happens to what is wrongly tried. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sql } from "../../src/lib/sql";
 import { addPartitions } from "../../src/team/requests";

@@ -1,4 +1,7 @@
-/** What Elysia 1.4.30 does not say, and what would let somebody into a page, or end the process. `src/web/README.md` lists it. */
+/**
+ * Rows: what Elysia 1.4.30 does not say, and what would let somebody into a page, or end the process.
+ * `src/web/README.md` lists it.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { adminPages, pageEndpoints } from "../../src/admin/pages/plugin";
 import { accessOf } from "../../src/web/described";

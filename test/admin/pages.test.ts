@@ -1,4 +1,7 @@
-/** The owner's pages as a browser without script gets them: who sees them, what they show, and what they never show. */
+/**
+ * Scenario: the owner's pages as a browser without script gets them: who sees them, what they show, and what they never
+ * show.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

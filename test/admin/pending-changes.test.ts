@@ -1,4 +1,4 @@
-/** A config change that waits for confirmation, sealed in the page that asks for it. */
+/** Scenario: a config change that waits for confirmation, sealed in the page that asks for it. */
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { PendingChanges } from "../../src/admin/pages/config/pending-changes";

@@ -1,4 +1,4 @@
-/** GitHub's own report of AI credits beside the history's sums: in the admin API and by the command. */
+/** Scenario: GitHub's own report of AI credits beside the history's sums: in the admin API and by the command. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * What a member's requests may use, member by member; and that nothing of the owner's can be reached from it: not by a program
- * that holds it, nor by a request over HTTP.
+ * Scenario: what a member's requests may use, member by member; and that nothing of the owner's can be reached from it:
+ * not by a program that holds it, nor by a request over HTTP.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { App, Scope, Server } from "../../src/parts/app";

@@ -1,4 +1,7 @@
-/** What runs now on a server of a team: the owner sees and cancels all of it there, a member their own; the other server says that it does not. */
+/**
+ * Scenario: what runs now on a server of a team: the owner sees and cancels all of it there, a member their own; the
+ * other server says that it does not.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../support/form-fields";
 import { watchFeed } from "../support/live-feed";

@@ -1,4 +1,4 @@
-/** The page Try: every dialect answers, and nothing but the row is kept. */
+/** Scenario: the page Try: every dialect answers, and nothing but the row is kept. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** The same name on two hosts, and the same person saved and for one run: what each was used for is booked apart. */
+/**
+ * Scenario: the same name on two hosts, and the same person saved and for one run: what each was used for is booked
+ * apart.
+ */
 import { expect, test } from "bun:test";
 import { type AccountItem, listAccounts } from "../../src/admin/api/accounts";
 import type { Demo } from "../../src/demo/demo";

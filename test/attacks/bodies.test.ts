@@ -1,4 +1,7 @@
-/** Bodies no client should send: each is answered in words or forwarded as it is, and never harms the next request. */
+/**
+ * Scenario: bodies no client should send: each is answered in words or forwarded as it is, and never harms the next
+ * request.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { startProxy } from "../support/proxy";
 

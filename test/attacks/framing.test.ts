@@ -1,4 +1,4 @@
-/** Requests as no client should write them: framing, pipelines, headers, other protocols on the port. */
+/** Scenario: requests as no client should write them: framing, pipelines, headers, other protocols on the port. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { clientEndpoints } from "../../src/routes/clients";

@@ -1,4 +1,7 @@
-/** What clients and owners may send: requests, changes of the config, and the errors and lists of an upstream, all but right. */
+/**
+ * Property: what clients and owners may send: requests, changes of the config, and the errors and lists of an upstream,
+ * all but right.
+ */
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { patched, type Stored } from "../../src/config/patch";

@@ -1,4 +1,4 @@
-/** Decoders meet anything: never a crash, never a stream that looks complete when it is not. */
+/** Property: decoders meet anything: never a crash, never a stream that looks complete when it is not. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import {

@@ -1,4 +1,4 @@
-/** Of a client's headers few go up, of an upstream's few come down. */
+/** Scenario: of a client's headers few go up, of an upstream's few come down. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { startProxy } from "../support/proxy";
 import { sendRaw, startRaw } from "../support/raw-socket";

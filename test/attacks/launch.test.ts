@@ -1,4 +1,6 @@
-/** What stands on the command line, in the environment and in the folders that the program finds at its start. */
+/**
+ * Scenario: what stands on the command line, in the environment and in the folders that the program finds at its start.
+ */
 import { describe, expect, test } from "bun:test";
 import {
   chmodSync,

@@ -1,4 +1,4 @@
-/** What leaves by the side door: logs, files, error bodies. */
+/** Scenario: what leaves by the side door: logs, files, error bodies. */
 import { describe, expect, spyOn, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Paths that try to leave the house. */
+/** Rows: paths that try to leave the house. */
 import { afterAll, expect, test } from "bun:test";
 import { startProxy } from "../support/proxy";
 import { sendRaw } from "../support/raw-socket";

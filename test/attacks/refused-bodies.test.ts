@@ -1,4 +1,4 @@
-/** Bodies that are refused: each in its route's own words, and nothing is left of it. */
+/** Rows: bodies that are refused: each in its route's own words, and nothing is left of it. */
 import { afterAll, expect, test } from "bun:test";
 import { startProxy } from "../support/proxy";
 import { sendRaw } from "../support/raw-socket";

@@ -1,4 +1,4 @@
-/** What people reported of others and no other file shows by its name. */
+/** Scenario: what people reported of others and no other file shows by its name. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import type { ModelFacts } from "../../src/dialects/hub/model";

@@ -1,4 +1,4 @@
-/** Sizes and numbers of strangers are bounded where they come in. */
+/** Scenario: sizes and numbers of strangers are bounded where they come in. */
 import { describe, expect, test } from "bun:test";
 import { startProvider } from "../support/provider";
 import { startProxy } from "../support/proxy";

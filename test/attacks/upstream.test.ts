@@ -1,4 +1,7 @@
-/** An upstream that means harm, or has lost its mind: the client's stream ends truthfully, and we stay as we were. */
+/**
+ * Scenario: an upstream that means harm, or has lost its mind: the client's stream ends truthfully, and we stay as we
+ * were.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readSse } from "../../src/lib/net/stream/sse";

@@ -1,4 +1,4 @@
-/** `dragoman auth` as a person meets it, at a terminal and without one. */
+/** Scenario: `dragoman auth` as a person meets it, at a terminal and without one. */
 import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

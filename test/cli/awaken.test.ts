@@ -1,4 +1,4 @@
-/** After the ready line each account is asked for once: who cannot serve is known before anybody asks. */
+/** Scenario: after the ready line each account is asked for once: who cannot serve is known before anybody asks. */
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";

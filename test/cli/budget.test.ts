@@ -1,4 +1,4 @@
-/** `dragoman budget`, `budget add` and `rm`: with and without a running server. */
+/** Scenario: `dragoman budget`, `budget add` and `rm`: with and without a running server. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

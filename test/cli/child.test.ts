@@ -1,4 +1,4 @@
-/** dragoman as the child of an editor: it stops when that is gone, however it went. */
+/** Scenario: dragoman as the child of an editor: it stops when that is gone, however it went. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,7 @@
-/** The commands as the command line has them: each tells its version and its help, and none is named that is not there. */
+/**
+ * Scenario: the commands as the command line has them: each tells its version and its help, and none is named that is
+ * not there.
+ */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { version } from "../../package.json";

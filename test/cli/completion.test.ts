@@ -1,4 +1,4 @@
-/** `dragoman completion`: the shells themselves are asked what they would complete. */
+/** Scenario: `dragoman completion`: the shells themselves are asked what they would complete. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** One client key per connected tool: made, written, tried, and never needed by the commands on the owner's machine. */
+/**
+ * Scenario: one client key per connected tool: made, written, tried, and never needed by the commands on the owner's
+ * machine.
+ */
 import { expect, test } from "bun:test";
 import {
   chmodSync,

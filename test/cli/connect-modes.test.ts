@@ -1,4 +1,4 @@
-/** `dragoman connect`: each tool in each state of its file, and the way back to the byte. */
+/** Rows: `dragoman connect`: each tool in each state of its file, and the way back to the byte. */
 import { afterAll, describe, expect, test } from "bun:test";
 import {
   chmodSync,

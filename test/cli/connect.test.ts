@@ -1,4 +1,4 @@
-/** `dragoman connect`: a client's own file is written and put back; what is a person's own is never lost. */
+/** Scenario: `dragoman connect`: a client's own file is written and put back; what is a person's own is never lost. */
 import { afterAll, describe, expect, test } from "bun:test";
 import {
   existsSync,

@@ -1,4 +1,7 @@
-/** `dragoman doctor --deep` and `--report`: whether this version fits the upstream of today, and a file that says so. */
+/**
+ * Scenario: `dragoman doctor --deep` and `--report`: whether this version fits the upstream of today, and a file that
+ * says so.
+ */
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";

@@ -1,4 +1,4 @@
-/** The past of the demo: made up from a seed, plausible, given once. */
+/** Scenario: the past of the demo: made up from a seed, plausible, given once. */
 import { describe, expect, test } from "bun:test";
 import { followPast, givePast } from "../../src/cli/start/demo-fill";
 import { pastOf } from "../../src/cli/start/demo-past";

@@ -1,4 +1,4 @@
-/** `dragoman doctor` about providers and chains of models. */
+/** Scenario: `dragoman doctor` about providers and chains of models. */
 import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What `dragoman doctor` says of a team, which it only looks at. */
+/** Scenario: what `dragoman doctor` says of a team, which it only looks at. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";

@@ -1,4 +1,4 @@
-/** `dragoman doctor`: what is wrong is found and named, what is right is left exactly as it is. */
+/** Scenario: `dragoman doctor`: what is wrong is found and named, what is right is left exactly as it is. */
 import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** `dragoman health`, which a container's health check runs. */
+/** Scenario: `dragoman health`, which a container's health check runs. */
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

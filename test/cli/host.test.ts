@@ -1,4 +1,7 @@
-/** `start --host`: what it announces is an address that answers, and what answers there is not refused by its own gate. */
+/**
+ * Rows: `start --host`: what it announces is an address that answers, and what answers there is not refused by its own
+ * gate.
+ */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What doctor makes of what its checks have measured: the judges are plain functions, and start nothing. */
+/** Rows: what doctor makes of what its checks have measured: the judges are plain functions, and start nothing. */
 import { expect, test } from "bun:test";
 import { judgeDisk } from "../../src/cli/checks/files";
 import { judgeClock } from "../../src/cli/checks/network";

@@ -1,4 +1,4 @@
-/** `dragoman key`, `dragoman budget` and the forms of `dragoman usage` for status bars. */
+/** Scenario: `dragoman key`, `dragoman budget` and the forms of `dragoman usage` for status bars. */
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

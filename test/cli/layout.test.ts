@@ -1,4 +1,7 @@
-/** How tables and sentences fit a terminal: nothing is lost, no word is split, and colours follow NO_COLOR and FORCE_COLOR. */
+/**
+ * Rows: how tables and sentences fit a terminal: nothing is lost, no word is split, and colours follow NO_COLOR and
+ * FORCE_COLOR.
+ */
 import { describe, expect, test } from "bun:test";
 import { usageLines } from "../../src/cli/format-usage";
 import { table } from "../../src/cli/layout";

@@ -1,4 +1,4 @@
-/** `dragoman login`, `key print`, `connect --from` and `logout`, against a team elsewhere. */
+/** Scenario: `dragoman login`, `key print`, `connect --from` and `logout`, against a team elsewhere. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The looks of `doctor --deep`: what its report says of the upstream's answers. */
+/** Scenario: the looks of `doctor --deep`: what its report says of the upstream's answers. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

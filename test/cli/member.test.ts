@@ -1,4 +1,4 @@
-/** `dragoman member`: limits, links that are taken back, and what is typed wrongly. */
+/** Rows: `dragoman member`: limits, links that are taken back, and what is typed wrongly. */
 import { beforeAll, expect, test } from "bun:test";
 import { inProcess } from "../support/in-process";
 import { describeWithMembers, placeOf } from "../support/teams";

@@ -1,4 +1,4 @@
-/** `dragoman models`, which is like any command that prints a list of the running server's. */
+/** Scenario: `dragoman models`, which is like any command that prints a list of the running server's. */
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { run } from "../support/command";

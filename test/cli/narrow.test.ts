@@ -1,4 +1,4 @@
-/** What a person sees in a terminal of 80 columns, while the demo runs. */
+/** Scenario: what a person sees in a terminal of 80 columns, while the demo runs. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type Command, run } from "../support/command";

@@ -1,4 +1,7 @@
-/** `dragoman start` under an orchestrator: probes, a drain of the owner's length, and a log that programs read. */
+/**
+ * Scenario: `dragoman start` under an orchestrator: probes, a drain of the owner's length, and a log that programs
+ * read.
+ */
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

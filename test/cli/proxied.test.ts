@@ -1,4 +1,7 @@
-/** The program in a company's network: what it says at start, and that all it asks of GitHub takes the company's way. */
+/**
+ * Scenario: the program in a company's network: what it says at start, and that all it asks of GitHub takes the
+ * company's way.
+ */
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

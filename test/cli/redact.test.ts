@@ -1,4 +1,4 @@
-/** Secrets in the text of a settings file are masked before it is shown. */
+/** Rows: secrets in the text of a settings file are masked before it is shown. */
 import { expect, test } from "bun:test";
 import { maskSecrets } from "../../src/cli/connect/redact";
 

@@ -1,4 +1,4 @@
-/** `dragoman run`: a tool gets everything for one process, and nothing is left behind. */
+/** Scenario: `dragoman run`: a tool gets everything for one process, and nothing is left behind. */
 import { expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** A running server while people sign in and out beside it, and while the machine sleeps. */
+/** Scenario: a running server while people sign in and out beside it, and while the machine sleeps. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** `dragoman start` as a person or an editor meets it. */
+/** Scenario: `dragoman start` as a person or an editor meets it. */
 import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** `dragoman status` and `open`: what runs, in about ten lines. */
+/** Scenario: `dragoman status` and `open`: what runs, in about ten lines. */
 
 import { expect, test } from "bun:test";
 import { z } from "zod";

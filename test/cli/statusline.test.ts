@@ -1,4 +1,4 @@
-/** `dragoman statusline` and `GET /usage/line?session=`: what a session really cost. */
+/** Scenario: `dragoman statusline` and `GET /usage/line?session=`: what a session really cost. */
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { demoAccounts, quotas } from "../../src/demo/accounts";

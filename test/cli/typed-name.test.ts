@@ -1,4 +1,7 @@
-/** How this copy was installed, and what a message tells a person to type: what works where it was started from. */
+/**
+ * Scenario: how this copy was installed, and what a message tells a person to type: what works where it was started
+ * from.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";

@@ -1,4 +1,4 @@
-/** `dragoman uninstall`: undoes what dragoman wrote elsewhere, and removes nothing that it has not named. */
+/** Scenario: `dragoman uninstall`: undoes what dragoman wrote elsewhere, and removes nothing that it has not named. */
 import { expect, test } from "bun:test";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

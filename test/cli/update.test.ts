@@ -1,4 +1,7 @@
-/** `dragoman update` against a host of releases on loopback, and the daily line that says that there is a newer version. */
+/**
+ * Scenario: `dragoman update` against a host of releases on loopback, and the daily line that says that there is a
+ * newer version.
+ */
 import { afterAll, afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

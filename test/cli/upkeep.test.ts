@@ -1,4 +1,6 @@
-/** The accounts of a team are asked about by one server, one after the other, and not more often than needed. */
+/**
+ * Scenario: the accounts of a team are asked about by one server, one after the other, and not more often than needed.
+ */
 import { expect, test } from "bun:test";
 import { keepAccountsKnown } from "../../src/cli/start/upkeep";
 import { reasonOf } from "../../src/people/accounts/account-state";

@@ -1,4 +1,4 @@
-/** `dragoman usage`: what is left, for a person and for a script. */
+/** Scenario: `dragoman usage`: what is left, for a person and for a script. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What the command line says of what was typed, in a person's words. */
+/** Scenario: what the command line says of what was typed, in a person's words. */
 import { expect, test } from "bun:test";
 import { chmodSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";

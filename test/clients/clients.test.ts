@@ -1,4 +1,7 @@
-/** What src/clients/README.md says of the clients holds without running them: the example's models are the catalogue's. */
+/**
+ * Scenario: what src/clients/README.md says of the clients holds without running them: the example's models are the
+ * catalogue's.
+ */
 import { expect, test } from "bun:test";
 import { startProxy } from "../support/proxy";
 import { clientSettings, models } from "./clients";

@@ -1,4 +1,4 @@
-/** Differences of texts, shown as `diff -u` would. */
+/** Property: differences of texts, shown as `diff -u` would. */
 import { describe, expect, test } from "bun:test";
 import { unifiedDiff } from "../../src/clients/settings-file/diff";
 import fc, { triesOf } from "../support/random";

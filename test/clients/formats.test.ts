@@ -1,4 +1,4 @@
-/** A person's settings keep everything of theirs when ours are put in: bytes, comments, order, line endings. */
+/** Rows: a person's settings keep everything of theirs when ours are put in: bytes, comments, order, line endings. */
 
 import { describe, expect, test } from "bun:test";
 import { NotEditable, SettingsFault } from "../../src/clients/edit";

@@ -1,4 +1,4 @@
-/** Which models a set-up names when nobody says, and how it is said in each shell. */
+/** Scenario: which models a set-up names when nobody says, and how it is said in each shell. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

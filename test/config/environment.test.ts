@@ -1,3 +1,4 @@
+/** Rows: variables of the environment, and what each spelling of them means. */
 import { describe, expect, test } from "bun:test";
 import {
   checkEnterpriseHost,

@@ -1,3 +1,4 @@
+/** Scenario: files of the data folder: private, written whole or not at all, and read with patience. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,

@@ -1,4 +1,7 @@
-/** The config while the program runs: edited by hand, changed by several processes, and killed in the middle of it. */
+/**
+ * Scenario: the config while the program runs: edited by hand, changed by several processes, and killed in the middle
+ * of it.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

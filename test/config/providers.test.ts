@@ -1,4 +1,4 @@
-/** Providers in the config: types, presets, and the key that stays with its address. */
+/** Rows: providers in the config: types, presets, and the key that stays with its address. */
 import { describe, expect, test } from "bun:test";
 import { patched } from "../../src/config/patch";
 import { presets } from "../../src/config/provider-presets";

@@ -1,3 +1,4 @@
+/** Rows: what the config may say, and the words with which it is refused. */
 import { describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { configSchema, parseConfig } from "../../src/config/schema";

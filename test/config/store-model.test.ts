@@ -1,4 +1,7 @@
-/** Two processes that share a config file follow a plain model: patches, edits by hand, revisions, and a file that is not valid. */
+/**
+ * Property: two processes that share a config file follow a plain model: patches, edits by hand, revisions, and a file
+ * that is not valid.
+ */
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+/** Scenario: the config's file: read, changed while others change it, and kept where it does not read. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

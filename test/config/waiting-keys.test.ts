@@ -1,4 +1,7 @@
-/** Client keys that somebody writes into the config file hold from the next start; those that a call sets hold at once. */
+/**
+ * Rows: client keys that somebody writes into the config file hold from the next start; those that a call sets hold at
+ * once.
+ */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

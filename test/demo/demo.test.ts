@@ -1,4 +1,7 @@
-/** What other tests lean on in the demo: the forms of its answers, what it refuses, its faults, and what it lets a test see. */
+/**
+ * Scenario: what other tests lean on in the demo: the forms of its answers, what it refuses, its faults, and what it
+ * lets a test see.
+ */
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { version } from "../../package.json";

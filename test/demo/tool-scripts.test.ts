@@ -1,4 +1,4 @@
-/** The scripted model at the tools and the prompts of real clients, as they arrive. */
+/** Rows: the scripted model at the tools and the prompts of real clients, as they arrive. */
 import { expect, test } from "bun:test";
 import { type ModelRequest, ownWords, type Tool } from "../../src/demo/parse-prompt";
 import { scriptedCalls } from "../../src/demo/tool-scripts";

@@ -1,4 +1,4 @@
-/** The action for jobs of GitHub Actions: its own steps, run as a runner does, with the demo as GitHub. */
+/** Scenario: the action for jobs of GitHub Actions: its own steps, run as a runner does, with the demo as GitHub. */
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The checker of executables: what it says of this machine's own, and of ones that are not what they should be. */
+/** Rows: the checker of executables: what it says of this machine's own, and of ones that are not what they should be. */
 import { describe, expect, test } from "bun:test";
 import { anatomyOf } from "../../src/deploy/binary-layout";
 import { faultsIn } from "../../src/deploy/build";

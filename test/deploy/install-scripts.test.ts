@@ -1,4 +1,4 @@
-/** The install scripts of a release: `install.sh` is run against a release on loopback. */
+/** Scenario: the install scripts of a release: `install.sh` is run against a release on loopback. */
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   existsSync,

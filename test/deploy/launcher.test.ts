@@ -1,4 +1,7 @@
-/** The program of the npm package: it becomes the executable beside it, and passes on whatever an editor does to it. */
+/**
+ * Scenario: the program of the npm package: it becomes the executable beside it, and passes on whatever an editor does
+ * to it.
+ */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** The workflows: readable, least allowed, and naming only what exists. */
+/** Rows: the workflows: readable, least allowed, and naming only what exists. */
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What src/deploy has for a team: well-formed, safe by default, and in agreement with the program. */
+/** Scenario: what src/deploy has for a team: well-formed, safe by default, and in agreement with the program. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

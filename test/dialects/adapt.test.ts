@@ -1,3 +1,4 @@
+/** Rows: what is put in other words because the upstream's dialect has none for it, and put back in the reply. */
 import { describe, expect, test } from "bun:test";
 import type { Conversation, Part, Tool } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";

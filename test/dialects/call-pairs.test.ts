@@ -1,3 +1,4 @@
+/** Rows: every call has one result and every result its call, in each dialect and each translation. */
 import { describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import {

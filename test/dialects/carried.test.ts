@@ -1,4 +1,4 @@
-/** What one dialect has a block for is told to a model of every other, or said to be left out. */
+/** Rows: what one dialect has a block for is told to a model of every other, or said to be left out. */
 import { describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import type { Dialect, JsonObject } from "../../src/dialects/hub/conversation";

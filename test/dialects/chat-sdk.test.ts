@@ -1,4 +1,4 @@
-/** Streams of Copilot's that OpenAI's own package cannot read as they are. */
+/** Pairs: streams of Copilot's that OpenAI's own package cannot read as they are. */
 import { expect, test } from "bun:test";
 import OpenAI from "openai";
 import { chat } from "../../src/dialects/chat/codec";

@@ -1,3 +1,4 @@
+/** Pairs: Chat, from the folders `fixtures/chat-*`, and rows of what is read, written and passed on. */
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { chat } from "../../src/dialects/chat/codec";

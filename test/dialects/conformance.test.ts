@@ -1,5 +1,5 @@
 /**
- * What every dialect promises, shown on the same scenarios: `test/fixtures/<scenario>/` holds what is meant
+ * Pairs: what every dialect promises, shown on the same scenarios: `test/fixtures/<scenario>/` holds what is meant
  * (`hub.request.json`, `hub.events.json`) and how each dialect spells it (`<dialect>.request.json`,
  * `<dialect>.reply.json`, `<dialect>.stream.txt`; `<dialect>.fixups.json` where its passthrough has something to fixup).
  * A dialect of the table below without its file fails. Of a dialect that only clients speak, the replies are read by a

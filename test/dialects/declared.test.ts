@@ -1,6 +1,7 @@
 /**
- * Replies have what the official packages declare: every member that is not optional, and null where only the vendor's own
- * service knows it. The tables of names are the compiler's: a newer package with another member does not compile here.
+ * Rows: replies have what the official packages declare: every member that is not optional, and null where only the
+ * vendor's own service knows it. The tables of names are the compiler's: a newer package with another member does not
+ * compile here.
  */
 import { describe, expect, test } from "bun:test";
 import type { Message, MessageDeltaUsage, RawMessageDeltaEvent, Usage } from "@anthropic-ai/sdk/resources/messages";

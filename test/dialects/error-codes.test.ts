@@ -1,6 +1,6 @@
 /**
- * An error in a stream has no status: its code says whether the request is at fault. Clients send again what is called the
- * service's fault (Claude Code an `api_error`, Gemini CLI a 5xx), and each try is charged.
+ * Rows: an error in a stream has no status: its code says whether the request is at fault. Clients send again what is
+ * called the service's fault (Claude Code an `api_error`, Gemini CLI a 5xx), and each try is charged.
  */
 import { expect, test } from "bun:test";
 import type { ErrorType } from "@anthropic-ai/sdk/resources/shared";

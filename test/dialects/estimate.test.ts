@@ -1,4 +1,7 @@
-/** The local count of tokens: every kind of part weighs something, pictures by their size, and nothing base64 is encoded. */
+/**
+ * Rows: the local count of tokens: every kind of part weighs something, pictures by their size, and nothing base64 is
+ * encoded.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import { imageSize, imageTokens } from "../../src/proxy/tokens/image-size";

@@ -1,4 +1,7 @@
-/** What a dialect has no field for is carried, named as dropped, or refused. src/dialects/README.md shows the whole table. */
+/**
+ * Rows: what a dialect has no field for is carried, named as dropped, or refused. src/dialects/README.md shows the
+ * whole table.
+ */
 import { expect, test } from "bun:test";
 import { pairs, replies, replyFate, requestFate, requests } from "../support/fidelity";
 

@@ -1,4 +1,4 @@
-/** What a reader of a request has read is no extra, and what it has not read is one. */
+/** Rows: what a reader of a request has read is no extra, and what it has not read is one. */
 import { expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import { Fields } from "../../src/dialects/hub/fields";

@@ -1,3 +1,4 @@
+/** Rows: Gemini as its clients speak it: requests that are read, and replies that are written. */
 import { describe, expect, test } from "bun:test";
 import { gemini } from "../../src/dialects/gemini/codec";
 import { jsonSchemaOf } from "../../src/dialects/gemini/schema";

@@ -1,4 +1,7 @@
-/** Streams that are passed on although nobody here can follow them: what an SDK reads of the upstream's, it reads of ours. */
+/**
+ * Property: streams that are passed on although nobody here can follow them: what an SDK reads of the upstream's, it
+ * reads of ours.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";

@@ -1,4 +1,4 @@
-/** The schema of a reply as Anthropic takes it, beside what its own package makes of the same schema. */
+/** Rows: the schema of a reply as Anthropic takes it, beside what its own package makes of the same schema. */
 import { describe, expect, test } from "bun:test";
 import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";
 import type { JsonObject } from "../../src/dialects/hub/conversation";

@@ -1,4 +1,4 @@
-/** A provider that searches by itself reads its own results and citations, and none that dragoman has sealed. */
+/** Rows: a provider that searches by itself reads its own results and citations, and none that dragoman has sealed. */
 import { expect, test } from "bun:test";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
 import { seal } from "../../src/dialects/hub/seal";

@@ -1,4 +1,4 @@
-/** A reply that pauses: Anthropic's clients are told to go on, all others that it is not complete. */
+/** Rows: a reply that pauses: Anthropic's clients are told to go on, all others that it is not complete. */
 import { expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";

@@ -1,4 +1,4 @@
-/** Names of properties that an upstream refuses, on their way up and back. */
+/** Rows: names of properties that an upstream refuses, on their way up and back. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { codecs } from "../../src/dialects/codecs";

@@ -1,6 +1,7 @@
 /**
- * What is read of an upstream's answer is among the names that it is known to send, so that drift is noticed where it matters.
- * The readers tell what they read: they are given answers that write it down, whether a member is there or not.
+ * Rows: what is read of an upstream's answer is among the names that it is known to send, so that drift is noticed
+ * where it matters. The readers tell what they read: they are given answers that write it down, whether a member is
+ * there or not.
  */
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";

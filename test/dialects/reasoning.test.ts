@@ -1,3 +1,4 @@
+/** Rows: efforts and budgets of thinking, each as what the model takes. */
 import { describe, expect, test } from "bun:test";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import { budgetOf, effortOf } from "../../src/dialects/hub/reasoning";

@@ -1,4 +1,7 @@
-/** Why Anthropic stopped a reply reaches the clients of OpenAI's dialects, who have no member for it but the refusal's text. */
+/**
+ * Rows: why Anthropic stopped a reply reaches the clients of OpenAI's dialects, who have no member for it but the
+ * refusal's text.
+ */
 import { expect, test } from "bun:test";
 import { chat } from "../../src/dialects/chat/codec";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";

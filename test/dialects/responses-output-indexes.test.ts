@@ -1,4 +1,6 @@
-/** Streams whose `output_index` is not the place in the terminal output: each item is told once, under its own id. */
+/**
+ * Rows: streams whose `output_index` is not the place in the terminal output: each item is told once, under its own id.
+ */
 import { expect, test } from "bun:test";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
 import { responses } from "../../src/dialects/responses/codec";

@@ -1,3 +1,4 @@
+/** Pairs: Responses, from the folders `fixtures/responses-*`, and rows of what is read, written and passed on. */
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

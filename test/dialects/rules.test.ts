@@ -1,4 +1,7 @@
-/** What an upstream refuses, and what is sent instead: the edges of the rules of each dialect, one request for each. */
+/**
+ * Rows: what an upstream refuses, and what is sent instead: the edges of the rules of each dialect, one request for
+ * each.
+ */
 import { expect, test } from "bun:test";
 import { applyRules as applyChat } from "../../src/dialects/chat/rules";
 import type { JsonObject } from "../../src/dialects/hub/conversation";

@@ -1,4 +1,4 @@
-/** Each fixup of schemas by itself, and all of them together on any schema. */
+/** Rows: each fixup of schemas by itself, and all of them together on any schema. */
 import { describe, expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020";
 import fc from "fast-check";

@@ -1,4 +1,4 @@
-/** Tools that run while the model answers, in the hub: what the model sees of them, and what its text cites. */
+/** Rows: tools that run while the model answers, in the hub: what the model sees of them, and what its text cites. */
 import { describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import type { Part, Turn } from "../../src/dialects/hub/conversation";

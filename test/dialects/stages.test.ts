@@ -1,4 +1,7 @@
-/** Each step of a stream ends the next one once, after its last item, whether the stream was complete or broke off. */
+/**
+ * Property: each step of a stream ends the next one once, after its last item, whether the stream was complete or broke
+ * off.
+ */
 import { expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import { clientDialects, dialects } from "../../src/dialects/hub/conversation";

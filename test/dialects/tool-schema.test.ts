@@ -1,4 +1,4 @@
-/** Tool schemas that one family or the other is known to refuse with the whole request. */
+/** Rows: tool schemas that one family or the other is known to refuse with the whole request. */
 import { describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";

@@ -1,4 +1,4 @@
-/** What a reply used, as each maker counts it: the sums are the same in every dialect. */
+/** Rows: what a reply used, as each maker counts it: the sums are the same in every dialect. */
 import { expect, test } from "bun:test";
 import { chat } from "../../src/dialects/chat/codec";
 import type { JsonObject } from "../../src/dialects/hub/conversation";

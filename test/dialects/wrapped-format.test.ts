@@ -1,4 +1,4 @@
-/** Replies that are to be a list or a choice: an object upstream, unwrapped for the client. */
+/** Rows: replies that are to be a list or a choice: an object upstream, unwrapped for the client. */
 import { describe, expect, test } from "bun:test";
 import type { Conversation, Dialect, ResponseFormat } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";

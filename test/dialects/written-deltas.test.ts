@@ -1,4 +1,4 @@
-/** Deltas are written without the serializer, and read as what the serializer would have written. */
+/** Property: deltas are written without the serializer, and read as what the serializer would have written. */
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { codecs } from "../../src/dialects/codecs";

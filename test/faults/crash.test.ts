@@ -1,4 +1,7 @@
-/** The program ends, or the disk fails, in the middle of a change: at a few moments; `proof/faults/crash.test.ts` tries all. */
+/**
+ * Property: the program ends, or the disk fails, in the middle of a change: at a few moments;
+ * `proof/faults/crash.test.ts` tries all.
+ */
 import { expect } from "bun:test";
 import { dirname } from "node:path";
 import { disturb, type StoreName, storeNames } from "../support/crash";

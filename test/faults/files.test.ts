@@ -1,4 +1,4 @@
-/** A process that has no files left cannot connect anywhere. */
+/** Scenario: a process that has no files left cannot connect anywhere. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { openFilesOf } from "../../src/books/observe/open-files";

@@ -1,4 +1,7 @@
-/** Signals: the first lets what runs end, the second does not, and one that means nothing here changes nothing. */
+/**
+ * Scenario: signals: the first lets what runs end, the second does not, and one that means nothing here changes
+ * nothing.
+ */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The disk fails: requests go on, and what can be kept is kept. */
+/** Scenario: the disk fails: requests go on, and what can be kept is kept. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import {

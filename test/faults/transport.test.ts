@@ -1,4 +1,4 @@
-/** The way to the upstream fails: each failure is told as what it was, and the next request is served. */
+/** Scenario: the way to the upstream fails: each failure is told as what it was, and the next request is served. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { cutOnce } from "../support/cut";

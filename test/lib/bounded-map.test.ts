@@ -1,3 +1,4 @@
+/** Rows: a map that holds so many entries at most. */
 import { expect, test } from "bun:test";
 import { BoundedMap } from "../../src/lib/bounded-map";
 

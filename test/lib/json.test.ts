@@ -1,4 +1,4 @@
-/** JSON that is written again with the source text of its numbers. */
+/** Rows: JSON that is written again with the source text of its numbers. */
 import { describe, expect, test } from "bun:test";
 import { isObject, numberIn, parseWithSource, SourceNumber } from "../../src/lib/json";
 import fc from "../support/random";

@@ -1,4 +1,4 @@
-/** The settings that Bun reads before our first line: set by starting again, once. */
+/** Scenario: the settings that Bun reads before our first line: set by starting again, once. */
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+/** Rows: the log: one line an event, no secret, and no more than a line holds. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { createLogger, type Level } from "../../src/lib/logger";

@@ -1,4 +1,4 @@
-/** Sealed secrets: opened only with their key, and only where they belong. */
+/** Rows: sealed secrets: opened only with their key, and only where they belong. */
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { keyIdIn, keyIdOf, Seals } from "../../src/lib/seals";

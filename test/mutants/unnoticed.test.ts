@@ -1,3 +1,4 @@
+/** Rows: each change that may go unnoticed is one that can be made. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { changesOf } from "./changes";

@@ -1,4 +1,7 @@
-/** The days of `test/proxy/relay/days.test.ts` and `test/team/days.test.ts`, so many that what is rare happens too. */
+/**
+ * Scenario: the days of `test/proxy/relay/days.test.ts` and `test/team/days.test.ts`, so many that what is rare happens
+ * too.
+ */
 import { expect, test } from "bun:test";
 import { openHome, openTeamHome, simulateDays } from "../support/days";
 import { describeWithPostgres } from "../support/postgres";

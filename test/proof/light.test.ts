@@ -1,6 +1,6 @@
 /**
- * What a small request costs beside time: each line that it runs is one that a newcomer follows, and each object that it makes has
- * to be collected. The limits are what was reached in November 2026 and a little more.
+ * Rows: what a small request costs beside time: each line that it runs is one that a newcomer follows, and each object
+ * that it makes has to be collected. The limits are what was reached in November 2026 and a little more.
  */
 import { expect, test } from "bun:test";
 import { startUpstream } from "../bench/processes";

@@ -1,7 +1,7 @@
 /**
- * Each extra is its files and, on each surface, one line: the compiler says so of a copy without them, and the tests of all routes
- * hold there. What is woven in stays: steps of the relay (fallbacks, waiting, Auto, server tools), columns of the history, sections
- * of the config, the rows of a dialect, and what keeps the sign-ins of tools.
+ * Rows: each extra is its files and, on each surface, one line: the compiler says so of a copy without them, and the
+ * tests of all routes hold there. What is woven in stays: steps of the relay (fallbacks, waiting, Auto, server tools),
+ * columns of the history, sections of the config, the rows of a dialect, and what keeps the sign-ins of tools.
  */
 import { afterAll, beforeEach, expect, test } from "bun:test";
 import { cpSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Vercel's `ai` with each of its providers: a streamed tool loop on a model of every maker. */
+/** Rows: Vercel's `ai` with each of its providers: a streamed tool loop on a model of every maker. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";

@@ -1,6 +1,7 @@
 /**
- * Sessions of several turns with each Claude that always thinks, or takes no forced call, by every client's own package: with a
- * call that is forced, without a word of thinking, and with thinking turned off. Each goes on, and its rows say what was changed.
+ * Rows: sessions of several turns with each Claude that always thinks, or takes no forced call, by every client's own
+ * package: with a call that is forced, without a word of thinking, and with thinking turned off. Each goes on, and its
+ * rows say what was changed.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";

@@ -1,4 +1,4 @@
-/** What answers have in common, and the paths that need no model. */
+/** Scenario: what answers have in common, and the paths that need no model. */
 import { afterAll, expect, test } from "bun:test";
 import { startProxy } from "../support/proxy";
 

@@ -1,4 +1,4 @@
-/** Where `auto` is listed, and what says that a plan has nothing else. */
+/** Scenario: where `auto` is listed, and what says that a plan has nothing else. */
 import { describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { modelLines } from "../../src/cli/models";

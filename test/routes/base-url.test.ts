@@ -1,4 +1,4 @@
-/** What clients and people get whose base URL is not quite right. */
+/** Scenario: what clients and people get whose base URL is not quite right. */
 import { expect, test } from "bun:test";
 import { clients, otherSpellings } from "../../src/routes/clients";
 import { Served } from "../../src/web/served";

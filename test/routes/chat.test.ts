@@ -1,4 +1,4 @@
-/** Chat completions as the official package speaks them, against the scripted upstream. */
+/** Scenario: Chat completions as the official package speaks them, against the scripted upstream. */
 import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { startProxy } from "../support/proxy";

@@ -1,4 +1,4 @@
-/** What Claude Code sends, shortened. */
+/** Scenario: what Claude Code sends, shortened. */
 import { expect, test } from "bun:test";
 import { startProxy } from "../support/proxy";
 

@@ -1,4 +1,4 @@
-/** What Codex meets, shortened. */
+/** Scenario: what Codex meets, shortened. */
 import { describe, expect, test } from "bun:test";
 import { startProxy } from "../support/proxy";
 

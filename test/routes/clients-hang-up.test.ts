@@ -1,4 +1,4 @@
-/** Ctrl-C in a client before the first byte: the upstream is let go, and the log has one line that says so. */
+/** Scenario: Ctrl-C in a client before the first byte: the upstream is let go, and the log has one line that says so. */
 import { expect, test } from "bun:test";
 import { startProxy } from "../support/proxy";
 import { until } from "../support/until";

@@ -1,4 +1,4 @@
-/** What opencode sends, shortened. */
+/** Scenario: what opencode sends, shortened. */
 import { expect, test } from "bun:test";
 import { startProxy } from "../support/proxy";
 

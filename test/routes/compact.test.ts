@@ -1,4 +1,4 @@
-/** Compaction: the endpoint that OpenAI's SDK calls, and the trigger that Codex sends with its conversation. */
+/** Scenario: compaction: the endpoint that OpenAI's SDK calls, and the trigger that Codex sends with its conversation. */
 import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { exampleModels } from "../../src/proxy/upstream/models/known-models";

@@ -1,4 +1,7 @@
-/** Compressed requests, as clients' own HTTP stacks make them: what is in them is served, and what they are not is said. */
+/**
+ * Scenario: compressed requests, as clients' own HTTP stacks make them: what is in them is served, and what they are
+ * not is said.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import * as zlib from "node:zlib";
 import { startProxy } from "../support/proxy";

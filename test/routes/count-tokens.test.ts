@@ -1,4 +1,7 @@
-/** `POST /v1/messages/count_tokens`: exact where Anthropic's counter may be asked, else an estimate, and never a failure. */
+/**
+ * Scenario: `POST /v1/messages/count_tokens`: exact where Anthropic's counter may be asked, else an estimate, and never
+ * a failure.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { anthropicKey, countedTokens, startCounter } from "../support/anthropic-counter";

@@ -1,3 +1,4 @@
+/** Scenario: embeddings, as OpenAI's package asks for them. */
 import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { startProxy } from "../support/proxy";

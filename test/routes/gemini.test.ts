@@ -1,4 +1,4 @@
-/** Google's API for its own package, `@google/genai`, and for who writes the JSON by hand. */
+/** Scenario: Google's API for its own package, `@google/genai`, and for who writes the JSON by hand. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ApiError, type Chat, type FunctionCall, GoogleGenAI } from "@google/genai";
 import { demoAccounts, quotas } from "../../src/demo/accounts";

@@ -1,4 +1,4 @@
-/** LangChain's two packages: a streamed tool loop on a model of every maker. */
+/** Rows: LangChain's two packages: a streamed tool loop on a model of every maker. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { ChatAnthropic } from "@langchain/anthropic";
 import { type AIMessageChunk, HumanMessage, SystemMessage, ToolMessage } from "@langchain/core/messages";

@@ -1,4 +1,4 @@
-/** Messages, as Claude Code and Anthropic's package speak them, on models of every upstream dialect. */
+/** Scenario: Messages, as Claude Code and Anthropic's package speak them, on models of every upstream dialect. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { readSse } from "../../src/lib/net/stream/sse";

@@ -1,4 +1,7 @@
-/** A known path with a method that it does not have is 405 and names those that it has, whatever the path looks like. */
+/**
+ * Rows: a known path with a method that it does not have is 405 and names those that it has, whatever the path looks
+ * like.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { adminEndpoints } from "../../src/admin/api/plugin";
 import { pageEndpoints } from "../../src/admin/pages/plugin";

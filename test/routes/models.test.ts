@@ -1,3 +1,4 @@
+/** Scenario: the lists of models in each dialect. */
 import { afterAll, describe, expect, test } from "bun:test";
 import type { ModelInfo } from "@anthropic-ai/sdk/resources/models";
 import OpenAI from "openai";

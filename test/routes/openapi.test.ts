@@ -1,4 +1,4 @@
-/** The OpenAPI document: every endpoint is in it, and its schemas accept what the server takes and answers. */
+/** Scenario: the OpenAPI document: every endpoint is in it, and its schemas accept what the server takes and answers. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { adminEndpoints } from "../../src/admin/api/plugin";

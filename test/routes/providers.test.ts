@@ -1,4 +1,4 @@
-/** Other upstreams under paths of their own: bytes through, credentials kept apart, failures their own. */
+/** Scenario: other upstreams under paths of their own: bytes through, credentials kept apart, failures their own. */
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { adminEndpoints } from "../../src/admin/api/plugin";

@@ -1,4 +1,4 @@
-/** Responses over a WebSocket, read by a client that is as strict as Codex'. */
+/** Scenario: Responses over a WebSocket, read by a client that is as strict as Codex'. */
 import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { ResponsesWS } from "openai/resources/responses/ws";

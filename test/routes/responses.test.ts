@@ -1,4 +1,4 @@
-/** Responses, as Codex and OpenAI's package speak them, on models of every upstream dialect. */
+/** Scenario: Responses, as Codex and OpenAI's package speak them, on models of every upstream dialect. */
 import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { readSse } from "../../src/lib/net/stream/sse";

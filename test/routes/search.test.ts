@@ -1,4 +1,4 @@
-/** `POST /v1/alpha/search`, as Codex' tool `web.run` calls it. */
+/** Scenario: `POST /v1/alpha/search`, as Codex' tool `web.run` calls it. */
 import { afterAll, expect, test } from "bun:test";
 import { startProxy } from "../support/proxy";
 import { until } from "../support/until";

@@ -1,6 +1,6 @@
 /**
- * One tool with everything in its schema that some vendor refuses, from every client's own package to every vendor's model:
- * the session goes on, and calls have the client's own names.
+ * Rows: one tool with everything in its schema that some vendor refuses, from every client's own package to every
+ * vendor's model: the session goes on, and calls have the client's own names.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { z } from "zod";

@@ -1,4 +1,4 @@
-/** The usage as one line, for status bars. */
+/** Rows: the usage as one line, for status bars. */
 import { expect, test } from "bun:test";
 import type { UsageItem } from "../../src/routes/usage";
 import { usageLine } from "../../src/routes/usage-line";

@@ -1,4 +1,7 @@
-/** `GET /usage`, `GET /usage/:accountIndex` and `GET /token`: what a script or a dashboard reads of the accounts. */
+/**
+ * Scenario: `GET /usage`, `GET /usage/:accountIndex` and `GET /token`: what a script or a dashboard reads of the
+ * accounts.
+ */
 import { describe, expect, test } from "bun:test";
 import { adminEndpoints } from "../../src/admin/api/plugin";
 import { quotas } from "../../src/demo/accounts";

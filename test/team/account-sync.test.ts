@@ -1,4 +1,4 @@
-/** What one server finds out about an account, and another knows. */
+/** Scenario: what one server finds out about an account, and another knows. */
 import { afterAll, afterEach, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readEnvironment } from "../../src/config/environment";

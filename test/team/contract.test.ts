@@ -1,4 +1,4 @@
-/** What every implementation of the stores promises: the files of the data folder, and Postgres. */
+/** Scenario: what every implementation of the stores promises: the files of the data folder, and Postgres. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import type { Dimension, Entry, Filters, History, Statistics } from "../../src/books/history/history";

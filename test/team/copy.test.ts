@@ -1,4 +1,4 @@
-/** `dragoman database copy`: from the data folder to a database, without losing or doubling anything. */
+/** Scenario: `dragoman database copy`: from the data folder to a database, without losing or doubling anything. */
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { SQL } from "bun";

@@ -1,4 +1,4 @@
-/** Days of an owner and two members on servers of a team; `test/proof/days.test.ts` lives through many more. */
+/** Scenario: days of an owner and two members on servers of a team; `test/proof/days.test.ts` lives through many more. */
 import { expect, test } from "bun:test";
 import { openTeamHome, simulateDays } from "../support/days";
 import { describeWithPostgres } from "../support/postgres";

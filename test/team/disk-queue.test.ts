@@ -1,4 +1,4 @@
-/** What waits on the disk for the database: it has an end, and what finds no room is counted. */
+/** Scenario: what waits on the disk for the database: it has an end, and what finds no room is counted. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { Postgres } from "../../src/team/connection";

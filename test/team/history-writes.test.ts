@@ -1,4 +1,4 @@
-/** Rows of the history in Postgres: when pages wait for them, and whose clock decides what they change. */
+/** Scenario: rows of the history in Postgres: when pages wait for them, and whose clock decides what they change. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { hourMs } from "../../src/lib/format";
 import { Postgres } from "../../src/team/connection";

@@ -1,4 +1,4 @@
-/** Budgets in which each member, key or account has an amount of its own, in both kinds of storage. */
+/** Scenario: budgets in which each member, key or account has an amount of its own, in both kinds of storage. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Sign-ins of tools by the device flow, with the parts of the protocol by which Claude Code uses them. */
+/** Scenario: sign-ins of tools by the device flow, with the parts of the protocol by which Claude Code uses them. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { dayMs } from "../../src/lib/format";
 import { sha256 } from "../../src/lib/net/in/credentials";

@@ -1,4 +1,4 @@
-/** What src/deploy/TEAMS.md tells an operator who has lost the seal key, done as it stands there. */
+/** Scenario: what src/deploy/TEAMS.md tells an operator who has lost the seal key, done as it stands there. */
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { textOfDocument } from "../support/docs";

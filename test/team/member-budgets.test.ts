@@ -1,4 +1,4 @@
-/** A budget for each member over several servers: what one member uses is exact, and nobody else's. */
+/** Scenario: a budget for each member over several servers: what one member uses is exact, and nobody else's. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { signedIn } from "../support/form-fields";
 import { askAs, type TestMember, withTeamStores } from "../support/members";

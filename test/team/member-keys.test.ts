@@ -1,4 +1,4 @@
-/** Limits of members' keys, and keys that members make for themselves, on two servers of a team. */
+/** Scenario: limits of members' keys, and keys that members make for themselves, on two servers of a team. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sql } from "../../src/lib/sql";
 import { maxDailyKeys, maxMemberKeys } from "../../src/people/keys/members";

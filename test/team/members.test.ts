@@ -1,4 +1,4 @@
-/** Members of a team: each one's key spends only what this member signed in, whatever fails. */
+/** Scenario: members of a team: each one's key spends only what this member signed in, whatever fails. */
 import { expect, test } from "bun:test";
 import type { SeenRequest } from "../../src/demo/demo";
 import { clientEndpoints } from "../../src/routes/clients";

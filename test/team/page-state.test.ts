@@ -1,4 +1,7 @@
-/** What the admin pages of a team keep between two requests of a browser, which may reach another server each time. */
+/**
+ * Scenario: what the admin pages of a team keep between two requests of a browser, which may reach another server each
+ * time.
+ */
 import { afterEach, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { openFormTokens } from "../../src/admin/access/form-token";

@@ -1,4 +1,7 @@
-/** The admin pages of servers that share a database: whichever of them gets a request, it goes on where the last one ended. */
+/**
+ * Scenario: the admin pages of servers that share a database: whichever of them gets a request, it goes on where the
+ * last one ended.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { viewOf } from "../../src/books/history/rollup";
 import { ProxyError } from "../../src/lib/errors";

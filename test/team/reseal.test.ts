@@ -1,4 +1,7 @@
-/** `dragoman database reseal`, as src/deploy/TEAMS.md tells it: everything is sealed with the new key, or nothing. */
+/**
+ * Scenario: `dragoman database reseal`, as src/deploy/TEAMS.md tells it: everything is sealed with the new key, or
+ * nothing.
+ */
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";

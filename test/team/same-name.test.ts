@@ -1,4 +1,4 @@
-/** A member who was removed and another of the same name, and names that look alike, on two servers. */
+/** Scenario: a member who was removed and another of the same name, and names that look alike, on two servers. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { signedIn } from "../support/form-fields";
 import type { TestMember } from "../support/members";

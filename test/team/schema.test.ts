@@ -1,4 +1,4 @@
-/** The schema of the database: made once, by one of several servers, and refused where it is too new. */
+/** Scenario: the schema of the database: made once, by one of several servers, and refused where it is too new. */
 import { afterAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { SQL } from "bun";

@@ -1,4 +1,4 @@
-/** What the database of a team gives away: no token, no key, no prompt. */
+/** Scenario: what the database of a team gives away: no token, no key, no prompt. */
 import { beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";

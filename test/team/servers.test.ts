@@ -1,4 +1,4 @@
-/** Servers that share a database, as processes: what one learns, all know; what one does, none does twice. */
+/** Scenario: servers that share a database, as processes: what one learns, all know; what one does, none does twice. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { run } from "../support/command";

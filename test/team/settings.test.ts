@@ -1,4 +1,7 @@
-/** A role or a database may have settings on which statements would fail: each connection is opened with its own. */
+/**
+ * Scenario: a role or a database may have settings on which statements would fail: each connection is opened with its
+ * own.
+ */
 import { expect, test } from "bun:test";
 import { Postgres } from "../../src/team/connection";
 import { otherSettings, settings } from "../../src/team/settings";

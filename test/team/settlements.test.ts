@@ -1,4 +1,7 @@
-/** What requests used of budgets: sent by whoever has it, counted once, and known to the servers that run other requests. */
+/**
+ * Scenario: what requests used of budgets: sent by whoever has it, counted once, and known to the servers that run
+ * other requests.
+ */
 import { expect, test } from "bun:test";
 import { inHome } from "../../src/config/home-names";
 import { startDemo } from "../../src/demo/demo";

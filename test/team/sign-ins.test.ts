@@ -1,4 +1,4 @@
-/** Sign-ins that wait for a person: in memory, and in Postgres for all servers of a team. */
+/** Scenario: sign-ins that wait for a person: in memory, and in Postgres for all servers of a team. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { SQL } from "bun";

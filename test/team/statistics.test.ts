@@ -1,4 +1,7 @@
-/** Statistics are what the plain rows add up to, whatever came when, by which server, and whatever was added up ahead. */
+/**
+ * Scenario: statistics are what the plain rows add up to, whatever came when, by which server, and whatever was added
+ * up ahead.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Dimension } from "../../src/books/history/dimensions";
 import type { Filters } from "../../src/books/history/filters";

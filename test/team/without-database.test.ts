@@ -1,4 +1,7 @@
-/** What a team promises while its database is away or was replaced by an older one; test/proof/team/ has every way to get there. */
+/**
+ * Scenario: what a team promises while its database is away or was replaced by an older one; test/proof/team/ has every
+ * way to get there.
+ */
 import { expect, test } from "bun:test";
 import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";

@@ -1,3 +1,4 @@
+/** Scenario: the history of a data folder: exchanges, pages, what is removed, clocks that leap, and trouble on disk. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {

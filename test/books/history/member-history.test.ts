@@ -1,4 +1,7 @@
-/** The history as one member reads it: how much of it at once. What it shows is in `admin/member-isolation.test.ts`. */
+/**
+ * Rows: the history as one member reads it: how much of it at once. What it shows is in
+ * `admin/member-isolation.test.ts`.
+ */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type History, type LocalHistory, openHistory } from "../../../src/books/history/history";

@@ -1,4 +1,4 @@
-/** A history of an older dragoman: its rows stay, and take what newer rows have beside. */
+/** Scenario: a history of an older dragoman: its rows stay, and take what newer rows have beside. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The rollup and the rows: whatever happens to the file, statistics and pages are those of the rows alone. */
+/** Property: the rollup and the rows: whatever happens to the file, statistics and pages are those of the rows alone. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+/** Scenario: the schema of an SQLite file: each step once, by one of several processes, also where one is killed. */
 import type { Database } from "bun:sqlite";
 import { beforeEach, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** What many exchanges come to: numbers that can be checked by hand. */
+/** Rows: what many exchanges come to: numbers that can be checked by hand. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";

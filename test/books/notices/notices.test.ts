@@ -1,4 +1,4 @@
-/** Notices: what is worth one, that each is sent once in its period, and what the receivers get. */
+/** Scenario: notices: what is worth one, that each is sent once in its period, and what the receivers get. */
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { chmodSync, mkdirSync, watch, writeFileSync } from "node:fs";

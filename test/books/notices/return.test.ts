@@ -1,4 +1,4 @@
-/** The notice that a limit has ended. */
+/** Rows: the notice that a limit has ended. */
 import { expect, test } from "bun:test";
 import { type Limits, returnNotices } from "../../../src/books/notices/conditions";
 import type { Account } from "../../../src/people/accounts/account";

@@ -1,4 +1,7 @@
-/** Notices of a team: what keeps a member's account from serving reaches the owner once, whichever server found it out. */
+/**
+ * Scenario: notices of a team: what keeps a member's account from serving reaches the owner once, whichever server
+ * found it out.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { gathered, type Notice } from "../../../src/books/notices/conditions";
 import { isSuspended } from "../../../src/people/accounts/account-state";

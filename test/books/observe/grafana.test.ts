@@ -1,4 +1,4 @@
-/** The dashboard for Grafana asks for metrics and labels that there are. */
+/** Scenario: the dashboard for Grafana asks for metrics and labels that there are. */
 import { expect, test } from "bun:test";
 import dashboard from "../../../src/books/observe/grafana.json";
 import { startProxy } from "../../support/proxy";

@@ -1,4 +1,4 @@
-/** `GET /metrics`: what it counts, who reads it, and what Prometheus makes of it. */
+/** Scenario: `GET /metrics`: what it counts, who reads it, and what Prometheus makes of it. */
 
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";

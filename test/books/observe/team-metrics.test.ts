@@ -1,4 +1,4 @@
-/** What `/metrics` says of a team: everybody's accounts, the servers and the database. */
+/** Scenario: what `/metrics` says of a team: everybody's accounts, the servers and the database. */
 import { describe, expect, test } from "bun:test";
 import { maxNamedAccounts, quotaPoints, statePoints } from "../../../src/books/observe/account-points";
 import { openCounter } from "../../../src/books/observe/series";

@@ -1,4 +1,4 @@
-/** Traces for a collector: what arrives there, and what an exchange has to do with it. */
+/** Scenario: traces for a collector: what arrives there, and what an exchange has to do with it. */
 import { describe, expect, test } from "bun:test";
 import { readOtelSettings } from "../../../src/books/observe/otel-settings";
 import { startTraces } from "../../../src/books/observe/trace-export";

@@ -1,4 +1,4 @@
-/** A file of certificates that cannot be used is said: Bun itself skips it, mostly in silence. */
+/** Rows: a file of certificates that cannot be used is said: Bun itself skips it, mostly in silence. */
 import { expect, test } from "bun:test";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What the WebSockets of all clients remember together is limited, and all of them end with the process. */
+/** Rows: what the WebSockets of all clients remember together is limited, and all of them end with the process. */
 import { expect, test } from "bun:test";
 import { type ClientSocket, openClientSockets } from "../../../src/lib/net/in/client-sockets";
 

@@ -1,4 +1,4 @@
-/** The way to a service, hop by hop: how far one gets, and who is silent. */
+/** Scenario: the way to a service, hop by hop: how far one gets, and who is silent. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+/** Scenario: calls to other servers: how they fail, their clock, and their bodies. */
 import { describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { ProxyError } from "../../../src/lib/errors";

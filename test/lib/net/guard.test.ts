@@ -1,4 +1,6 @@
-/** What the guard makes of a caller where no request on loopback can show it. Who may ask what is in test/access. */
+/**
+ * Rows: what the guard makes of a caller where no request on loopback can show it. Who may ask what is in test/access.
+ */
 import { expect, test } from "bun:test";
 import { parseConfig } from "../../../src/config/schema";
 import { isLoopbackAddress } from "../../../src/lib/net/address";

@@ -1,3 +1,4 @@
+/** Property: a JSON text with some members changed, and every other byte as it was. */
 import { expect, test } from "bun:test";
 import { editedTo, editMembers } from "../../../src/lib/net/json/json-edit";
 import fc, { openChance, triesOf } from "../../support/random";

@@ -1,4 +1,4 @@
-/** Long texts that stay in the bytes: the skeleton says what the whole JSON says, and refuses what it refuses. */
+/** Rows: long texts that stay in the bytes: the skeleton says what the whole JSON says, and refuses what it refuses. */
 import { describe, expect, test } from "bun:test";
 import { parseJson } from "../../../src/lib/json";
 import { fillExcept, skeletonOf, bytesOf as textBytes } from "../../../src/lib/net/json/json-skeleton";

@@ -1,4 +1,4 @@
-/** Behind a company's proxy: a call that fails says at which hop, and never with the proxy's password. */
+/** Scenario: behind a company's proxy: a call that fails says at which hop, and never with the proxy's password. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { ProxyError } from "../../../src/lib/errors";

@@ -1,4 +1,4 @@
-/** Long work that lets what has arrived come first. */
+/** Rows: long work that lets what has arrived come first. */
 import { expect, test } from "bun:test";
 import { othersFirst } from "../../../src/lib/net/others-first";
 

@@ -1,4 +1,4 @@
-/** Which proxy a call goes through: by the rules of Bun's own `fetch`, which is asked beside. */
+/** Scenario: which proxy a call goes through: by the rules of Bun's own `fetch`, which is asked beside. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { ignoredProxy, proxyFor, sparedBy } from "../../../src/lib/net/out/proxy";

@@ -1,3 +1,4 @@
+/** Scenario: a stream from the upstream to the client: its end, its silence, and its pace. */
 import { describe, expect, test } from "bun:test";
 import { ProxyError } from "../../../src/lib/errors";
 import { openBody } from "../../../src/lib/net/out/body";

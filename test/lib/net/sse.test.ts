@@ -1,3 +1,4 @@
+/** Property: server-sent events, read and written in chunks of any size. */
 import { describe, expect, test } from "bun:test";
 import { gatherFrames, jsonOf, readSse, type SseFrame } from "../../../src/lib/net/stream/sse";
 import { run } from "../../../src/lib/net/stream/stream";

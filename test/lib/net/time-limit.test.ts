@@ -1,3 +1,4 @@
+/** Rows: promises with a time limit. */
 import { expect, test } from "bun:test";
 import { settledInTime, withTimeLimit } from "../../../src/lib/net/time-limit";
 

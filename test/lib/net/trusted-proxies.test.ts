@@ -1,4 +1,4 @@
-/** The client's address behind reverse proxies: only what a trusted proxy says counts. */
+/** Rows: the client's address behind reverse proxies: only what a trusted proxy says counts. */
 import { describe, expect, test } from "bun:test";
 import { openTrustedProxies } from "../../../src/lib/net/in/trusted-proxies";
 import { startProxy } from "../../support/proxy";

@@ -1,3 +1,4 @@
+/** Scenario: accounts saved in files of the data folder. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

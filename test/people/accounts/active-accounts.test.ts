@@ -1,3 +1,4 @@
+/** Rows: which accounts serve now, and who waits for which. */
 import { describe, expect, test } from "bun:test";
 import { zonedTime } from "../../../src/lib/format";
 import { Account } from "../../../src/people/accounts/account";

@@ -1,4 +1,7 @@
-/** An account of GitHub's own Copilot CLI, with a program in its place that speaks as it did when it was recorded. */
+/**
+ * Scenario: an account of GitHub's own Copilot CLI, with a program in its place that speaks as it did when it was
+ * recorded.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { startDemo } from "../../../src/demo/demo";
 import { Account } from "../../../src/people/accounts/account";

@@ -1,4 +1,4 @@
-/** An account of a GitHub App, from its key to answered requests, and what each refusal of GitHub's says. */
+/** Scenario: an account of a GitHub App, from its key to answered requests, and what each refusal of GitHub's says. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { type Demo, startDemo } from "../../../src/demo/demo";

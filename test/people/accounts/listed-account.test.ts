@@ -1,4 +1,4 @@
-/** An account of a team that is only listed here: what it shows, and what makes it more. */
+/** Rows: an account of a team that is only listed here: what it shows, and what makes it more. */
 import { expect, test } from "bun:test";
 import { Account } from "../../../src/people/accounts/account";
 import type { SavedAccount } from "../../../src/people/accounts/account-store";

@@ -1,6 +1,7 @@
 /**
- * The pool and the Copilot tokens of its accounts follow a plain model: accounts cool down, run out, fail, are suspended, paused and signed
- * in again; tokens end and are refused; GitHub is away; the machine sleeps and its clock is set.
+ * Property: the pool and the Copilot tokens of its accounts follow a plain model: accounts cool down, run out, fail,
+ * are suspended, paused and signed in again; tokens end and are refused; GitHub is away; the machine sleeps and its
+ * clock is set.
  */
 import { expect, test } from "bun:test";
 import { type DemoAccount, demoAccounts } from "../../../src/demo/accounts";

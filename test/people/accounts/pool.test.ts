@@ -1,3 +1,4 @@
+/** Rows: the account that serves a request, and the reasons for which none can. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { quotas } from "../../../src/demo/accounts";
 import { type Demo, startDemo } from "../../../src/demo/demo";

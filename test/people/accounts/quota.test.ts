@@ -1,3 +1,4 @@
+/** Rows: an account's quota, from its endpoint and from the answers of models. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { quotas } from "../../../src/demo/accounts";
 import { type Demo, startDemo } from "../../../src/demo/demo";

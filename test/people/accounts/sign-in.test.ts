@@ -1,3 +1,4 @@
+/** Scenario: the sign-in at GitHub by a code. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Demo, startDemo } from "../../../src/demo/demo";
 import { fetchLogin } from "../../../src/people/accounts/github";

@@ -1,4 +1,4 @@
-/** Which answers of GitHub's say that it has suspended the account: all of them must, and no other may. */
+/** Rows: which answers of GitHub's say that it has suspended the account: all of them must, and no other may. */
 import { expect, test } from "bun:test";
 import { isSuspensionAnswer } from "../../../src/people/accounts/suspension";
 

@@ -1,3 +1,4 @@
+/** Scenario: Copilot's tokens: exchanged in time, whatever GitHub answers. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Demo, type Interceptor, startDemo } from "../../../src/demo/demo";
 import { Account } from "../../../src/people/accounts/account";

@@ -1,4 +1,4 @@
-/** The order in which requests that wait are let out, and how many may wait. */
+/** Rows: the order in which requests that wait are let out, and how many may wait. */
 import { expect, test } from "bun:test";
 import { ProxyError } from "../../../src/lib/errors";
 import {

@@ -1,4 +1,4 @@
-/** Requests are held to budgets: on every endpoint, before anything is sent, and by what they really cost. */
+/** Scenario: requests are held to budgets: on every endpoint, before anything is sent, and by what they really cost. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Budgets whose limit moves a request to the next model of its chain. */
+/** Scenario: budgets whose limit moves a request to the next model of its chain. */
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { startOpenAiServer } from "../../support/openai-server";
 import { type RunningProxy, startProxy } from "../../support/proxy";

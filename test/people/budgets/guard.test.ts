@@ -1,4 +1,7 @@
-/** The guard before the relay: what it expects a request to cost, what it reserves and tells, and how budgets are kept. */
+/**
+ * Scenario: the guard before the relay: what it expects a request to cost, what it reserves and tells, and how budgets
+ * are kept.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type Budget, budgetSchema } from "../../../src/config/budget-schema";

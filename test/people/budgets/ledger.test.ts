@@ -1,4 +1,4 @@
-/** The ledger in a file: which requests count, periods, processes that race or are killed, and damage. */
+/** Scenario: the ledger in a file: which requests count, periods, processes that race or are killed, and damage. */
 import { Database } from "bun:sqlite";
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";

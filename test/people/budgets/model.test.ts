@@ -1,4 +1,7 @@
-/** Both ledgers allow and count what a plain sum does: random requests, ends, limits, clocks and races over three servers. */
+/**
+ * Property: both ledgers allow and count what a plain sum does: random requests, ends, limits, clocks and races over
+ * three servers.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import type { Stores } from "../../../src/books/stores";

@@ -1,4 +1,4 @@
-/** `neverOverage`: paid overage is not used even if GitHub permits it. */
+/** Scenario: `neverOverage`: paid overage is not used even if GitHub permits it. */
 import { expect, test } from "bun:test";
 import { demoAccounts } from "../../../src/demo/accounts";
 import { startProxy } from "../../support/proxy";

@@ -1,4 +1,4 @@
-/** Budgets on their page and in the admin API. */
+/** Scenario: budgets on their page and in the admin API. */
 import { expect, test } from "bun:test";
 import type { Subject } from "../../../src/people/budgets/budgets";
 import type { Reservation } from "../../../src/people/budgets/entries";

@@ -1,4 +1,7 @@
-/** What a budget's state means: used up or not, whose amount it is, when it ends at this rate, and what a client reads of it. */
+/**
+ * Rows: what a budget's state means: used up or not, whose amount it is, when it ends at this rate, and what a client
+ * reads of it.
+ */
 import { describe, expect, test } from "bun:test";
 import { type Budget, budgetSchema } from "../../../src/config/budget-schema";
 import { parseConfig } from "../../../src/config/schema";

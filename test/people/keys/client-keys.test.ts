@@ -1,4 +1,4 @@
-/** Client keys with names: what each may use, until when, and that a revoked one is refused at once. */
+/** Scenario: client keys with names: what each may use, until when, and that a revoked one is refused at once. */
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** What is shown of members and keys, and the limits that the owner may set. */
+/** Rows: what is shown of members and keys, and the limits that the owner may set. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { parseConfig } from "../../../src/config/schema";

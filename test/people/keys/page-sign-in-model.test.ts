@@ -1,4 +1,7 @@
-/** Page sign-ins follow a plain model, in memory and on three servers: they begin, are found, end, expire, and end with their key. */
+/**
+ * Property: page sign-ins follow a plain model, in memory and on three servers: they begin, are found, end, expire, and
+ * end with their key.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import type { Stores } from "../../../src/books/stores";

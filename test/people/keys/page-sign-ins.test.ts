@@ -1,4 +1,4 @@
-/** Sign-ins of browsers: signed cookies, which hold for as long as what began them. */
+/** Scenario: sign-ins of browsers: signed cookies, which hold for as long as what began them. */
 import { expect, test } from "bun:test";
 import { createHmac, randomBytes } from "node:crypto";
 import { hourMs } from "../../../src/lib/format";

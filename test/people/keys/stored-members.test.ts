@@ -1,4 +1,4 @@
-/** Members in a data folder: what is on the disk, and what two processes know of each other. */
+/** Scenario: members in a data folder: what is on the disk, and what two processes know of each other. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** The accounts in a real Chromium: signing in without a reload, and the buttons by keyboard. */
+/** Rows: the accounts in a real Chromium: signing in without a reload, and the buttons by keyboard. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { openBrowser, openPage, violations } from "../../support/browser";
 import { startProxy } from "../../support/proxy";

@@ -1,4 +1,7 @@
-/** The owner's pages in a real Chromium: used by a person, with script and without, and attacked by other pages. */
+/**
+ * Scenario: the owner's pages in a real Chromium: used by a person, with script and without, and attacked by other
+ * pages.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";

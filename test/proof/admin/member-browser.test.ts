@@ -1,4 +1,4 @@
-/** The pages of a member in a real Chromium: entered with the key, used on a phone, and left. */
+/** Scenario: the pages of a member in a real Chromium: entered with the key, used on a phone, and left. */
 import { afterAll, expect, test } from "bun:test";
 import { menuGroups } from "../../../src/admin/pages/access";
 import { pageEndpoints } from "../../../src/admin/pages/plugin";

@@ -1,4 +1,7 @@
-/** The owner's page Members in a real Chromium: inviting, limiting and removing, with and without a script, wide and narrow. */
+/**
+ * Scenario: the owner's page Members in a real Chromium: inviting, limiting and removing, with and without a script,
+ * wide and narrow.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { openBrowser, openPage, violations } from "../../support/browser";

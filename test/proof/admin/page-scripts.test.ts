@@ -1,4 +1,7 @@
-/** What the scripts of the pages do, in a real Chromium: lists that count what is new, keys that move, searches and folds. */
+/**
+ * Scenario: what the scripts of the pages do, in a real Chromium: lists that count what is new, keys that move,
+ * searches and folds.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { openBrowser } from "../../support/browser";

@@ -1,4 +1,4 @@
-/** What runs on a server of a team, followed live in a real Chromium, as the owner and as a member. */
+/** Scenario: what runs on a server of a team, followed live in a real Chromium, as the owner and as a member. */
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";

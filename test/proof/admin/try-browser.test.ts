@@ -1,4 +1,4 @@
-/** The page Try in a real Chromium: by keyboard, with script and without. */
+/** Scenario: the page Try in a real Chromium: by keyboard, with script and without. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openBrowser, openPage, violations } from "../../support/browser";
 import { type RunningProxy, startProxy } from "../../support/proxy";

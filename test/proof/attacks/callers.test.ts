@@ -1,4 +1,4 @@
-/** Many callers who get nothing: they slow nobody down, and leave no row and no memory. */
+/** Scenario: many callers who get nothing: they slow nobody down, and leave no row and no memory. */
 import { expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";

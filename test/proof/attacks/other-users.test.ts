@@ -1,4 +1,4 @@
-/** Who is near, and still somebody else: another user of this machine, another network on it. */
+/** Scenario: who is near, and still somebody else: another user of this machine, another network on it. */
 import { expect } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,7 @@
-/** What an upstream or a client sends too much of: it is given up at its limit, and weighs little on a process of its own. */
+/**
+ * Rows: what an upstream or a client sends too much of: it is given up at its limit, and weighs little on a process of
+ * its own.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as zlib from "node:zlib";
 import { type Github, scriptedGithub } from "../../cli/bench";

@@ -1,4 +1,4 @@
-/** `dragoman service`: under a real systemd; the file of launchd is parsed and looked at. */
+/** Scenario: `dragoman service`: under a real systemd; the file of launchd is parsed and looked at. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

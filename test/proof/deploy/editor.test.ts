@@ -1,4 +1,4 @@
-/** The example for editors in src/cli/README.md, run by Node as it stands there. */
+/** Scenario: the example for editors in src/cli/README.md, run by Node as it stands there. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** The image and the compose file: well-formed, safe by default, and working. */
+/** Scenario: the image and the compose file: well-formed, safe by default, and working. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

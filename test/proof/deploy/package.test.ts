@@ -1,4 +1,7 @@
-/** The npm package, as it is packed and installed: everything inside, nothing else taken up, in a hostile folder too. */
+/**
+ * Scenario: the npm package, as it is packed and installed: everything inside, nothing else taken up, in a hostile
+ * folder too.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   cpSync,

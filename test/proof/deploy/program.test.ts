@@ -1,6 +1,7 @@
 /**
- * The program as a process of its own, source or executable, between the official packages and the scripted upstream:
- * what a bundler could break (handlers, lazy parts, files, the worker), each client dialect with each upstream dialect.
+ * Rows: the program as a process of its own, source or executable, between the official packages and the scripted
+ * upstream: what a bundler could break (handlers, lazy parts, files, the worker), each client dialect with each
+ * upstream dialect.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";

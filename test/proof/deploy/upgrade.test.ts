@@ -1,4 +1,7 @@
-/** From the version before to this one: what it has written is read, and a team's servers are replaced one by one or told why not. */
+/**
+ * Scenario: from the version before to this one: what it has written is read, and a team's servers are replaced one by
+ * one or told why not.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The program ends, or the disk fails, at each change that a store makes on the disk. */
+/** Rows: the program ends, or the disk fails, at each change that a store makes on the disk. */
 import { disturb, storeNames } from "../../support/crash";
 import { testWith } from "../../support/sandbox";
 

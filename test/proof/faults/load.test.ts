@@ -1,4 +1,4 @@
-/** More at once than anybody sends: who is let in is served whole, everybody else is told at once. */
+/** Scenario: more at once than anybody sends: who is let in is served whole, everybody else is told at once. */
 import { describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { type Github, scriptedGithub } from "../../cli/bench";

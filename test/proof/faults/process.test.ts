@@ -1,4 +1,4 @@
-/** The process and its load: many at once, killed, stopped, starved of files. */
+/** Scenario: the process and its load: many at once, killed, stopped, starved of files. */
 
 import { Database } from "bun:sqlite";
 import { describe, expect, spyOn, test } from "bun:test";

@@ -1,4 +1,4 @@
-/** The stall walk: an upstream that stalls at any point of any endpoint costs the one request, and no other. */
+/** Rows: the stall walk: an upstream that stalls at any point of any endpoint costs the one request, and no other. */
 import { expect, test } from "bun:test";
 import { fetchLogin } from "../../../src/people/accounts/github";
 import { hostsFor, signInApp } from "../../../src/people/accounts/hosts";

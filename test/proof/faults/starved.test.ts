@@ -1,4 +1,4 @@
-/** A machine that has little to give: few files, a core it shares with others, no IPv6. */
+/** Scenario: a machine that has little to give: few files, a core it shares with others, no IPv6. */
 import { expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";

@@ -1,4 +1,4 @@
-/** The export of the history, in memory and in the way of others. */
+/** Scenario: the export of the history, in memory and in the way of others. */
 import { expect, test } from "bun:test";
 import { entry } from "../../support/history-rows";
 import { startProxy } from "../../support/proxy";

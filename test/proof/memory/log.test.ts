@@ -1,4 +1,4 @@
-/** What the log holds in memory. */
+/** Rows: what the log holds in memory. */
 import { expect, test } from "bun:test";
 import { createLogger } from "../../../src/lib/logger";
 

@@ -1,4 +1,4 @@
-/** What a server of a team holds in memory while the database has, or says, much. */
+/** Scenario: what a server of a team holds in memory while the database has, or says, much. */
 import { expect, test } from "bun:test";
 import { columnNames } from "../../../src/books/history/entry";
 import { statisticsOf } from "../../../src/books/history/statistics";

@@ -1,4 +1,4 @@
-/** Every way in which a database can be away: it is noticed, said in the right words, and over by itself. */
+/** Scenario: every way in which a database can be away: it is noticed, said in the right words, and over by itself. */
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";

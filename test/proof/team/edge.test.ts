@@ -1,4 +1,6 @@
-/** Two servers behind Caddy with the Caddyfile of src/deploy: streams, sockets, uploads, and servers that end. */
+/**
+ * Scenario: two servers behind Caddy with the Caddyfile of src/deploy: streams, sockets, uploads, and servers that end.
+ */
 import { afterEach, expect, test } from "bun:test";
 import { type Caddy, startCaddy } from "../../support/caddy";
 import { eventStream } from "../../support/event-stream";

@@ -1,4 +1,7 @@
-/** What servers know after a failover to a standby that had not heard of the last changes: what that one has, each of them the same. */
+/**
+ * Scenario: what servers know after a failover to a standby that had not heard of the last changes: what that one has,
+ * each of them the same.
+ */
 import { afterAll, beforeAll, test } from "bun:test";
 import { sha256 } from "../../../src/lib/net/in/credentials";
 import type { TestMember } from "../../support/members";

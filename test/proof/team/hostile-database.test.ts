@@ -1,6 +1,6 @@
 /**
- * Somebody who has the database of a team but not its seal key: who may connect and nothing else, or who may change every row. No
- * token leaves for a place of theirs, and nothing of the requests that run is seen.
+ * Scenario: somebody who has the database of a team but not its seal key: who may connect and nothing else, or who may
+ * change every row. No token leaves for a place of theirs, and nothing of the requests that run is seen.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";

@@ -1,4 +1,4 @@
-/** A member of a team who means harm, on two servers: what a key can make the servers do. */
+/** Scenario: a member of a team who means harm, on two servers: what a key can make the servers do. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../../support/form-fields";
 import type { TestMember } from "../../support/members";

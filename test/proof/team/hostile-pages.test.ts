@@ -1,4 +1,7 @@
-/** The pages of a team against other sites, siblings of its domain and other members: whose form, whose cookie, whose sign-in. */
+/**
+ * Scenario: the pages of a team against other sites, siblings of its domain and other members: whose form, whose
+ * cookie, whose sign-in.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { adminEndpoints } from "../../../src/admin/api/plugin";
 import { pageEndpoints } from "../../../src/admin/pages/plugin";

@@ -1,4 +1,7 @@
-/** The database is away for a while: requests are served, nothing is counted twice, and every row is there afterwards. */
+/**
+ * Scenario: the database is away for a while: requests are served, nothing is counted twice, and every row is there
+ * afterwards.
+ */
 import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
 import { existsSync } from "node:fs";

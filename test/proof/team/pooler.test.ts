@@ -1,4 +1,7 @@
-/** Servers behind PgBouncer: the same promises, also while it is restarted; and a word to who forgot the direct address. */
+/**
+ * Scenario: servers behind PgBouncer: the same promises, also while it is restarted; and a word to who forgot the
+ * direct address.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { run } from "../../support/command";

@@ -1,4 +1,4 @@
-/** What one member asks at the pages makes no other member's request fail or wait: scenario with servers. */
+/** Scenario: what one member asks at the pages makes no other member's request fail or wait: scenario with servers. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { adminEndpoints } from "../../../src/admin/api/plugin";

@@ -1,4 +1,4 @@
-/** Servers are replaced by those of a newer version, one after the other, while streams run. */
+/** Scenario: servers are replaced by those of a newer version, one after the other, while streams run. */
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { schemaVersion } from "../../../src/team/schema";

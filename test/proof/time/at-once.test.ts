@@ -1,4 +1,4 @@
-/** How long something may hold the thread that serves everybody at most, however large or hostile it is. */
+/** Rows: how long something may hold the thread that serves everybody at most, however large or hostile it is. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { editSettings } from "../../../src/clients/formats";
 import { clientOf } from "../../../src/clients/index";

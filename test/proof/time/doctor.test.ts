@@ -1,4 +1,4 @@
-/** `dragoman doctor` where somebody on the way to GitHub is silent. */
+/** Scenario: `dragoman doctor` where somebody on the way to GitHub is silent. */
 import { expect, test } from "bun:test";
 import type { Finding } from "../../../src/cli/checks/check";
 import { scriptedGithub } from "../../cli/bench";

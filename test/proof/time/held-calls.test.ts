@@ -1,6 +1,6 @@
 /**
- * A promise in time: each place that reads 1 MB of a stranger's text at once holds the thread that serves everybody for less
- * than 50 ms. What is measured is the thread's own work, the least of eight.
+ * Rows: a promise in time: each place that reads 1 MB of a stranger's text at once holds the thread that serves
+ * everybody for less than 50 ms. What is measured is the thread's own work, the least of eight.
  */
 import { describe, expect, test } from "bun:test";
 import { parseWithSource } from "../../../src/lib/json";

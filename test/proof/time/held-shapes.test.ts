@@ -1,8 +1,8 @@
 /**
- * A promise in time: whatever members a stranger's JSON repeats, each step of a codec works for less than 50 ms on 256 kB
- * that it reads at once, and four times as much input is at most nine times the work: three times for each doubling, where
- * linear work has two and quadratic work four. A step that is too short to measure passes. What is measured is the thread's
- * own work.
+ * Rows: a promise in time: whatever members a stranger's JSON repeats, each step of a codec works for less than 50 ms
+ * on 256 kB that it reads at once, and four times as much input is at most nine times the work: three times for each
+ * doubling, where linear work has two and quadratic work four. A step that is too short to measure passes. What is
+ * measured is the thread's own work.
  */
 import { describe, expect, test } from "bun:test";
 import { type ClientCodec, type Codec, codecs, type TranslationOptions } from "../../../src/dialects/codecs";

@@ -1,4 +1,4 @@
-/** A promise in time: a search of tools holds the thread that serves everybody for less than 50 ms. */
+/** Rows: a promise in time: a search of tools holds the thread that serves everybody for less than 50 ms. */
 import { expect, test } from "bun:test";
 import { searchTools } from "../../../src/proxy/server-tools/tool-search";
 import { hostileTexts, longestHeld, mostHeldMs } from "../../support/held";

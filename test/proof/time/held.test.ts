@@ -1,8 +1,8 @@
 /**
- * A promise in time: 1 MB that a client or an upstream sends holds the thread that serves everybody for less than 50 ms.
- * The texts are those that patterns stumble over, at each place of requests and answers, through real HTTP. What is measured
- * is the work of the thread between two turns of its loop, so that other processes do not count. Client and upstream run on
- * the same thread: their work counts, too.
+ * Rows: a promise in time: 1 MB that a client or an upstream sends holds the thread that serves everybody for less than
+ * 50 ms. The texts are those that patterns stumble over, at each place of requests and answers, through real HTTP. What
+ * is measured is the work of the thread between two turns of its loop, so that other processes do not count. Client and
+ * upstream run on the same thread: their work counts, too.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eventStream, namedEvent } from "../../support/event-stream";

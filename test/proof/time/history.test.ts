@@ -1,4 +1,4 @@
-/** How long requests and pages wait for the history, whatever is done to it. */
+/** Scenario: how long requests and pages wait for the history, whatever is done to it. */
 import { Database } from "bun:sqlite";
 import { beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";

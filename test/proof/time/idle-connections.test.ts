@@ -1,4 +1,7 @@
-/** Connections on which nobody asks any more, after each kind of answer; and answers that take longer than the idle limit. */
+/**
+ * Scenario: connections on which nobody asks any more, after each kind of answer; and answers that take longer than the
+ * idle limit.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { startProxy } from "../../support/proxy";

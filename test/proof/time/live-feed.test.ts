@@ -1,4 +1,4 @@
-/** A reader of the running requests that reads more slowly than they come. */
+/** Scenario: a reader of the running requests that reads more slowly than they come. */
 import { test } from "bun:test";
 import { entry } from "../../support/history-rows";
 import { startProxy } from "../../support/proxy";

@@ -1,4 +1,7 @@
-/** A promise in time: a stream costs what its length costs, into however many pieces its upstream cuts a list, a block or a call. */
+/**
+ * Rows: a promise in time: a stream costs what its length costs, into however many pieces its upstream cuts a list, a
+ * block or a call.
+ */
 import { describe, expect, test } from "bun:test";
 import { codecs } from "../../../src/dialects/codecs";
 import type { Dialect } from "../../../src/dialects/hub/conversation";

@@ -1,4 +1,4 @@
-/** How soon a process ends, notices and answers, as an editor, a terminal or a script sees it. */
+/** Scenario: how soon a process ends, notices and answers, as an editor, a terminal or a script sees it. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

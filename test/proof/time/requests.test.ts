@@ -1,4 +1,4 @@
-/** How soon requests end that are large, odd or given up, and how little they keep others waiting. */
+/** Rows: how soon requests end that are large, odd or given up, and how little they keep others waiting. */
 import { describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";

@@ -1,4 +1,4 @@
-/** What the time of an answer tells of a secret. */
+/** Rows: what the time of an answer tells of a secret. */
 import { expect, test } from "bun:test";
 import { includesSecret } from "../../../src/lib/net/in/credentials";
 

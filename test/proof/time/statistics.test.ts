@@ -1,4 +1,6 @@
-/** How soon pages and sums of 200,000 rows are there, and for how long they hold the thread that serves everybody. */
+/**
+ * Rows: how soon pages and sums of 200,000 rows are there, and for how long they hold the thread that serves everybody.
+ */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** How soon Claude Code's status line is there: Claude Code asks for it after each message. */
+/** Scenario: how soon Claude Code's status line is there: Claude Code asks for it after each message. */
 import { expect, test } from "bun:test";
 import { program } from "../../support/command";
 import { leastOf, took } from "../../support/least";

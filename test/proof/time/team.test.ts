@@ -1,4 +1,7 @@
-/** How soon a server of a team knows what another one has changed, and how long nobody waits for a database that is away. */
+/**
+ * Scenario: how soon a server of a team knows what another one has changed, and how long nobody waits for a database
+ * that is away.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { leastOf, took } from "../../support/least";
 import { watchFeed } from "../../support/live-feed";

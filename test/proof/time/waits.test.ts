@@ -1,4 +1,4 @@
-/** How long dragoman waits, and how long it keeps others waiting. */
+/** Scenario: how long dragoman waits, and how long it keeps others waiting. */
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { autoAccounts } from "../../support/auto-accounts";

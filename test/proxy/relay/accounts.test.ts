@@ -1,4 +1,4 @@
-/** Which account serves, what happens when one cannot, and what the client is told when none can. */
+/** Scenario: which account serves, what happens when one cannot, and what the client is told when none can. */
 import { describe, expect, test } from "bun:test";
 import { endOf } from "../../../src/people/accounts/account-state";
 import { type RunningProxy, startProxy } from "../../support/proxy";

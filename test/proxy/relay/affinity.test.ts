@@ -1,4 +1,7 @@
-/** A conversation goes back to the account that made what is replayed in it; a session does where the owner wants it so. */
+/**
+ * Scenario: a conversation goes back to the account that made what is replayed in it; a session does where the owner
+ * wants it so.
+ */
 import { describe, expect, test } from "bun:test";
 import { startDemo } from "../../../src/demo/demo";
 import { Account } from "../../../src/people/accounts/account";

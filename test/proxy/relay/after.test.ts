@@ -1,6 +1,6 @@
 /**
- * What follows after a failure: a reckoning that knows the table alone says for generated accounts, models and answers who is
- * called in which order and what the client gets. The running proxy must do the same.
+ * Property: what follows after a failure: a reckoning that knows the table alone says for generated accounts, models
+ * and answers who is called in which order and what the client gets. The running proxy must do the same.
  */
 import { expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";

@@ -1,4 +1,7 @@
-/** What is known of a cost when not all of it is: of numbers that the upstream no longer states, and of replies that were cut. */
+/**
+ * Rows: what is known of a cost when not all of it is: of numbers that the upstream no longer states, and of replies
+ * that were cut.
+ */
 import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";

@@ -1,4 +1,4 @@
-/** Model `auto`: GitHub Copilot chooses the model. */
+/** Scenario: model `auto`: GitHub Copilot chooses the model. */
 import { describe, expect, test } from "bun:test";
 import type { AutoOffer, DemoAccount } from "../../../src/demo/accounts";
 import { autoAccounts } from "../../support/auto-accounts";

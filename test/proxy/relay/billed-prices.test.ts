@@ -1,4 +1,4 @@
-/** The price of a model whose list states none is taken from what its answers are billed by. */
+/** Rows: the price of a model whose list states none is taken from what its answers are billed by. */
 import { expect, test } from "bun:test";
 import type { CacheReport } from "../../../src/admin/api/cache";
 import type { ModelItem } from "../../../src/admin/api/models";

@@ -1,4 +1,4 @@
-/** The books of a session like Claude Code's: what dragoman writes down against what the upstream charges. */
+/** Scenario: the books of a session like Claude Code's: what dragoman writes down against what the upstream charges. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";

@@ -1,4 +1,6 @@
-/** Requests of a key or a project that is bound to accounts: whatever fails, not one reaches another account. */
+/**
+ * Scenario: requests of a key or a project that is bound to accounts: whatever fails, not one reaches another account.
+ */
 import { afterAll, beforeEach, expect, test } from "bun:test";
 import { startProxy } from "../../support/proxy";
 import fc from "../../support/random";

@@ -1,6 +1,6 @@
 /**
- * A conversation whose reasoning only one account can read stays with the account that served its last turn, as long as that one
- * works: which account served each turn follows a small model of the rule, whatever fails.
+ * Property: a conversation whose reasoning only one account can read stays with the account that served its last turn,
+ * as long as that one works: which account served each turn follows a small model of the rule, whatever fails.
  */
 import { describe, expect, test } from "bun:test";
 import fc, { triesOf } from "../../support/random";

@@ -1,4 +1,4 @@
-/** A status of 200 with an error in place of the reply: what a client gets, and which account serves then. */
+/** Rows: a status of 200 with an error in place of the reply: what a client gets, and which account serves then. */
 import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { type Dialect, dialects } from "../../../src/dialects/hub/conversation";

@@ -1,4 +1,4 @@
-/** Why a turn's prompt was not read from the upstream's cache, as the history says. */
+/** Rows: why a turn's prompt was not read from the upstream's cache, as the history says. */
 import { describe, expect, test } from "bun:test";
 import type { Row } from "../../../src/books/history/history";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";

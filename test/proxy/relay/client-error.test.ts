@@ -1,4 +1,4 @@
-/** What a client is told of a failure: to come again where that helps, and otherwise at once what is to be done. */
+/** Rows: what a client is told of a failure: to come again where that helps, and otherwise at once what is to be done. */
 import { describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";

@@ -1,4 +1,7 @@
-/** A stream that is passed on is the same for the client and in the book, wherever its bytes were cut on their way. */
+/**
+ * Property: a stream that is passed on is the same for the client and in the book, wherever its bytes were cut on their
+ * way.
+ */
 import { afterAll, beforeAll, expect, setSystemTime, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** A call that the output limit cut off: no client may take it for one to run. */
+/** Rows: a call that the output limit cut off: no client may take it for one to run. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { GoogleGenAI } from "@google/genai";
 import { offerOnly } from "../../support/catalogue";

@@ -1,4 +1,4 @@
-/** Days by a clock that is given; `test/proof/days.test.ts` lives through many more. */
+/** Property: days by a clock that is given; `test/proof/days.test.ts` lives through many more. */
 import { expect, test } from "bun:test";
 import { openHome, simulateDays } from "../../support/days";
 

@@ -1,4 +1,7 @@
-/** An account is refused a model that its list names: one model, or every one because its organization does not allow this client. */
+/**
+ * Scenario: an account is refused a model that its list names: one model, or every one because its organization does
+ * not allow this client.
+ */
 import { describe, expect, test } from "bun:test";
 import { type DemoAccount, demoAccounts } from "../../../src/demo/accounts";
 import type { SeenRequest } from "../../../src/demo/demo";

@@ -1,4 +1,7 @@
-/** Numbers keep their digits: what a client or a model spelt arrives so, whichever two dialects speak, and in every way. */
+/**
+ * Property: numbers keep their digits: what a client or a model spelt arrives so, whichever two dialects speak, and in
+ * every way.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { type Dialect, dialects } from "../../../src/dialects/hub/conversation";
 import { Comparison } from "../../support/differential";

@@ -1,4 +1,7 @@
-/** Whole conversations in each dialect's own pair: what the client sent and got is what the upstream got and sent, but for the fixups. */
+/**
+ * Property: whole conversations in each dialect's own pair: what the client sent and got is what the upstream got and
+ * sent, but for the fixups.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { dialects } from "../../../src/dialects/hub/conversation";

@@ -1,4 +1,7 @@
-/** What nobody foresaw, in each dialect's own pair: members nobody knows, odd numbers, words that look like ours, several answers. */
+/**
+ * Property: what nobody foresaw, in each dialect's own pair: members nobody knows, odd numbers, words that look like
+ * ours, several answers.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { dialects } from "../../../src/dialects/hub/conversation";

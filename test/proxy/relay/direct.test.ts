@@ -1,4 +1,7 @@
-/** Through the proxy as directly at the upstream: in each dialect's own pair the differences are the fixups, by name. */
+/**
+ * Property: through the proxy as directly at the upstream: in each dialect's own pair the differences are the fixups,
+ * by name.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Requests that ask nothing: refused here, in the client's own words, and never sent. */
+/** Rows: requests that ask nothing: refused here, in the client's own words, and never sent. */
 import { expect, test } from "bun:test";
 import { startProxy } from "../../support/proxy";
 

@@ -1,4 +1,4 @@
-/** Numbers of tokens that a Messages client requires and an upstream does not report, or not in time. */
+/** Scenario: numbers of tokens that a Messages client requires and an upstream does not report, or not in time. */
 import { describe, expect, test } from "bun:test";
 import { openTokenizer } from "../../../src/proxy/tokens/tokenizer";
 import { offerOnly } from "../../support/catalogue";

@@ -1,4 +1,7 @@
-/** What goes wrong upstream, as each client's own kind of failure: every client dialect with every upstream dialect. */
+/**
+ * Scenario: what goes wrong upstream, as each client's own kind of failure: every client dialect with every upstream
+ * dialect.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { type ClientDialect, clientDialects, type Dialect, dialects } from "../../../src/dialects/hub/conversation";

@@ -1,4 +1,4 @@
-/** Chains of models: who serves in place of whom, and that nobody is asked twice. */
+/** Scenario: chains of models: who serves in place of whom, and that nobody is asked twice. */
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { dialects } from "../../../src/dialects/hub/conversation";

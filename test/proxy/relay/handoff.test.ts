@@ -1,6 +1,6 @@
 /**
- * A conversation that changes its model midway: with its thinking, its proofs and its tool calls it goes on at every
- * other upstream, and when it comes back, the first model gets its own proof again.
+ * Rows: a conversation that changes its model midway: with its thinking, its proofs and its tool calls it goes on at
+ * every other upstream, and when it comes back, the first model gets its own proof again.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";

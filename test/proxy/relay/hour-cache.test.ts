@@ -1,4 +1,4 @@
-/** Claude's prompt cache of one hour: asked for if the owner wants it, and given up where it is refused. */
+/** Scenario: Claude's prompt cache of one hour: asked for if the owner wants it, and given up where it is refused. */
 import { describe, expect, test } from "bun:test";
 import type { DemoOptions } from "../../../src/demo/demo";
 import { type RunningProxy, startProxy } from "../../support/proxy";

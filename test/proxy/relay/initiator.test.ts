@@ -1,4 +1,4 @@
-/** Who asked, as the upstream is told and the history shows: a person, or the client by itself. */
+/** Scenario: who asked, as the upstream is told and the history shows: a person, or the client by itself. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { startProxy } from "../../support/proxy";
 

@@ -1,4 +1,4 @@
-/** What stays in a conversation's history, such as calls and their results, must not end it at any upstream. */
+/** Scenario: what stays in a conversation's history, such as calls and their results, must not end it at any upstream. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { type OpenAiServer, startOpenAiServer } from "../../support/openai-server";
 import { startProvider, type TestProvider } from "../../support/provider";

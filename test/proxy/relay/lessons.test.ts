@@ -1,4 +1,7 @@
-/** What a refusal has taught is paid for once: the next turn goes up as the upstream takes it, and its row says so again. */
+/**
+ * Scenario: what a refusal has taught is paid for once: the next turn goes up as the upstream takes it, and its row
+ * says so again.
+ */
 import { describe, expect, test } from "bun:test";
 import { hourMs } from "../../../src/lib/format";
 import { Lessons } from "../../../src/proxy/upstream/copilot/lessons";

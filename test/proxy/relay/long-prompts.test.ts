@@ -1,4 +1,4 @@
-/** Long prompts over real connections: what arrives upstream, and what is seen of them elsewhere. */
+/** Scenario: long prompts over real connections: what arrives upstream, and what is seen of them elsewhere. */
 import { afterAll, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { type Dialect, dialects } from "../../../src/dialects/hub/conversation";

@@ -1,4 +1,7 @@
-/** Large requests whose long texts stay in their bytes: upstream they are what they would be, had everything been parsed. */
+/**
+ * Property: large requests whose long texts stay in their bytes: upstream they are what they would be, had everything
+ * been parsed.
+ */
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** A state that one answer has set for long ends when GitHub says so: it is asked before a request is refused because of it. */
+/**
+ * Rows: a state that one answer has set for long ends when GitHub says so: it is asked before a request is refused
+ * because of it.
+ */
 import { describe, expect, test } from "bun:test";
 import { autoAccounts } from "../../support/auto-accounts";
 import type { RunningProxy } from "../../support/proxy";

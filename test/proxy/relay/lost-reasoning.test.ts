@@ -1,4 +1,7 @@
-/** What an upstream says of reasoning that it did not show its model is a note of the request, and reaches the client unchanged. */
+/**
+ * Scenario: what an upstream says of reasoning that it did not show its model is a note of the request, and reaches the
+ * client unchanged.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { describeFixup } from "../../../src/admin/pages/request/fixups";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";

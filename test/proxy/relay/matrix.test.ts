@@ -1,4 +1,7 @@
-/** Every client's own package with every upstream dialect: the same conversations, full and streamed, over real HTTP. */
+/**
+ * Rows: every client's own package with every upstream dialect: the same conversations, full and streamed, over real
+ * HTTP.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { codecs } from "../../../src/dialects/codecs";

@@ -1,4 +1,7 @@
-/** Members that only a chat message knows stay in chat: the items of the Responses API refuse what is not their own. */
+/**
+ * Scenario: members that only a chat message knows stay in chat: the items of the Responses API refuse what is not
+ * their own.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { offerOnly } from "../../support/catalogue";
 import { startProxy } from "../../support/proxy";

@@ -1,4 +1,4 @@
-/** The header that names the model which served. */
+/** Scenario: the header that names the model which served. */
 import { expect, test } from "bun:test";
 import { startProxy } from "../../support/proxy";
 

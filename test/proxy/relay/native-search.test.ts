@@ -1,4 +1,7 @@
-/** A model that searches the web by itself does so for clients of every dialect, where their wish can be said to it. */
+/**
+ * Scenario: a model that searches the web by itself does so for clients of every dialect, where their wish can be said
+ * to it.
+ */
 import { describe, expect, test } from "bun:test";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 

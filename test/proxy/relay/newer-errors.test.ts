@@ -1,4 +1,4 @@
-/** Errors in the forms that GitHub has used since 2026, beside the older ones. */
+/** Scenario: errors in the forms that GitHub has used since 2026, beside the older ones. */
 import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { eventStream, namedEvent } from "../../support/event-stream";

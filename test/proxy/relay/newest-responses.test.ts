@@ -1,4 +1,4 @@
-/** Requests of today's clients to a Responses endpoint that is as strict as it became in 2026. */
+/** Scenario: requests of today's clients to a Responses endpoint that is as strict as it became in 2026. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { startProxy } from "../../support/proxy";

@@ -1,4 +1,4 @@
-/** Parts that an upstream has no form for: a turn of which nothing else is left is refused, never sent empty. */
+/** Rows: parts that an upstream has no form for: a turn of which nothing else is left is refused, never sent empty. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import type { ClientDialect } from "../../../src/dialects/hub/conversation";
 import { offerOnly } from "../../support/catalogue";

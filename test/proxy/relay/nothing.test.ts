@@ -1,4 +1,4 @@
-/** `max_tokens: 0`: Anthropic's way to warm the cache, whatever model is asked. */
+/** Rows: `max_tokens: 0`: Anthropic's way to warm the cache, whatever model is asked. */
 import { expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { codecs } from "../../../src/dialects/codecs";

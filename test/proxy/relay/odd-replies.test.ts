@@ -1,4 +1,4 @@
-/** Replies in the client's own dialect that cannot be followed: they are passed on, and their rows say so. */
+/** Scenario: replies in the client's own dialect that cannot be followed: they are passed on, and their rows say so. */
 import { describe, expect, test } from "bun:test";
 import { eventStream, namedEvent } from "../../support/event-stream";
 import { startProxy } from "../../support/proxy";

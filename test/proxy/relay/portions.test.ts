@@ -1,4 +1,7 @@
-/** What a row says its prompt was made of: tokens that add up to the upstream's count, what they cost, and what changed. */
+/**
+ * Scenario: what a row says its prompt was made of: tokens that add up to the upstream's count, what they cost, and
+ * what changed.
+ */
 import { describe, expect, test } from "bun:test";
 import { type Portion, portionsIn } from "../../../src/books/history/portions";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";

@@ -1,4 +1,4 @@
-/** Projects: by a header or by the address, in the history, the bill and the budgets. */
+/** Scenario: projects: by a header or by the address, in the history, the bill and the budgets. */
 import { afterAll, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";

@@ -1,4 +1,7 @@
-/** An agent's session of 30 requests in each dialect, to each upstream: how much of its input the upstream's cache has. */
+/**
+ * Scenario: an agent's session of 30 requests in each dialect, to each upstream: how much of its input the upstream's
+ * cache has.
+ */
 import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import type { Dialect, JsonObject } from "../../../src/dialects/hub/conversation";

@@ -1,4 +1,6 @@
-/** A long prompt that cannot be counted in time is sent, and its row says that nobody compared it with the limit. */
+/**
+ * Rows: a long prompt that cannot be counted in time is sent, and its row says that nobody compared it with the limit.
+ */
 import { expect, test } from "bun:test";
 import type { Scope } from "../../../src/parts/app";
 import { countIfLong } from "../../../src/proxy/relay/prompt-limit";

@@ -1,6 +1,6 @@
 /**
- * The bill of a prompt: a session of Claude Code 2.1.330 with two subagents and a compaction, and a turn of Codex 0.169, with the
- * headers that these clients sent to the demo (2026-11). Their prompts were shortened.
+ * Scenario: the bill of a prompt: a session of Claude Code 2.1.330 with two subagents and a compaction, and a turn of
+ * Codex 0.169, with the headers that these clients sent to the demo (2026-11). Their prompts were shortened.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** A provider that fails five times in a row is put off for a while, so that its fallbacks serve at once. */
+/** Scenario: a provider that fails five times in a row is put off for a while, so that its fallbacks serve at once. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { openFailureCounter } from "../../../src/people/accounts/breaker";
 import { type RunningProxy, startProxy } from "../../support/proxy";

@@ -1,6 +1,6 @@
 /**
- * A provider that repeats its own key: no row or log line has it, whatever part of an answer it stands in, and no answer with a status
- * of an error or a header of it. A stream that has begun passes as it comes.
+ * Rows: a provider that repeats its own key: no row or log line has it, whatever part of an answer it stands in, and no
+ * answer with a status of an error or a header of it. A stream that has begun passes as it comes.
  */
 import { afterAll, beforeEach, expect, test } from "bun:test";
 import { eventStream } from "../../support/event-stream";

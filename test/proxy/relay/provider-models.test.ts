@@ -1,4 +1,4 @@
-/** Models of providers under our own paths: any client's dialect in front, any provider's behind. */
+/** Scenario: models of providers under our own paths: any client's dialect in front, any provider's behind. */
 import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { dialects } from "../../../src/dialects/hub/conversation";

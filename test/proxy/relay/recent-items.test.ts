@@ -1,4 +1,7 @@
-/** Items that a client of the Responses API names by their ids: known again for an hour, to the key that was given them. */
+/**
+ * Scenario: items that a client of the Responses API names by their ids: known again for an hour, to the key that was
+ * given them.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { RecentItems } from "../../../src/proxy/recent-items";
 import { startProxy } from "../../support/proxy";

@@ -1,4 +1,7 @@
-/** One bad tool ends no session: whatever an upstream refuses of a schema, the request goes up again without it. */
+/**
+ * Scenario: one bad tool ends no session: whatever an upstream refuses of a schema, the request goes up again without
+ * it.
+ */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import type { JsonObject } from "../../../src/dialects/hub/conversation";

@@ -1,4 +1,7 @@
-/** A value that a model does not take, though its list says so or says nothing, costs one more try and no error. */
+/**
+ * Scenario: a value that a model does not take, though its list says so or says nothing, costs one more try and no
+ * error.
+ */
 import { describe, expect, test } from "bun:test";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 

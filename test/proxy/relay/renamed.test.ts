@@ -1,4 +1,7 @@
-/** An upstream that calls the model by another name: the reply has the client's name, and no other byte is changed. */
+/**
+ * Rows: an upstream that calls the model by another name: the reply has the client's name, and no other byte is
+ * changed.
+ */
 import { expect, test } from "bun:test";
 import { eventStream } from "../../support/event-stream";
 import { startProxy } from "../../support/proxy";

@@ -1,4 +1,6 @@
-/** Nothing is sent twice that may have been processed, and what is sent twice is an agent's and in the books. */
+/**
+ * Scenario: nothing is sent twice that may have been processed, and what is sent twice is an agent's and in the books.
+ */
 import { describe, expect, test } from "bun:test";
 import { type Front, startFront } from "../../support/front";
 import { startProvider } from "../../support/provider";

@@ -1,4 +1,7 @@
-/** Another model for what the client declares a request to be: only where the owner wrote a route, and never by guess. */
+/**
+ * Scenario: another model for what the client declares a request to be: only where the owner wrote a route, and never
+ * by guess.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";

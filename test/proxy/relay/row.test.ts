@@ -1,4 +1,4 @@
-/** What is remembered: one row for each exchange, true numbers, and never content or secrets. */
+/** Scenario: what is remembered: one row for each exchange, true numbers, and never content or secrets. */
 
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";

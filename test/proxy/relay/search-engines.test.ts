@@ -1,4 +1,4 @@
-/** Web searches by engines of the config, which are servers on loopback here. */
+/** Scenario: web searches by engines of the config, which are servers on loopback here. */
 import { describe, expect, test } from "bun:test";
 import { startProxy } from "../../support/proxy";
 import { until } from "../../support/until";

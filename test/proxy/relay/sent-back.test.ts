@@ -1,4 +1,7 @@
-/** Replies that clients send back, by the packages that do it: what dragoman made of them must not reach an upstream. */
+/**
+ * Rows: replies that clients send back, by the packages that do it: what dragoman made of them must not reach an
+ * upstream.
+ */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { createOpenAI } from "@ai-sdk/openai";
 import Anthropic from "@anthropic-ai/sdk";

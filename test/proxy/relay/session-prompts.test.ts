@@ -1,6 +1,7 @@
 /**
- * Requests of Claude Code 2.1.332 that name no prompt: the checks of its auto mode, the title of the session, a compaction. Their
- * headers and the beginnings of their instructions are the client's own (2026-11); the texts were shortened.
+ * Scenario: requests of Claude Code 2.1.332 that name no prompt: the checks of its auto mode, the title of the session,
+ * a compaction. Their headers and the beginnings of their instructions are the client's own (2026-11); the texts were
+ * shortened.
  */
 import { describe, expect, test } from "bun:test";
 import type { Prompt } from "../../../src/admin/api/prompts";

@@ -1,4 +1,4 @@
-/** Streams passed through: bytes, cuts, silence, hang-ups. The upstream's bytes are written by hand here. */
+/** Scenario: streams passed through: bytes, cuts, silence, hang-ups. The upstream's bytes are written by hand here. */
 import { describe, expect, test } from "bun:test";
 import { cutOnce, startCut } from "../../support/cut";
 import { eventStream } from "../../support/event-stream";

@@ -1,4 +1,7 @@
-/** GitHub says that it has blocked an account: whichever endpoint says so, nothing is sent any more until a person acts. */
+/**
+ * Scenario: GitHub says that it has blocked an account: whichever endpoint says so, nothing is sent any more until a
+ * person acts.
+ */
 import { describe, expect, test } from "bun:test";
 import { eventStream } from "../../support/event-stream";
 import type { RunningProxy } from "../../support/proxy";

@@ -1,4 +1,7 @@
-/** What only a system message within a conversation can say: tools that come and go, an effort, how long a reminder stays. */
+/**
+ * Scenario: what only a system message within a conversation can say: tools that come and go, an effort, how long a
+ * reminder stays.
+ */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { codecs } from "../../../src/dialects/codecs";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";

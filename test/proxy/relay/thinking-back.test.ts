@@ -1,4 +1,7 @@
-/** Claude's thinking, which clients of other dialects send back to the turn that they answer: it goes up as it was made. */
+/**
+ * Rows: Claude's thinking, which clients of other dialects send back to the turn that they answer: it goes up as it was
+ * made.
+ */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { startProxy } from "../../support/proxy";
 

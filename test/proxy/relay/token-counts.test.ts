@@ -1,4 +1,7 @@
-/** Counts that are learnt from the upstream's usage, the estimate at the beginning of a stream, and limits for long prompts. */
+/**
+ * Scenario: counts that are learnt from the upstream's usage, the estimate at the beginning of a stream, and limits for
+ * long prompts.
+ */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Limits and ids of tools that run while the model answers: each belongs to one tool, and to one call. */
+/** Scenario: limits and ids of tools that run while the model answers: each belongs to one tool, and to one call. */
 import { describe, expect, test } from "bun:test";
 import { isAllowedPage } from "../../../src/proxy/server-tools/web-search";
 import { eventStream, namedEvent } from "../../support/event-stream";

@@ -1,4 +1,4 @@
-/** A tool schema the upstream refuses: mended and sent once more, for a client of the same dialect too. */
+/** Rows: a tool schema the upstream refuses: mended and sent once more, for a client of the same dialect too. */
 import { expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import type { JsonObject } from "../../../src/dialects/hub/conversation";

@@ -1,4 +1,7 @@
-/** Tools that are searched for: deferred by the client, or more than the model takes. Official SDKs read the replies. */
+/**
+ * Scenario: tools that are searched for: deferred by the client, or more than the model takes. Official SDKs read the
+ * replies.
+ */
 import { beforeEach, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";

@@ -1,4 +1,7 @@
-/** Lists of one account differ from call to call: a model in use does not vanish, and one that is gone does not stay. */
+/**
+ * Scenario: lists of one account differ from call to call: a model in use does not vanish, and one that is gone does
+ * not stay.
+ */
 import { describe, expect, test } from "bun:test";
 import type { ChangeAnswer } from "../../../src/demo/state";
 import { offerOnly } from "../../support/catalogue";

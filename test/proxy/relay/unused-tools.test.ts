@@ -1,4 +1,4 @@
-/** A tool that runs here and is not used changes no byte of a reply in the upstream's own dialect. */
+/** Rows: a tool that runs here and is not used changes no byte of a reply in the upstream's own dialect. */
 import { describe, expect, test } from "bun:test";
 import { eventStream, eventsIn } from "../../support/event-stream";
 import { startProxy } from "../../support/proxy";

@@ -1,6 +1,6 @@
 /**
- * A scripted day: three accounts, 2,000 requests, ten at a time. What each account could do is known from the upstream's
- * own books, so every answer and the order of the accounts can be held against the truth.
+ * Scenario: a scripted day: three accounts, 2,000 requests, ten at a time. What each account could do is known from the
+ * upstream's own books, so every answer and the order of the accounts can be held against the truth.
  */
 import { expect, test } from "bun:test";
 import { type DemoAccount, demoAccounts, quotas } from "../../../src/demo/accounts";

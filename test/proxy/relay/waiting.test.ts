@@ -1,4 +1,4 @@
-/** What becomes of requests at a limit that ends: refused with the time, or held until it does. */
+/** Scenario: what becomes of requests at a limit that ends: refused with the time, or held until it does. */
 import { expect, test } from "bun:test";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 import { until } from "../../support/until";

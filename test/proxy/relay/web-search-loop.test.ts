@@ -1,4 +1,7 @@
-/** The loop of web searches: what goes upstream between the answers, and how it ends when something fails or stops. */
+/**
+ * Scenario: the loop of web searches: what goes upstream between the answers, and how it ends when something fails or
+ * stops.
+ */
 import { describe, expect, test } from "bun:test";
 import { eventStream, eventsIn, namedEvent } from "../../support/event-stream";
 import { type RunningProxy, startProxy } from "../../support/proxy";

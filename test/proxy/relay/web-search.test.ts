@@ -1,4 +1,7 @@
-/** Web searches that run while the model answers, for clients of every dialect on models of every upstream dialect. */
+/**
+ * Scenario: web searches that run while the model answers, for clients of every dialect on models of every upstream
+ * dialect.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";

@@ -1,6 +1,6 @@
 /**
- * What is told and what is written down of an error: the client gets the upstream's words whole, and no file, log, metric, page
- * or API has a word of them or of the request.
+ * Scenario: what is told and what is written down of an error: the client gets the upstream's words whole, and no file,
+ * log, metric, page or API has a word of them or of the request.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";

@@ -1,4 +1,6 @@
-/** What people read and try names models that GitHub Copilot lists: a retirement is one row of `known-models.ts`. */
+/**
+ * Rows: what people read and try names models that GitHub Copilot lists: a retirement is one row of `known-models.ts`.
+ */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What the upstream sends and dragoman does not know: noticed by name, and never more than that. */
+/** Scenario: what the upstream sends and dragoman does not know: noticed by name, and never more than that. */
 import { describe, expect, test } from "bun:test";
 import { Drift } from "../../../src/books/changes/drift";
 import { isKnownHeader } from "../../../src/books/changes/known-names";

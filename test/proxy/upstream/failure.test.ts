@@ -1,3 +1,4 @@
+/** Rows: what an upstream's error means, what may help, and its words for a person. */
 import { describe, expect, test } from "bun:test";
 import { isSuspensionAnswer } from "../../../src/people/accounts/suspension";
 import {

@@ -1,4 +1,7 @@
-/** What the upstream no longer sends: no number that is read from it becomes wrong, and the owner hears which one is unknown. */
+/**
+ * Rows: what the upstream no longer sends: no number that is read from it becomes wrong, and the owner hears which one
+ * is unknown.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { Losses } from "../../../src/books/changes/losses";
 import { type AnswerKind, answerMembers, type ReadMember, usageMembers } from "../../../src/books/changes/read-members";

@@ -1,3 +1,4 @@
+/** Rows: the model that a client's spelling means. */
 import { describe, expect, test } from "bun:test";
 import { findModel, nearest } from "../../../src/proxy/upstream/models/model-name";
 import fc from "../../support/random";

@@ -1,3 +1,4 @@
+/** Rows: a model as the list describes it: its abilities, limits and prices. */
 import { describe, expect, test } from "bun:test";
 import { googleAliases } from "../../../src/proxy/upstream/models/google-names";
 import { readModel } from "../../../src/proxy/upstream/models/model";

@@ -1,4 +1,4 @@
-/** What is known of a provider's models: from its list, and from the owner. */
+/** Scenario: what is known of a provider's models: from its list, and from the owner. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";

@@ -1,4 +1,7 @@
-/** What is learnt of a model's tokenizer: within what bounds, how soon, and that nothing a broken upstream reports spoils it. */
+/**
+ * Rows: what is learnt of a model's tokenizer: within what bounds, how soon, and that nothing a broken upstream reports
+ * spoils it.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { factorsOf } from "../../../src/demo/scripted-replies";
 import { type LocalCount, learnRatio, ratioBounds, type TokenRatio } from "../../../src/proxy/tokens/token-ratio";

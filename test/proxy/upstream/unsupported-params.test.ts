@@ -1,3 +1,4 @@
+/** Rows: parameters that an upstream refuses are named, left out and tried again later. */
 import { describe, expect, test } from "bun:test";
 import {
   patternOf,

@@ -1,4 +1,4 @@
-/** GitHub's warnings in the model list reach the people whom they are for. */
+/** Scenario: GitHub's warnings in the model list reach the people whom they are for. */
 import { describe, expect, test } from "bun:test";
 import { warningInWords, warningsOf } from "../../../src/books/changes/warnings";
 import { factsOf } from "../../../src/parts/facts";
