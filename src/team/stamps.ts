@@ -41,6 +41,7 @@ export class Stamps {
       reads: new FreshRuns(async () => {
         // The stamp comes first: rows that are newer than it are read once more.
         const stamp = (await this.#read()).get(table);
+        if (stamp !== undefined && stamp === follower.stamp) return;
         await read();
         follower.stamp = stamp;
       }),
@@ -54,7 +55,7 @@ export class Stamps {
     this.#timer = setInterval(() => void this.#look(), lookEvery).unref();
   }
 
-  /** Reads a table now. Whoever asks waits for two reads at most, however many others ask. @throws ProxyError `unable` */
+  /** Reads a table now if it was changed. Whoever asks waits for two reads at most, however many others ask. @throws ProxyError `unable` */
   async catchUp(table: FollowedTable): Promise<void> {
     if (!this.#closed) await this.#followers.get(table)?.reads.run();
   }

@@ -4,7 +4,7 @@ import { type Awaitable, whenKnown } from "../lib/awaitable";
 import { ProxyError } from "../lib/errors";
 import { networkOf } from "../lib/net/address";
 import { includesSecret, keyHeaders, sentSecrets } from "../lib/net/in/credentials";
-import { refuseStrangers, unknownHost } from "../lib/net/in/guard";
+import { type Caller, refuseStrangers, unknownHost } from "../lib/net/in/guard";
 import type { Server } from "../parts/app";
 import { findClientKey, type KeyedCaller, requireLasting, requireUnexpired } from "../people/keys/client-keys";
 import { refuseKeyInAddress } from "./google-clients";
@@ -12,7 +12,7 @@ import { refuseKeyInAddress } from "./google-clients";
 /** Sets the caller's key. @throws ProxyError `authentication`, `permission`. */
 export function requireClientKey(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
   requireContact(app);
-  return whenKnown(hearKeys(app, request), (sent) => {
+  return whenKnown(hearKeys(app, request, caller), (sent) => {
     if (app.requiresKey) return requireKey(app, sent, caller);
     refuseStrangers(caller, app.config.current.allowedOrigins);
     if (app.openTo === "this machine" && !caller.fromHere) throw noKeyForOthers();
@@ -20,9 +20,26 @@ export function requireClientKey(app: Server, request: Request, caller: KeyedCal
 }
 
 /** Finds out of the keys that were sent whose they are: the first member may have been added elsewhere a moment ago. */
-function hearKeys({ members, clientKeys }: Server, { headers }: Request): Awaitable<string[]> {
+function hearKeys(app: Server, { headers }: Request, caller: Caller): Awaitable<string[]> {
   const sent = sentSecrets(headers, keyHeaders);
-  return findClientKey(sent, clientKeys) ? sent : whenKnown(members?.hear(sent), () => sent);
+  return findClientKey(sent, app.clientKeys) ? sent : whenKnown(hearMembers(app, sent, caller), () => sent);
+}
+
+/**
+ * Finds out of the keys that were sent which members have them. Those of callers on this machine are not counted.
+ * @throws ProxyError `unable`; `rate_limit` where too many came from the network that nobody has
+ */
+export function hearMembers(
+  { members, wrongSecrets: { clientKeys: tries } }: Server,
+  sent: readonly string[],
+  { local, peer }: Caller,
+): Awaitable<void> {
+  return members?.hear(sent, local ? undefined : { network: networkOf(peer ?? "unknown"), tries });
+}
+
+/** Makes the accounts of a member known who has just joined: another server may have saved them a moment ago. @throws ProxyError `unable` */
+export function hearAccounts(app: Server, member: string): Awaitable<void> {
+  if (app.forMember(member).accounts.length === 0) return app.accountStore.reload?.();
 }
 
 /**
@@ -49,16 +66,15 @@ export function requireTokenAccess(app: Server, request: Request, caller: KeyedC
   requireContact(app);
   if (caller.foreign)
     throw new ProxyError("permission", "A web page may not read the token.", { code: "origin_not_allowed" });
-  return whenKnown(hearKeys(app, request), (sent) => {
-    if (app.requiresKey) requireKeyForToken(app, sent, caller);
-    else requirePlaceForToken(app, caller);
+  return whenKnown(hearKeys(app, request, caller), (sent) => {
+    if (!app.requiresKey) return requirePlaceForToken(app, caller);
+    return whenKnown(requireKey(app, sent, caller), () => requireWholeKey(app, caller));
   });
 }
 
-function requireKeyForToken(app: Server, sent: readonly string[], caller: KeyedCaller): void {
-  requireKey(app, sent, caller);
-  requireLasting(caller.key);
-  if (caller.key && (caller.key.limited || app.budgets.limits(caller.key)))
+function requireWholeKey(app: Server, { key }: KeyedCaller): void {
+  requireLasting(key);
+  if (key && (key.limited || app.budgets.limits(key)))
     throw new ProxyError(
       "permission",
       "A client key that has models or budgets may not read the token, to which they do not apply.",
@@ -124,11 +140,11 @@ const noKeyForOthers = () =>
   );
 
 /** One header with a valid key is enough, even if the other is wrong: some clients send both. */
-function requireKey(app: Server, sent: readonly string[], caller: KeyedCaller): void {
+function requireKey(app: Server, sent: readonly string[], caller: KeyedCaller): Awaitable<void> {
   caller.key = findClientKey(sent, app.clientKeys) ?? app.members?.findKey(sent);
   if (caller.key) {
     requireUnexpired(caller.key, app.now());
-    return;
+    return caller.key.member === null ? undefined : hearAccounts(app, caller.key.member);
   }
   if (!app.hasKeys)
     throw new ProxyError(

@@ -10,6 +10,7 @@ import { type Caller, namesThisMachine } from "../../lib/net/in/guard";
 import type { Scope, Server } from "../../parts/app";
 import { isAccessToken } from "../../people/keys/access-tokens";
 import { type ClientKey, isExpired, isMadeKey, requireUnexpired } from "../../people/keys/client-keys";
+import { hearMembers } from "../../web/client-access";
 
 /** Who may use a page or an endpoint. `member`: members too, who see only what is their own. `owner`: nobody else. */
 export type Role = "member" | "owner";
@@ -58,7 +59,7 @@ export function adminGuard(app: Server): Guard {
     });
   };
   return async (request, caller) => {
-    await app.members?.hear(sentByMember(request.headers));
+    await hearMembers(app, sentByMember(request.headers), caller);
     const who = whoIs(request, caller);
     if (who === null) await app.members?.hearAll();
     return who;

@@ -1,6 +1,7 @@
 /** The members of a team and their keys. A member's key spends only the accounts that this member signed in. */
 import type { Awaitable } from "../../lib/awaitable";
 import { ProxyError } from "../../lib/errors";
+import type { SecretTries } from "../../lib/net/in/failed-tries";
 import type { ClientKey } from "./client-keys";
 import type { ChangedLimits, MemberLimits } from "./member-fields";
 
@@ -47,6 +48,12 @@ export interface MemberAccount {
   state: string | null;
 }
 
+/** Where keys were sent from: each that nobody has is a question to the database, and is counted. */
+export interface SentFrom {
+  network: string;
+  tries: SecretTries;
+}
+
 /** Keys that a member may have at a time, expired ones included. */
 export const maxMemberKeys = 20;
 /** Keys that may be made for a member within a day: a revoked one keeps its row. */
@@ -63,8 +70,12 @@ export const invitedKeyName = /^key-\d+$/i;
 
 export interface Members {
   // What follows up to `keyWith` tells what was heard last. To be called before, where a request begins:
-  /** Makes what is known of the keys that were sent, and of their members, a second old at most. @throws ProxyError `unable` */
-  hear(sent: readonly string[]): Awaitable<void>;
+  /**
+   * Makes what is known of the keys that were sent, and of their members, a second old at most.
+   * @param from Missing where keys may be sent without end.
+   * @throws ProxyError `unable`; `rate_limit` where too many were sent that nobody has
+   */
+  hear(sent: readonly string[], from?: SentFrom): Awaitable<void>;
   /** The same of the key with this SHA-256. */
   hearOf(digest: Uint8Array): Awaitable<void>;
   /** The same of all members, if the database answers. */

@@ -29,7 +29,7 @@ import {
   withdrawOpen,
 } from "./member-changes";
 import type { ChangedLimits } from "./member-fields";
-import type { Invitation, InvitationState, Member, Members, WantedKey } from "./members";
+import type { Invitation, InvitationState, Member, Members, SentFrom, WantedKey } from "./members";
 
 /** Milliseconds for which what was found out of a key counts: then it is asked for again. */
 const rememberMs = 1_000;
@@ -107,11 +107,14 @@ export class StoredMembers implements Members {
     return this.#isUsed;
   }
 
-  hear(sent: readonly string[]): Awaitable<void> {
+  hear(sent: readonly string[], from?: SentFrom): Awaitable<void> {
     if (!this.#options.hasTables()) return;
     const digests = sent.flatMap((text) => this.#digestOf(text) ?? []);
     const old = digests.filter((digest) => !this.#isFresh(digest, rememberMs));
-    if (old.length > 0) return Promise.all(old.map((digest) => this.#hearOnce(digest))).then(() => {});
+    if (old.length === 0) return;
+    // Beside a right key a wrong one is an old setting.
+    const counted = this.findKey(sent) ? undefined : from;
+    return Promise.all(old.map((digest) => this.#hearOnce(digest, counted))).then(() => {});
   }
 
   hearOf(digest: Uint8Array): Awaitable<void> {
@@ -288,17 +291,19 @@ export class StoredMembers implements Members {
     return known !== undefined && known.at > since;
   }
 
-  /** By one question, however many requests wait for it. @throws ProxyError `unable` */
-  #hearOnce(digest: string): Promise<void> {
+  /** By one question, however many requests wait for it. @throws ProxyError `unable`, `rate_limit` */
+  #hearOnce(digest: string, from?: SentFrom): Promise<void> {
     const which = sql`id IN (SELECT member FROM dragoman.keys WHERE sha256 = ${digest})`;
     const isKnown = this.#owners.get(digest)?.member != null;
     return this.#once(digest, async () => {
+      if (!isKnown) from?.tries.refuse(from.network, digest);
       try {
         const at = performance.now();
         const [known] = await (isKnown ? this.#read(which) : this.#strangers.run(() => this.#read(which)));
         const isKey = known?.keys.some(({ sha256 }) => sha256 === digest);
         if (known) this.#known.set(known.member.id, known);
         this.#owners.set(digest, { member: isKey ? known!.member.id : null, at });
+        if (!isKey) from?.tries.count(from.network, digest);
       } catch (thrown) {
         if (!(thrown instanceof ProxyError) || !this.#isFresh(digest, rememberAwayMs)) throw thrown;
       }

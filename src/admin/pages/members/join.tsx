@@ -13,6 +13,7 @@ import { decodedParams } from "../../../lib/net/in/params";
 import type { Scope, Server } from "../../../parts/app";
 import { ownAccountsOnly } from "../../../people/accounts/hosts";
 import type { InvitationState, Member } from "../../../people/keys/members";
+import { hearAccounts } from "../../../web/client-access";
 import { beginSignIn, showSignIn } from "../../api/account-actions";
 import { Sentence, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -98,10 +99,9 @@ function whyNot(invitation: InvitationState | undefined): string {
   return `This invitation was used ${when}, and a link works once. If that was you, sign in at \`/admin\` with the key that was shown. If it was not, tell the owner of this dragoman at once: somebody else has this key.`;
 }
 
-/** Another server may have saved the account a moment ago. */
-async function hasAccount(guest: Guest): Promise<boolean> {
-  if (guest.scope.accounts.length === 0) await guest.app.accountStore.reload?.();
-  return guest.scope.accounts.length > 0;
+async function hasAccount({ app, scope, member }: Guest): Promise<boolean> {
+  await hearAccounts(app, member.id);
+  return scope.accounts.length > 0;
 }
 
 async function welcome(guest: Guest): Promise<Response> {

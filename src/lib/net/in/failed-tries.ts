@@ -12,7 +12,7 @@ export interface FailedTries {
 }
 
 /** Counts wrong tries of secrets that nobody can guess, by network and secret: an old one is no reason to refuse a good one from there. */
-interface SecretTries {
+export interface SecretTries {
   /** @throws ProxyError `rate_limit` if this one was tried too often from the network, or too many different ones were. */
   refuse(network: string, secret: string): void;
   count(network: string, secret: string): void;
@@ -27,6 +27,8 @@ export interface WrongSecrets {
   userCodes: FailedTries;
   invitations: SecretTries;
   deviceTokens: SecretTries;
+  /** Those that nobody has, or nobody any more. */
+  clientKeys: SecretTries;
 }
 
 /** @param monotonic Milliseconds. */
@@ -36,6 +38,7 @@ export const countWrongSecrets = (monotonic: () => number): WrongSecrets => ({
   userCodes: failedTries(monotonic),
   invitations: secretTries(monotonic),
   deviceTokens: secretTries(monotonic),
+  clientKeys: secretTries(monotonic),
 });
 
 /** Wrong tries per minute. */
@@ -73,7 +76,7 @@ function failedTries(monotonic: () => number, most = maxTries): FailedTries {
       const tries = recent(who);
       if (!tries || tries.count < most) return;
       const seconds = Math.max(1, Math.ceil((tries.until - monotonic()) / 1000));
-      throw new ProxyError("rate_limit", `Too many wrong tokens or codes. Try again in ${seconds} s.`, {
+      throw new ProxyError("rate_limit", `Too many wrong keys, tokens or codes. Try again in ${seconds} s.`, {
         headers: { "retry-after": String(seconds) },
       });
     },
