@@ -2,7 +2,7 @@
  * Affinity across servers. Each server remembers the marks that it has seen, and asks the database for others if the person has
  * several accounts. A lost mark costs one refused try.
  */
-
+import type { SQL } from "bun";
 import type { Awaitable } from "../lib/awaitable";
 import type { Account } from "../people/accounts/account";
 import { type Affinity, markHash, openAffinity } from "../people/accounts/affinity";
@@ -43,7 +43,7 @@ export class TeamAffinity implements Affinity {
   }
 
   knows(marks: readonly string[]): Awaitable<boolean> {
-    return this.#here.knows(marks) || this.#areKnown(marks);
+    return this.#here.knows(marks) || this.#ask(marks).then((found) => found.length === marks.length);
   }
 
   /** Writes the marks that wait. Never throws. */
@@ -68,35 +68,22 @@ export class TeamAffinity implements Affinity {
   }
 
   async #lookUp(marks: readonly string[], accounts: readonly Account[]): Promise<Account | undefined> {
-    const asked = marks.slice(0, maxAsked).map((mark, place) => ({ place, mark: String(markHash(mark)) }));
-    try {
-      const [row] = await this.#postgres.requests.ask(
-        (sql) => sql<{ account: string; place: number }[]>`SELECT account, place FROM dragoman.affinity
-          JOIN json_to_recordset(${JSON.stringify(asked)}::text::json) AS given(place int, mark bigint) USING (mark)
-          ORDER BY place LIMIT 1`,
-        lookUpMs,
-      );
-      const account = row && accounts.find(({ key }) => key === row.account);
-      if (account) this.#here.remember(marks[row.place]!, account);
-      return account;
-    } catch (thrown) {
-      this.#report("The affinity of a conversation could not be read", thrown);
-      return undefined;
-    }
+    const [first] = await this.#ask(marks.slice(0, maxAsked));
+    const account = first && accounts.find(({ key }) => key === first.account);
+    if (account) this.#here.remember(marks[first.place]!, account);
+    return account;
   }
 
-  async #areKnown(marks: readonly string[]): Promise<boolean> {
-    const asked = [...new Set(marks.map(markHash))].map((mark) => ({ mark: String(mark) }));
+  /** Those of the marks that the database knows, in their order. Never throws: what is not known in time costs a refused try. */
+  async #ask(marks: readonly string[]): Promise<{ account: string; place: number }[]> {
+    const asked = JSON.stringify(marks.map((mark, place) => ({ place, mark: String(markHash(mark)) })));
+    const question = (sql: SQL) => sql<{ account: string; place: number }[]>`SELECT account, place FROM dragoman.affinity
+      JOIN json_to_recordset(${asked}::text::json) AS given(place int, mark bigint) USING (mark) ORDER BY place`;
     try {
-      const [row] = await this.#postgres.requests.ask(
-        (sql) => sql<{ found: number }[]>`SELECT count(*)::int AS found FROM dragoman.affinity
-          JOIN json_to_recordset(${JSON.stringify(asked)}::text::json) AS given(mark bigint) USING (mark)`,
-        lookUpMs,
-      );
-      return row?.found === asked.length;
+      return await this.#postgres.requests.ask(question, lookUpMs);
     } catch (thrown) {
       this.#report("The affinity of a conversation could not be read", thrown);
-      return false;
+      return [];
     }
   }
 
