@@ -177,9 +177,7 @@ async function save(sql: TransactionSQL, seals: Seals, account: SavedAccount): P
     throw new ProxyError(
       "conflict",
       `The account ${account.login} of the Copilot CLI belongs to one machine, and a database to several.`,
-      {
-        code: "account_of_machine",
-      },
+      { code: "account_of_machine" },
     );
   const secret = secretOf(account);
   const sealed = seals.seal(secret, aboutToken(key));

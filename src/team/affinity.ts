@@ -2,7 +2,6 @@
  * Affinity across servers. Each server remembers the marks that it has seen, and asks the database for others if the person has
  * several accounts. A lost mark costs one refused try.
  */
-import type { SQL } from "bun";
 import type { Awaitable } from "../lib/awaitable";
 import type { Account } from "../people/accounts/account";
 import { type Affinity, markHash, openAffinity } from "../people/accounts/affinity";
@@ -77,10 +76,12 @@ export class TeamAffinity implements Affinity {
   /** Those of the marks that the database knows, in their order. Never throws: what is not known in time costs a refused try. */
   async #ask(marks: readonly string[]): Promise<{ account: string; place: number }[]> {
     const asked = JSON.stringify(marks.map((mark, place) => ({ place, mark: String(markHash(mark)) })));
-    const question = (sql: SQL) => sql<{ account: string; place: number }[]>`SELECT account, place FROM dragoman.affinity
-      JOIN json_to_recordset(${asked}::text::json) AS given(place int, mark bigint) USING (mark) ORDER BY place`;
     try {
-      return await this.#postgres.requests.ask(question, lookUpMs);
+      return await this.#postgres.requests.ask(
+        (sql) => sql`SELECT account, place FROM dragoman.affinity
+          JOIN json_to_recordset(${asked}::text::json) AS given(place int, mark bigint) USING (mark) ORDER BY place`,
+        lookUpMs,
+      );
     } catch (thrown) {
       this.#report("The affinity of a conversation could not be read", thrown);
       return [];

@@ -14,6 +14,7 @@ import { asProxyError } from "../lib/errors";
 import { aboutConfig } from "../lib/seals";
 import type { StoreParts } from "./parts";
 import { holdSealKey } from "./seal-key";
+import { lockTable } from "./stamps";
 
 type Parts = Omit<StoreParts, "logger">;
 
@@ -24,8 +25,6 @@ interface ConfigRow {
 
 const select = async (sql: SQL) =>
   (await sql<ConfigRow[]>`SELECT sealed_body, revision::text AS revision FROM dragoman.config`)[0];
-/** Changes are made one after the other, also the first one, when there is no row to lock. */
-const lock = (sql: TransactionSQL) => sql`SELECT pg_advisory_xact_lock(hashtextextended('dragoman config', 0))`;
 
 /** The revision of a config that nobody has changed yet. */
 const none = "0";
@@ -68,7 +67,7 @@ export class TeamConfig implements ConfigStore {
 
   async change(patch: Stored, { revision: expected }: ChangeOptions = {}): Promise<void> {
     await this.#parts.postgres.transact(async (sql) => {
-      await lock(sql);
+      await lockTable(sql, "config");
       const present = this.#open(await select(sql));
       if (expected !== undefined && expected !== present.revision) throw changedMeanwhile();
       const planned = plannedChange(present.stored, patch);

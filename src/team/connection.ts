@@ -56,11 +56,6 @@ export class Postgres implements Questions {
     });
   }
 
-  /** The connections for pages, which may lead through PgBouncer. */
-  get sql(): SQL {
-    return this.#pages.sql;
-  }
-
   /** It cannot be reached. */
   get isAway(): boolean {
     return this.#breaker.isAway;

@@ -29,8 +29,6 @@ const selected = [
   ...columnNames.map((name) => (entryColumns[name].sql.startsWith("INTEGER") ? `${name}::float8 AS ${name}` : name)),
 ].join(", ");
 
-/** Milliseconds that statistics may take. */
-const queryTimeoutMs = 30_000;
 const pruneEvery = hourMs;
 /** Milliseconds between two times that what is over is added up. */
 const addUpEvery = hourMs / 6;
@@ -159,7 +157,7 @@ export class TeamHistory implements History {
   }
 
   #ask<T>(question: (sql: SQL) => Promise<T>): Promise<T> {
-    return this.#answered(() => this.#options.postgres.ask(question, queryTimeoutMs));
+    return this.#answered(() => this.#options.postgres.ask(question, questionMs));
   }
 
   #stored(which: string, value: string | number): Promise<Row[]> {

@@ -40,7 +40,7 @@ export async function inspectDatabase({
         current_setting('server_version') AS server, to_regclass('dragoman.schema') IS NULL AS "isNew"`;
       const report = { ...found!, otherSettings: other };
       if (report.isNew) return { ...report, ...nothing };
-      const [row] = await sql<Row[]>`SELECT
+      const [row] = await sql<{ compatible_with: number; key_id: string | null; accounts: number }[]>`SELECT
         (SELECT compatible_with FROM dragoman.schema) AS compatible_with,
         (SELECT key_id FROM dragoman.seal) AS key_id,
         (SELECT count(*)::int FROM dragoman.accounts) AS accounts`;
@@ -63,17 +63,4 @@ export async function inspectDatabase({
   }
 }
 
-const nothing = {
-  isTooNew: false,
-  lacksKey: false,
-  accounts: 0,
-  servers: [],
-  members: 0,
-  withoutAccount: [],
-};
-
-interface Row {
-  compatible_with: number;
-  key_id: string | null;
-  accounts: number;
-}
+const nothing = { isTooNew: false, lacksKey: false, accounts: 0, servers: [], members: 0, withoutAccount: [] };

@@ -49,11 +49,6 @@ export class Lane {
     options.breaker.whenAway(() => this.#turns.end());
   }
 
-  /** The present connections. */
-  get sql(): SQL {
-    return this.#sql;
-  }
-
   /**
    * @param timeoutMs How long it may wait for a connection, and then for the answer.
    * @param isChange Whether something is to be changed: for the sentence of the error.

@@ -1,5 +1,4 @@
 /** The ledger in Postgres: what all servers together have used of each budget. */
-
 import { ProxyError } from "../lib/errors";
 import type { Cost } from "../lib/money";
 import type { Budget, Subject } from "../people/budgets/budgets";

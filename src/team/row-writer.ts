@@ -2,7 +2,6 @@
  * Writes the rows of the history to Postgres. Rows are gathered for a moment and inserted together. What the database cannot take
  * goes to a file of this machine, and follows when the database is back; a row that arrives twice is stored once.
  */
-
 import { cut, type Entry } from "../books/history/entry";
 import { FreshRuns } from "../lib/awaitable";
 import { plural } from "../lib/format";

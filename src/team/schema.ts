@@ -44,12 +44,7 @@ const requestsWithColumns = requests
   );
 
 /** The first step may change until a version is released; then no step does, and new ones are added at the end. */
-const steps: readonly Step[] = [
-  {
-    compatibleWith: 1,
-    sql: [memberTables, tables, requestsWithColumns, ledger],
-  },
-];
+const steps: readonly Step[] = [{ compatibleWith: 1, sql: [memberTables, tables, requestsWithColumns, ledger] }];
 
 /** The number of steps that this version knows. */
 export const schemaVersion = steps.length;

@@ -1,5 +1,4 @@
 /** Copilot tokens that servers share through Postgres: one is exchanged once for all of them. */
-
 import { aboutCopilotToken } from "../lib/seals";
 import { renewBefore, type SharedSignIn } from "../people/accounts/account-sync";
 import type { FreshToken, Unavailable } from "../people/accounts/copilot-token";

@@ -130,7 +130,7 @@ export class TeamSignIns implements SignInStore {
   /** This server stops, and nobody else asks GitHub about the sign-ins that it began. */
   async leave(): Promise<void> {
     const state = { name: "failed", reason: serverStopped } as const;
-    await Promise.allSettled([...this.#own].map((id) => this.#parts.postgres.transact((sql) => end(sql, id, state))));
+    await Promise.allSettled([...this.#own].map((id) => this.#write(id, state)));
   }
 
   close(): void {
@@ -138,8 +138,18 @@ export class TeamSignIns implements SignInStore {
   }
 
   async #end(id: string, state: SignInState): Promise<void> {
-    await this.#parts.postgres.transact((sql) => end(sql, id, state));
+    await this.#write(id, state);
     await this.#parts.stamps.tryCatchUp("sign_ins");
+  }
+
+  /** An account that was saved is said to be saved, also if the sign-in was cancelled in the same moment. */
+  #write(id: string, state: SignInState): Promise<unknown> {
+    return this.#parts.postgres.transact(
+      (sql) => sql`UPDATE dragoman.sign_ins SET state = ${JSON.stringify(state)}::text::jsonb,
+          kept_until = now() + make_interval(secs => ${keptSeconds})
+        WHERE sha256 = ${sha256(id)} AND (state->>'name' = 'waiting'
+          OR state->>'name' = 'cancelled' AND ${state.name === "done"})`,
+    );
   }
 
   /** Another server may have begun it a moment ago. */
@@ -185,14 +195,6 @@ async function insert(sql: TransactionSQL, { seals }: StoreParts, signIn: Waitin
       (sha256, host, app, member, sealed_body, state, expires_at, kept_until)
     VALUES (${sha256(id)}, ${host}, ${app}, ${member}, ${sealed}, '{"name":"waiting"}',
       now() + make_interval(secs => ${code.expiresIn}), now() + make_interval(secs => ${code.expiresIn + keptSeconds}))`;
-}
-
-/** An account that was saved is said to be saved, also if the sign-in was cancelled in the same moment. */
-async function end(sql: TransactionSQL, id: string, state: SignInState): Promise<void> {
-  await sql`UPDATE dragoman.sign_ins SET state = ${JSON.stringify(state)}::text::jsonb,
-      kept_until = now() + make_interval(secs => ${keptSeconds})
-    WHERE sha256 = ${sha256(id)} AND (state->>'name' = 'waiting'
-      OR state->>'name' = 'cancelled' AND ${state.name === "done"})`;
 }
 
 /** Those of a member that wait. */

@@ -141,7 +141,7 @@ describeWithDatabases("what servers share of an account", (postgres) => {
     one!.accountSync.publish(anna, { state: limited });
     await until(() => heard.length > 0, "the other server has heard of it");
     expect(other!.accountSync.cached(nobody)).toEqual({});
-    expect([...(await one!.postgres.sql`SELECT account FROM dragoman.account_states`)]).toEqual([
+    expect([...(await one!.postgres.ask((sql) => sql`SELECT account FROM dragoman.account_states`))]).toEqual([
       { account: anna.key },
     ]);
   });

@@ -24,12 +24,14 @@ describeWithOwnPostgres("the schema", (server) => {
   test("eight servers that start at the same moment make it once", async () => {
     const url = await server.database({ empty: true });
     await Promise.all(Array.from({ length: 8 }, () => migrate(connected(url))));
-    const { sql } = opened[0]!;
-    expect([...(await sql`SELECT version, compatible_with FROM dragoman.schema`)]).toEqual([
+    const ask: Postgres["ask"] = (question) => opened[0]!.ask(question);
+    expect([...(await ask((sql) => sql`SELECT version, compatible_with FROM dragoman.schema`))]).toEqual([
       { version: schemaVersion, compatible_with: 1 },
     ]);
-    const columns = await sql`SELECT column_name FROM information_schema.columns
-      WHERE table_schema = 'dragoman' AND table_name = 'requests'`;
+    const columns = await ask(
+      (sql) => sql`SELECT column_name FROM information_schema.columns
+        WHERE table_schema = 'dragoman' AND table_name = 'requests'`,
+    );
     expect(columns.map(({ column_name }: { column_name: string }) => column_name)).toEqual(
       expect.arrayContaining(columnNames),
     );
@@ -40,24 +42,24 @@ describeWithOwnPostgres("the schema", (server) => {
     const url = await server.database({ empty: true });
     const postgres = connected(url);
     await migrate(postgres);
-    await postgres.sql`UPDATE dragoman.schema SET version = 99, compatible_with = ${schemaVersion}`;
+    await postgres.ask((sql) => sql`UPDATE dragoman.schema SET version = 99, compatible_with = ${schemaVersion}`);
     await migrate(postgres);
-    expect([...(await postgres.sql`SELECT version FROM dragoman.schema`)]).toEqual([{ version: 99 }]);
-    await postgres.sql`UPDATE dragoman.schema SET compatible_with = 99`;
+    expect([...(await postgres.ask((sql) => sql`SELECT version FROM dragoman.schema`))]).toEqual([{ version: 99 }]);
+    await postgres.ask((sql) => sql`UPDATE dragoman.schema SET compatible_with = 99`);
     await expect(migrate(postgres)).rejects.toThrow("newer dragoman (schema 99)");
   });
 
   test("the history gets the columns that a later version has", async () => {
     const postgres = connected(await server.database({ empty: true }));
     await migrate(postgres);
-    await postgres.sql`ALTER TABLE dragoman.requests DROP COLUMN cache_miss`;
-    await postgres.sql`ALTER TABLE dragoman.rollup DROP COLUMN cache_miss`;
-    await postgres.sql`INSERT INTO dragoman.rollup_periods VALUES (1, 490000)`;
+    await postgres.ask((sql) => sql`ALTER TABLE dragoman.requests DROP COLUMN cache_miss`);
+    await postgres.ask((sql) => sql`ALTER TABLE dragoman.rollup DROP COLUMN cache_miss`);
+    await postgres.ask((sql) => sql`INSERT INTO dragoman.rollup_periods VALUES (1, 490000)`);
     await migrate(postgres);
-    expect(await postgres.sql`SELECT cache_miss FROM dragoman.requests`).toHaveLength(0);
-    expect(await postgres.sql`SELECT cache_miss FROM dragoman.rollup`).toHaveLength(0);
+    expect(await postgres.ask((sql) => sql`SELECT cache_miss FROM dragoman.requests`)).toHaveLength(0);
+    expect(await postgres.ask((sql) => sql`SELECT cache_miss FROM dragoman.rollup`)).toHaveLength(0);
     // What was added up without the column is added up again.
-    expect(await postgres.sql`SELECT hour FROM dragoman.rollup_periods`).toHaveLength(0);
+    expect(await postgres.ask((sql) => sql`SELECT hour FROM dragoman.rollup_periods`)).toHaveLength(0);
   });
 
   test("a change gives its table another stamp, not before it is committed and not if it fails", async () => {

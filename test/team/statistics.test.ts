@@ -45,11 +45,14 @@ describeWithDatabases("statistics in Postgres", (server) => {
   const rowsAgo = (now: number, ago: [minutes: number, seed: number][]) =>
     ago.map(([minutes, seed]) => rowAt(now - minutes * minuteMs, seed));
   const empty = () =>
-    servers[0]!.sql.unsafe("DELETE FROM dragoman.requests; TRUNCATE dragoman.rollup, dragoman.rollup_periods").simple();
+    servers[0]!.ask((sql) =>
+      sql.unsafe("DELETE FROM dragoman.requests; TRUNCATE dragoman.rollup, dragoman.rollup_periods").simple(),
+    );
   const periods = async (length: number) =>
     (
-      await servers[0]!
-        .sql`SELECT hour::float8 AS hour FROM dragoman.rollup_periods WHERE length = ${length} ORDER BY hour`
+      await servers[0]!.ask(
+        (sql) => sql`SELECT hour::float8 AS hour FROM dragoman.rollup_periods WHERE length = ${length} ORDER BY hour`,
+      )
     ).map(({ hour }: { hour: number }) => hour);
 
   const asked = (postgres: Postgres, filters: Filters, by: Dimension[]): Promise<Statistics> =>
@@ -164,7 +167,7 @@ describeWithDatabases("statistics in Postgres", (server) => {
 
   /** Stores rows in a transaction that is not committed yet. @returns What commits it. */
   async function held(postgres: Postgres, work: (inside: Postgres) => Promise<void>): Promise<() => Promise<void>> {
-    const connection = await postgres.sql.reserve();
+    const connection = await (await postgres.ask(async (sql) => sql)).reserve();
     await connection.unsafe("BEGIN");
     const inside = { ask: (question: never) => (question as (sql: unknown) => never)(connection) };
     let end = "COMMIT";
@@ -202,11 +205,12 @@ describeWithDatabases("statistics in Postgres", (server) => {
     // The next one ended 77 minutes ago: late rows of it may be under way.
     expect(await periods(1)).toEqual(Array.from({ length: 37 }, (_, at) => hour - 39 + at));
     expect(await periods(24)).toEqual([hour - (hour % 24) - 48, hour - (hour % 24) - 24]);
-    await postgres.sql`UPDATE dragoman.rollup SET requests = 10 * requests`;
+    await postgres.ask((sql) => sql`UPDATE dragoman.rollup SET requests = 10 * requests`);
     expect((await asked(servers[1]!, {}, ["upstream_model"])).totals.request_count).toBe(37 * 10 + 3);
     await removeOldDays(postgres, now - 12 * hourMs, Number.POSITIVE_INFINITY);
-    const [{ count }] =
-      await postgres.sql`SELECT count(*)::int AS count FROM dragoman.rollup WHERE hour < ${hour - (hour % 24)}`;
+    const [{ count }] = await postgres.ask(
+      (sql) => sql`SELECT count(*)::int AS count FROM dragoman.rollup WHERE hour < ${hour - (hour % 24)}`,
+    );
     expect([await periods(24), count]).toEqual([[], 0]);
   });
 
@@ -257,7 +261,7 @@ describeWithDatabases("statistics in Postgres", (server) => {
     await insertRows(servers[0]!, [rowAt(noon)], noon);
     const waiting =
       "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%dragoman.requests%'";
-    const lock = await servers[0]!.sql.reserve();
+    const lock = await (await servers[0]!.ask(async (sql) => sql)).reserve();
     await lock.unsafe("BEGIN; LOCK TABLE dragoman.requests");
     const hangUp = new AbortController();
     const question = atOneMoment(servers[1]!, (source) => statisticsOf(source, {}, ["session"]), {
@@ -285,7 +289,7 @@ describeWithDatabases("statistics in Postgres", (server) => {
     }));
     for (let at = 0; at < count; at += 2_000) await insertRows(servers[0]!, rows.slice(at, at + 2_000), noon);
     await addUpPeriods(servers[0]!, noon, () => true);
-    await servers[0]!.sql.unsafe("ANALYZE dragoman.requests; ANALYZE dragoman.rollup").simple();
+    await servers[0]!.ask((sql) => sql.unsafe("ANALYZE dragoman.requests; ANALYZE dragoman.rollup").simple());
     const read = (ask: (source: Source) => Promise<unknown>) => rowsReadBy(servers[0]!, ask);
 
     const page = await read((source) => pageOf(source, "each.*", { session: "session 400" }, 50));

@@ -15,8 +15,9 @@ describeWithOwnPostgres("memory of a server of a team", (server) => {
     await migrate(postgres);
     await insertRows(postgres, [entry({ started_at_ms: noon })], noon);
     const columns = columnNames.filter((name) => !["request_id", "session", "duration_ms"].includes(name)).join(", ");
-    await postgres.sql.unsafe(`INSERT INTO dragoman.requests (request_id, session, duration_ms, ${columns})
-      SELECT 'copy ' || at, 'session ' || at % 20000, at % 9000, ${columns} FROM dragoman.requests, generate_series(1, 60000) AS at`);
+    const copy = `INSERT INTO dragoman.requests (request_id, session, duration_ms, ${columns})
+      SELECT 'copy ' || at, 'session ' || at % 20000, at % 9000, ${columns} FROM dragoman.requests, generate_series(1, 60000) AS at`;
+    await postgres.ask((sql) => sql.unsafe(copy), 60_000);
     Bun.gc(true);
     const before = process.memoryUsage.rss();
     let most = before;
