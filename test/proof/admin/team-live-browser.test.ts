@@ -5,6 +5,7 @@ import type { Page } from "playwright-core";
 import { openBrowser, openPage, violations } from "../../support/browser";
 import { describeWithPostgres, startPostgres } from "../../support/postgres";
 import { individuals, startTeam, type TeamServer } from "../../support/teams";
+import { until } from "../../support/until";
 
 const { browser, why } = await openBrowser();
 if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
@@ -73,11 +74,16 @@ describeWithPostgres("what runs on a server of a team", () => {
       await owner.getByText("The owner of this proxy cancelled the request.").first().waitFor();
       expect(await owners.text).toContain('"code":"cancelled"');
 
-      // The page says what it does not show, also while the database is away.
-      await owner.goto(new URL("/admin/requests?follow=1", owner.url()).href);
+      // The page says what it does not show, also while the database is away. Servers hear of each other within seconds.
+      const sentence = "Requests that 1 other server may run are not shown here.";
+      const shown = async () => {
+        await owner.goto(new URL("/admin/requests?follow=1", owner.url()).href);
+        return owner.getByText(sentence).isVisible();
+      };
+      await until(shown, "the page says that there is another server");
       const own = await run(here, key);
       await owner.getByRole("heading", { name: "1 request running" }).waitFor();
-      await owner.getByText("Requests that 1 other server may run are not shown here.").waitFor();
+      await owner.getByText(sentence).waitFor();
       await postgres.stop();
       await owner.reload();
       await owner.getByText("Requests that other servers run are not shown here.").waitFor();
