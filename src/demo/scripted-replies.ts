@@ -43,7 +43,7 @@ const thoughts = (ask: ModelRequest): string =>
  * instructions begin so, and want this form (2.1.332, 2026-11). Without a verdict no tool runs in its default mode.
  */
 const verdictOn = ({ background }: ModelRequest): string | undefined =>
-  background.some((text) => /^\s*You are a security monitor for autonomous AI coding agents\./m.test(text))
+  background.some((text) => /^[ \t]*You are a security monitor for autonomous AI coding agents\./m.test(text))
     ? "<severity>0</severity>"
     : undefined;
 
