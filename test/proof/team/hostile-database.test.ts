@@ -75,8 +75,8 @@ describeWithOwnPostgres("somebody with the database and no seal key", (postgres)
     }
     for (const server of servers) {
       await warned(server, "The account github.com/ben-hub cannot be used.");
-      await warned(server, "was changed in the database, and cannot be opened");
-      await warned(server, "is sealed with the key 0707070707070707");
+      await warned(server, "was changed where it is stored, and cannot be opened");
+      await warned(server, "are sealed with the key 0707070707070707");
     }
   });
 

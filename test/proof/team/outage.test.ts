@@ -61,7 +61,7 @@ describeWithOwnPostgres("while the database is away", (postgres) => {
       "the server says that it is degraded",
     );
     const health = await (await fetch(`${all[0]!.url}/admin/health`)).text();
-    expect(health).toContain("Their entries wait on this server until the database takes them.");
+    expect(health).toContain("Their entries wait on this server until the database takes them");
     await postgres.start();
     await more(8);
     stop = true;
