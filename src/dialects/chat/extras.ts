@@ -38,7 +38,7 @@ export function cacheOf(holder: Fields): { cache?: true } {
   return marks.some((mark) => mark != null) ? { cache: true } : {};
 }
 
-/** Whether a field of a responses item is lost in the chat dialect. */
+/** Whether a field of a responses item is lost in the chat dialect; `detail` is an image's, which reads it itself. */
 const isUnknown = (key: string): boolean => !responsesOnly.others.has(key) && key !== "detail";
 
 /** The extras that this dialect has; the names of all others are added to `dropped`. */
@@ -46,6 +46,5 @@ export function ownExtras({ extras }: WithExtras, dropped: Set<string>): JsonObj
   dropOthers({ extras }, ["anthropic", "google"], dropped);
   const openai = extras?.openai ?? {};
   for (const key of Object.keys(openai)) if (isUnknown(key) && openai[key] != null) dropped.add(plainName(key));
-  const { detail } = openai;
-  return { ...extras?.chat, ...(detail === undefined ? {} : { detail }) };
+  return { ...extras?.chat };
 }

@@ -1,11 +1,11 @@
 /** The parts of a chat message: text, images, files, thinking, calls and their results. */
 
 import { quoted, words } from "../../lib/errors";
-import { isObject } from "../../lib/json";
+import { entryOf, isObject } from "../../lib/json";
 import type { JsonObject, Part, ThinkingPart, ToolCallPart, ToolResultPart } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
-import { omitUndefined, refuse } from "../hub/json";
+import { omitUndefined, refuse, textIn } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { signedThinking, unpackSignature } from "../hub/signature";
 import { dataOf, dataUrl } from "../openai";
@@ -131,6 +131,12 @@ export function encodeContent(parts: Part[], model: ModelFacts, dropped: Set<str
   return parts.map((part) => encodePart(part, model, dropped, place)).filter((part) => part !== undefined);
 }
 
+/**
+ * How closely an image is looked at. `original`, which Codex says of screenshots, is the Responses API's: chat gateways refuse
+ * it ("image_detail is invalid", farion1231/cc-switch#7555, September 2026), and with it each later turn of the session.
+ */
+const details: Record<string, string> = { auto: "auto", low: "low", high: "high", original: "high" };
+
 function encodePart(
   part: Part,
   model: ModelFacts,
@@ -140,17 +146,18 @@ function encodePart(
   const extras = ownExtras(part, dropped);
   if (part.kind === "text") return part.text === "" ? undefined : { ...extras, type: "text", text: part.text };
   if (part.kind === "image") {
-    const { detail, image_url: unread, ...others } = extras;
+    const { image_url: unread, ...others } = extras;
     if (!model.supports.vision) {
       dropped.add("image");
       return { type: "text", text: "[An image, which this model cannot see.]" };
     }
     const { source } = part;
     const url = "url" in source ? source.url : dataUrl(source);
+    const detail = entryOf(details, textIn(part.extras?.openai?.detail));
     return {
       ...others,
       type: "image_url",
-      image_url: omitUndefined({ ...(isObject(unread) ? unread : {}), url, detail: detail ?? undefined }),
+      image_url: omitUndefined({ ...(isObject(unread) ? unread : {}), url, detail }),
     };
   }
   if (part.kind === "file") {

@@ -191,7 +191,7 @@ export function encodePart(part: Part, dropped: Set<string>): JsonObject | undef
     case "text":
       return encodeText(part);
     case "image":
-      return restoreCacheMark({ type: "image", source: imageSource(part.source) }, part);
+      return encodeImage(part, dropped);
     case "file":
       return encodeFile(part, dropped);
     case "file-link":
@@ -221,10 +221,21 @@ function encodeText(part: TextPart): JsonObject {
   return restoreCacheMark({ type: "document", source }, part);
 }
 
-function imageSource(source: ImagePart["source"]): JsonObject {
+/** An image of a type that Anthropic refuses becomes a note: it stays in the conversation, and would end each later turn. */
+function encodeImage(part: ImagePart, dropped: Set<string>): JsonObject {
+  const { source } = part;
   const data = "base64" in source ? source : dataOf(source.url);
-  if (data) return { type: "base64", media_type: imageType(data), data: data.base64 };
-  return { type: "url", url: "url" in source ? source.url : "" };
+  if (!data)
+    return restoreCacheMark({ type: "image", source: { type: "url", url: "url" in source ? source.url : "" } }, part);
+  const media_type = imageType(data);
+  if (imageBeginnings.some(([, type]) => type === media_type))
+    return restoreCacheMark({ type: "image", source: { type: "base64", media_type, data: data.base64 } }, part);
+  const type = isMediaType.test(media_type) ? media_type : "(no plain name)";
+  dropped.add(`image of type ${type}`);
+  return {
+    type: "text",
+    text: `[An image of the type ${type}, which this model cannot see: it takes PNG, JPEG, GIF and WebP.]`,
+  };
 }
 
 /** Anthropic accepts only the plain media type (`image/jpeg`, without parameters). */
@@ -233,7 +244,10 @@ function plainType(mediaType: string): string {
   return bare === "image/jpg" ? "image/jpeg" : bare;
 }
 
-/** How images begin, in base64; Anthropic refuses one whose bytes are of another type than it says, which OpenAI and Google ignore. */
+/**
+ * The types of images that Anthropic takes, and how they begin, in base64. It refuses one whose bytes are of another type than
+ * it says, which OpenAI and Google ignore.
+ */
 const imageBeginnings: readonly [beginning: RegExp, mediaType: string][] = [
   [/^iVBORw0KGgo/, "image/png"],
   [/^\/9j\//, "image/jpeg"],
