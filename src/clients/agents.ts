@@ -275,7 +275,8 @@ const opencode: Client = {
         },
       ],
       command: "opencode",
-      note: "opencode uses each model in its native API dialect.",
+      // Its guide “Migrate from V1” (2.3, November 2026).
+      note: "opencode uses each model in its native API dialect. Version 2 reads the same file, and says of `reasoning` that it ignores it. When Copilot has new models, connect again: `dragoman doctor` says when the file lacks some.",
     };
   },
 };
@@ -293,7 +294,7 @@ const geminiCli: Client = {
   file: {
     format: "json",
     locate: locations["gemini-cli"],
-    variables: locations["gemini-cli variables"],
+    second: { at: "env", format: "env", locate: locations["gemini-cli variables"] },
     choices: [["model", "name"]],
     destinations: ({ env: own }, env) => [
       {

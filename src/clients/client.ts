@@ -86,8 +86,8 @@ export interface Client {
   file?: {
     format: SettingsFormat;
     locate(around: Surroundings): string;
-    /** A second file, of lines `NAME=value`, from which the client takes its environment. Paths that begin with `env` lead into it. */
-    variables?(around: Surroundings): string;
+    /** A second file of the client. Paths that begin with `at` lead into it. */
+    second?: { at: string; format: SettingsFormat; locate(around: Surroundings): string };
     /** The servers that the client calls with these settings, in this environment. */
     destinations(settings: Record<string, unknown>, env: Surroundings["env"]): Destination[];
     /** Other settings that affect the connection to dragoman. */

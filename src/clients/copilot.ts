@@ -1,7 +1,6 @@
 /** GitHub's own clients, with dragoman as their model provider. */
-import { dirname, join } from "node:path";
 import { where } from "./caveats";
-import { type Client, each, namedIn, noKey, nothing, windowOf } from "./client";
+import { type Client, each, namedIn, noKey, nothing, type Switch, windowOf } from "./client";
 import { isNamed, settingAt } from "./edit";
 import { locations } from "./locate";
 import { type ClientModel, dialectOf, withModel } from "./models";
@@ -71,6 +70,18 @@ function vscodeModel(model: ClientModel, url: string): object {
 
 const groupName = "dragoman";
 
+/**
+ * Off by default, and needed from VS Code 1.132 on (microsoft/vscode#329545, August 2026; `agentHostStarter.config.contribution.ts`).
+ * Older versions do not know it.
+ */
+const vscodeSwitches: readonly Switch[] = [
+  {
+    path: ["settings", "chat.agentHost.byokModels.enabled"],
+    value: true,
+    does: "Offers your models in agent sessions too, and not only in the chat.",
+  },
+];
+
 function withoutState(group: unknown): unknown {
   const { settings: _, apiKey: __, ...others } = group as Record<string, unknown>;
   return others;
@@ -84,6 +95,7 @@ const vscode: Client = {
   file: {
     format: "json-list",
     locate: locations.vscode,
+    second: { at: "settings", format: "json", locate: locations["vscode settings"] },
     destinations: ({ list }) =>
       namedIn(list).flatMap(([step, group]) =>
         each(settingAt(group, ["models"])).map((one) => ({
@@ -91,17 +103,20 @@ const vscode: Client = {
           keyAt: ["list", step, "apiKey"],
         })),
       ),
-    beside: (_, file) => {
-      const path = join(dirname(file), "settings.json");
-      const says = `\`chat.disableAIFeatures\` in ${path} turns its chat off`;
-      return [{ path, format: "json", caveats: (settings) => where(settings, ["chat.disableAIFeatures"], true, says) }];
-    },
+    caveats: ({ settings }) =>
+      where(
+        settings,
+        ["chat.disableAIFeatures"],
+        true,
+        "`chat.disableAIFeatures` in its settings.json turns its chat off",
+      ),
     // It notes what was chosen for a model in `settings`, and may move the key to its own store.
     bookkeeping: ({ list, ...settings }) => ({
       ...settings,
       list: each(list).map((group) => (isNamed(group, { name: groupName }) ? withoutState(group) : group)),
     }),
   },
+  switches: vscodeSwitches,
   setUp({ url, key = noKey, models, model = models.claude }) {
     return {
       ...nothing,
@@ -116,8 +131,9 @@ const vscode: Client = {
             models: withModel(models.all, model).map((one) => vscodeModel(one, url)),
           },
         },
+        ...vscodeSwitches.map(({ path, value }) => ({ path, value })),
       ],
-      note: `In the chat of VS Code, choose ${model.name} in the model picker; the models are listed there under “dragoman” without a GitHub sign-in. If they are missing, reload the window. “Chat: Manage Language Models” shows them, too. A profile of VS Code other than the default has a file of its own.`,
+      note: `In the chat of VS Code, choose ${model.name} in the model picker; the models are listed there under “dragoman” without a GitHub sign-in. If they are missing, reload the window. “Chat: Manage Language Models” shows them, too. Agent sessions have them from VS Code 1.132 on, where they run on this machine: a session in WSL or on another machine does not see them. A profile of VS Code other than the default has files of its own.`,
     };
   },
 };

@@ -52,17 +52,16 @@ export interface ClientFile {
 export function filesOf(id: ClientId, edits: readonly Edit[], around: Surroundings): ClientFile[] {
   const { file } = clientOf(id);
   if (!file) return [];
-  const { format, bookkeeping, choices, locate, variables } = file;
+  const { format, bookkeeping, choices, locate, second } = file;
   const own = { id, format, bookkeeping, choices, path: locate(around) };
-  if (!variables) return [{ ...own, edits }];
-  const inside = edits.filter(isVariable).map(({ path: [, ...path], ...edit }) => ({ ...edit, path }));
+  if (!second) return [{ ...own, edits }];
+  const isInside = ({ path }: Edit) => path[0] === second.at;
+  const inside = edits.filter(isInside).map(({ path: [, ...path], ...edit }) => ({ ...edit, path }));
   return [
-    { ...own, edits: edits.filter((edit) => !isVariable(edit)) },
-    { id: `${id}.env`, format: "env", path: variables(around), edits: inside },
+    { ...own, edits: edits.filter((edit) => !isInside(edit)) },
+    { id: `${id}.${second.at}`, format: second.format, path: second.locate(around), edits: inside },
   ];
 }
-
-const isVariable = ({ path }: Edit) => path[0] === "env";
 
 /** The client's files if they did not exist before, by their paths. */
 export const freshFiles = (id: ClientId, { edits }: ClientSetup, around: Surroundings): Snippet[] =>

@@ -26,6 +26,12 @@ function appData(around: Surroundings): string {
   return platform === "darwin" ? join(home, "Library", "Application Support") : configHome(around);
 }
 
+/** Of the Insiders edition if only that is there. */
+function vscode(around: Surroundings): string {
+  const places = ["Code", "Code - Insiders"].map((name) => join(appData(around), name, "User"));
+  return places.find((place) => existsSync(place)) ?? places[0]!;
+}
+
 const claude = folder("CLAUDE_CONFIG_DIR", ".claude");
 const codex = folder("CODEX_HOME", ".codex");
 const gemini = ({ home, env }: Surroundings) => join(folder("GEMINI_CLI_HOME")({ home, env }), ".gemini");
@@ -57,11 +63,8 @@ export const locations = {
   },
   "gemini-cli": (around: Surroundings) => join(gemini(around), "settings.json"),
   "gemini-cli variables": (around: Surroundings) => join(gemini(around), ".env"),
-  /** Of the Insiders edition if only that is there. */
-  vscode: (around: Surroundings) => {
-    const places = ["Code", "Code - Insiders"].map((name) => join(appData(around), name, "User"));
-    return join(places.find((place) => existsSync(place)) ?? places[0]!, "chatLanguageModels.json");
-  },
+  vscode: (around: Surroundings) => join(vscode(around), "chatLanguageModels.json"),
+  "vscode settings": (around: Surroundings) => join(vscode(around), "settings.json"),
   cline: ({ home }: Surroundings) => join(home, ".cline", "data", "settings", "providers.json"),
   zed: (around: Surroundings) => {
     const { env, platform = process.platform } = around;

@@ -64,11 +64,12 @@ function textOf(file: string): string {
   return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
 }
 
-/** What a client's files say now, with its variables as `env`. @throws The system's own error, SettingsFault */
+/** What a client's files say now, the second one under its own name. @throws The system's own error, SettingsFault */
 function settingsOf(client: ClientId, around: Surroundings): Record<string, unknown> {
-  const { format, locate, variables } = clientOf(client).file!;
+  const { format, locate, second } = clientOf(client).file!;
   const own = readSettings(format, textOf(locate(around)));
-  return variables ? { ...own, env: ifThere(() => readSettings("env", textOf(variables(around)))) } : own;
+  if (!second) return own;
+  return { ...own, [second.at]: ifThere(() => readSettings(second.format, textOf(second.locate(around)))) };
 }
 
 /** The same; `{}` where there is nothing, or nothing that can be read. */

@@ -697,9 +697,15 @@ describe("the way back", () => {
   test("the way back from a connected tool knows what VS Code notes in our group, and prints anew", async () => {
     for (const before of ["", "[]", settings.vscode!]) {
       using own = person();
-      if (before !== "") own.settle("vscode", before);
-      await own.connect("vscode", "--write");
       const path = own.path("vscode");
+      const besides = join(dirname(path), "settings.json");
+      const mine = '{\n\t"editor.tabSize": 3, // mine\n}';
+      if (before !== "") {
+        own.settle("vscode", before);
+        writeFileSync(besides, mine);
+      }
+      await own.connect("vscode", "--write");
+      expect(readSettings("json", text(besides))["chat.agentHost.byokModels.enabled"]).toBe(true);
       const [ours, ...theirs] = listIn(text(path)).toReversed();
       const noted = {
         ...ours,
@@ -708,7 +714,10 @@ describe("the way back", () => {
       };
       writeFileSync(path, JSON.stringify([...theirs.toReversed(), noted], null, "\t"));
       expect((await own.connect("vscode", "--undo")).code).toBe(0);
-      expect(existsSync(path) ? text(path) : "").toBe(before);
+      expect([path, besides].map((each) => (existsSync(each) ? text(each) : ""))).toEqual([
+        before,
+        before === "" ? "" : mine,
+      ]);
     }
   });
 

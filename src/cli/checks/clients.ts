@@ -1,9 +1,11 @@
 /** Which known clients are configured to use dragoman, and whether their keys are accepted. */
 
 import { type ClientId, clientIds, clientOf } from "../../clients/index";
-import { type ClientStatus, clientStatus } from "../../clients/status";
+import { type ClientStatus, clientStatus, presentSettings } from "../../clients/status";
+import { plural } from "../../lib/format";
+import { modelsOf } from "../connect/models";
 import { takesKeysOf } from "../connect/tools";
-import { isAccepted, recordedIn } from "../running-server";
+import { findServer, isAccepted, recordedIn } from "../running-server";
 import { about, type CheckContext, type Finding } from "./check";
 import { addressOf } from "./port";
 
@@ -68,7 +70,25 @@ async function findingsOf(id: ClientId, status: ClientStatus, subject: CheckCont
     client.warn(`${file} lacks ${path.at(-1)}. ${does}`, `To turn it on, run ${write}.`),
   );
   const untried = taken === undefined ? " Its key is not in the file, and was not tried." : "";
-  return [client.ok(`${file} points to dragoman.${untried}`), ...besides, ...below];
+  const listed = await listedBy(id, subject);
+  const list =
+    listed && listed.there < listed.all
+      ? [client.ok(`${file} lists ${listed.there} of ${plural(listed.all, "model")}. To list them all, run ${write}.`)]
+      : [];
+  return [client.ok(`${file} points to dragoman.${untried}`), ...besides, ...below, ...list];
+}
+
+/** How many of the server's models a file that lists models has; undefined for another file, or where no server says them. */
+async function listedBy(id: ClientId, subject: CheckContext): Promise<{ there: number; all: number } | undefined> {
+  const server = findServer(subject.environment);
+  const models = server && (await modelsOf(server).catch(() => undefined)); // other checks say what is wrong with it
+  if (!models) return undefined;
+  const { choice } = models;
+  const ids = choice.all.map((model) => JSON.stringify(model.id));
+  const has = (settings: unknown) => ids.filter((quoted) => JSON.stringify(settings).includes(quoted));
+  if (ids.length < 2 || has(clientOf(id).setUp({ url: "", models: choice }).edits).length < ids.length)
+    return undefined;
+  return { there: has(presentSettings(id, subject)).length, all: ids.length };
 }
 
 /** True also if no server is running, or none answers, which other checks report. */
