@@ -222,6 +222,18 @@ describe("the feed", () => {
     await late.leave();
   });
 
+  test("says how the accounts are, and again once one has changed", async () => {
+    await using proxy = await startProxy();
+    const feed = await watch(proxy);
+    await until(() => feed.accounts.length === 1, "the accounts are told");
+    const [first] = feed.accounts[0];
+    expect(first).toMatchObject({ account_id: "octo-demo", state: "ready", reason: null, until_ms: null });
+    await proxy.post("/api/admin/accounts/pause", { account_key: first.account_key, paused: true });
+    await until(() => feed.accounts.length === 2, "the change is told");
+    expect(feed.accounts[1][0]).toMatchObject({ account_id: "octo-demo", state: "paused", reason: expect.any(String) });
+    await feed.leave();
+  });
+
   test("the live feed says an exchange that begins and ends at once only once", async () => {
     await using proxy = await startProxy();
     const feed = await watch(proxy);

@@ -277,7 +277,7 @@ describe("the server answers as described", () => {
     }
     stop.abort();
     await (await answer).text();
-    expect([...seen].sort()).toEqual(["finished", "running", "snapshot"]);
+    expect([...seen].sort()).toEqual(["accounts", "finished", "running", "snapshot"]);
   });
 });
 

@@ -28,7 +28,8 @@ export const documents = ["*.md", "{.github,src,test}/**/*.md"]
 
 export const textOfDocument = (document: string) => readFileSync(join(root, document), "utf8");
 
-const editorExample = join(import.meta.dir, "../../src/deploy/editor.mjs");
+const example = (name: string) =>
+  `\`\`\`js\n${readFileSync(join(import.meta.dir, "../../src/deploy", name), "utf8")}\`\`\``;
 
 const table = (head: string[], rows: string[][]) =>
   [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.map(cellText).join(" | ")} |`).join("\n");
@@ -55,7 +56,8 @@ export const passages: Record<string, () => string> = {
   "after-answers": () => table(["GitHub Copilot answers", "what follows"], rowsOfAnswers()),
   "after-troubles": () => table(["what came of a try", "what follows"], rowsOfTroubles()),
   "after-steps": () => table(["step", "meaning"], rowsOfSteps()),
-  editor: () => `\`\`\`js\n${readFileSync(editorExample, "utf8")}\`\`\``,
+  editor: () => example("editor.mjs"),
+  events: () => example("events.mjs"),
   endpoints: () => endpointTable(clientEndpoints()),
   "admin-endpoints": () => endpointTable(adminEndpoints()),
   commands: () =>

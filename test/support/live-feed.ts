@@ -9,15 +9,15 @@ type Said = { event: string; data: any };
 export async function watchFeed(url: string, path = "/api/admin/live", headers: Record<string, string> = {}) {
   const controller = new AbortController();
   const response = await fetch(url + path, { signal: controller.signal, headers });
-  const heard: Said[] = [];
+  const all: Said[] = [];
   let text = "";
   let ended = false;
   const reading = (async () => {
     for await (const chunk of response.body!) {
       text += Buffer.from(chunk).toString();
-      heard.splice(
+      all.splice(
         0,
-        heard.length,
+        all.length,
         ...run(readSse, [Buffer.from(text.slice(0, text.lastIndexOf("\n\n") + 2))]).flatMap(({ event, data }) =>
           event && data ? [{ event, data: JSON.parse(data) }] : [],
         ),
@@ -27,12 +27,19 @@ export async function watchFeed(url: string, path = "/api/admin/live", headers: 
   })().catch(() => {});
   return {
     response,
-    heard,
-    about: (id: string) => heard.filter(({ data }) => data.request_id === id),
+    /** Of requests. */
+    get heard() {
+      return all.filter(({ event }) => event !== "accounts");
+    },
+    /** The accounts, each time that they were told. */
+    get accounts() {
+      return all.filter(({ event }) => event === "accounts").map(({ data }) => data.accounts);
+    },
+    about: (id: string) => all.filter(({ data }) => data.request_id === id),
     /** The ids of what runs, by all that was heard. */
     get running(): string[] {
       const ids = new Set<string>();
-      for (const { event, data } of heard) {
+      for (const { event, data } of all) {
         if (event === "snapshot") ids.clear();
         for (const { request_id } of data.running ?? []) ids.add(request_id);
         if (event === "running") ids.add(data.request_id);
@@ -42,7 +49,7 @@ export async function watchFeed(url: string, path = "/api/admin/live", headers: 
     },
     /** What the last snapshot said of other servers. */
     get elsewhere(): string | undefined {
-      return heard.findLast(({ event }) => event === "snapshot")?.data.elsewhere;
+      return all.findLast(({ event }) => event === "snapshot")?.data.elsewhere;
     },
     get ended() {
       return ended;

@@ -7,7 +7,7 @@ import { withTimeLimit } from "../../lib/net/time-limit";
 import type { Scope } from "../../parts/app";
 import type { Account } from "../../people/accounts/account";
 import { latestQuota, type QuotaReading, viewAccount } from "../../people/accounts/account-view";
-import type { accountSchema } from "./schemas";
+import type { accountSchema, knownAccountSchema } from "./schemas";
 
 export type AccountItem = z.infer<typeof accountSchema>;
 
@@ -22,6 +22,15 @@ export async function listAccounts(app: Scope, since?: number): Promise<AccountI
   if (!stats) return items;
   return items.map((item) => ({ ...item, stats: stats(item) }));
 }
+
+/** The accounts as this server knows them now: GitHub is not asked. */
+export const knownAccounts = ({ accounts }: Scope): z.infer<typeof knownAccountSchema>[] =>
+  accounts.map((account) => {
+    const { remaining, until, resetAt, common } = viewAccount(account, { quota: account.knownQuota, error: null });
+    const { state, reason, unit } = common;
+    const { id: account_id, key: account_key } = account;
+    return { account_id, account_key, state, reason, until_ms: until, runtime: remaining, unit, reset_at_ms: resetAt };
+  });
 
 /** Milliseconds that a page waits for GitHub. */
 const timeoutMs = 3000;

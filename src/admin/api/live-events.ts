@@ -1,17 +1,21 @@
 /**
  * Requests as they run and end: `event: snapshot`, then `running` and `finished`, batched for 200 ms with one event per
- * request. A reader that is too slow misses events and gets another snapshot with `missed` set.
+ * request. A reader that is too slow misses events and gets another snapshot with `missed` set. `accounts` has all accounts, at
+ * the beginning and when one of them has changed.
  */
 import type { z } from "zod";
 import type { RunningEvent } from "../../books/live/running-requests";
 import type { Scope } from "../../parts/app";
 import type { Permit } from "../access/authorize";
+import { knownAccounts } from "./accounts";
 import { type ShownEntry, type ShownRunning, showEntry, showRunning } from "./requests";
 import type { snapshotSchema } from "./schemas";
 
 /** Milliseconds. */
 const batchMs = 200;
 const heartbeatMs = 15_000;
+/** Between two looks at the accounts, whose states may end by time. */
+const accountsMs = 2_000;
 /** Between two looks whether the reader may still read. */
 const permitMs = 500;
 /** Requests queued at most for a slow reader. */
@@ -42,9 +46,12 @@ class LiveReader {
   readonly #waiting = new Map<string, Waiting>();
   #controller!: ReadableStreamDefaultController<Uint8Array>;
   #missed = false;
+  /** The event of the accounts that the reader has. */
+  #told = "";
   #gathering: Timer | undefined;
   #heartbeat: Timer | undefined;
   #checking: Timer | undefined;
+  #looking: Timer | undefined;
   #unwatch = () => {};
   #ended = false;
 
@@ -55,7 +62,7 @@ class LiveReader {
 
   start(controller: ReadableStreamDefaultController<Uint8Array>): void {
     this.#controller = controller;
-    this.#write(eventOf("snapshot", this.#snapshot()));
+    this.#write(eventOf("snapshot", this.#snapshot()) + this.#changedAccounts());
   }
 
   /** The reader has taken what was written. */
@@ -74,6 +81,7 @@ class LiveReader {
     }
     stopping.addEventListener("abort", this.#end, { once: true });
     if (this.#permit) this.#checking = setInterval(() => !this.#permit?.holds && this.#end(), permitMs);
+    this.#looking = setInterval(() => this.#flush(), accountsMs);
     this.#heartbeat = setInterval(() => {
       if ((this.#controller.desiredSize ?? 0) > 0) this.#write(":\n\n");
     }, heartbeatMs);
@@ -85,6 +93,7 @@ class LiveReader {
     clearTimeout(this.#gathering);
     clearInterval(this.#heartbeat);
     clearInterval(this.#checking);
+    clearInterval(this.#looking);
     this.#app.stopping.removeEventListener("abort", this.#end);
   }
 
@@ -112,6 +121,7 @@ class LiveReader {
   }
 
   #flush(): void {
+    clearTimeout(this.#gathering);
     this.#gathering = undefined;
     if (this.#permit && !this.#permit.holds) {
       this.#end();
@@ -121,9 +131,18 @@ class LiveReader {
     if ((this.#controller.desiredSize ?? 0) <= 0) return;
     const lines = [...this.#waiting.values()].map(({ event, data }) => eventOf(event, data));
     if (this.#missed) lines.push(eventOf("snapshot", this.#snapshot()));
-    if (lines.length > 0) this.#write(lines.join(""));
+    const text = lines.join("") + this.#changedAccounts();
+    if (text !== "") this.#write(text);
     this.#missed = false;
     this.#waiting.clear();
+  }
+
+  /** The event of the accounts, if one of them has changed since the last one. */
+  #changedAccounts(): string {
+    const text = eventOf("accounts", { accounts: knownAccounts(this.#app) });
+    if (text === this.#told) return "";
+    this.#told = text;
+    return text;
   }
 
   #snapshot(): z.infer<typeof snapshotSchema> {

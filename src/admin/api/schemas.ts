@@ -88,6 +88,12 @@ export const accountSchema = z
   })
   .meta({ id: "Account" });
 
+/** Of an account, what is known without asking GitHub. */
+export const knownAccountSchema = accountSchema.pick({
+  ...{ account_id: true, account_key: true, state: true, reason: true, until_ms: true },
+  ...{ runtime: true, unit: true, reset_at_ms: true },
+});
+
 const tokenPrice = {
   input: z.number(),
   output: z.number(),
@@ -266,6 +272,7 @@ export const liveEventSchema = z
     z.object({ event: z.literal("snapshot"), data: snapshotSchema }),
     z.object({ event: z.literal("running"), data: runningSchema }),
     z.object({ event: z.literal("finished"), data: entrySchema }),
+    z.object({ event: z.literal("accounts"), data: z.object({ accounts: z.array(knownAccountSchema) }) }),
   ])
   .describe("Each server-sent event, by its name; its data is JSON.");
 

@@ -16,7 +16,7 @@ export const live = new Elysia({ name: "admin-live" })
       member: true,
       detail: described({
         about:
-          "Running and finished requests as server-sent events: snapshot, running, finished; in a team of all servers, for a member the member's own. The stream ends with the key.",
+          "Running and finished requests and the states of the accounts as server-sent events: snapshot, running, finished, accounts; for a member the member's own. The stream ends with the key.",
         answers: { "text/event-stream": liveEventSchema },
       }),
     },
