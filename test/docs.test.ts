@@ -58,7 +58,7 @@ test("src/README.md explains each column of the history", () => {
 });
 
 /** Paths of the data folder, not of the repository. */
-const inDataFolder = new Set(["accounts/", "connect/", "demo/"]);
+const inDataFolder = new Set(["accounts/", "connect/", "demo/", "demo-team/"]);
 
 test("the scripts that the documents name exist, and the Bun they name is the one the package needs", () => {
   for (const [document, text] of texts) {

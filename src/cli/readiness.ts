@@ -1,6 +1,6 @@
 /** Whether the server of a data folder is ready, as its own health endpoint says. */
 
-import { demoEnvironment, type Environment } from "../config/environment";
+import { demoEnvironments, type Environment } from "../config/environment";
 import { entryOf } from "../lib/json";
 import { readySchema } from "../routes/schemas";
 import { lookAt } from "./running-server";
@@ -26,7 +26,7 @@ export async function readinessOf(environment: Environment, { demo = false } = {
 }
 
 const instanceOf = (environment: Environment, demo: boolean) =>
-  (demo ? undefined : findInstance(environment.home)) ?? findInstance(demoEnvironment(environment).home);
+  [...(demo ? [] : [environment]), ...demoEnvironments(environment)].flatMap(({ home }) => findInstance(home) ?? [])[0];
 
 async function askReady({ url }: Instance): Promise<Readiness | undefined> {
   const said = await lookAt(url, "/health/ready", readySchema().pick({ status: true, version: true }));

@@ -1,7 +1,7 @@
 /** A client of the dragoman server that runs on this machine: finds its address and key, and calls it. */
 
 import { z } from "zod";
-import { demoEnvironment, type Environment } from "../config/environment";
+import { demoEnvironments, type Environment } from "../config/environment";
 import { lookAtConfig } from "../config/read-config";
 import { asProxyError, ProxyError } from "../lib/errors";
 import { isObject, parseJson } from "../lib/json";
@@ -38,7 +38,7 @@ export function serverOf(environment: Environment): RunningServer | undefined {
 
 /** The records of running servers: that of the data folder, then the demo's. Changes nothing, not even the rights of files. */
 export const recordedIn = (environment: Environment): Instance[] =>
-  [environment, demoEnvironment(environment)].flatMap(({ home }) => findInstance(home, { tighten: false }) ?? []);
+  [environment, ...demoEnvironments(environment)].flatMap(({ home }) => findInstance(home, { tighten: false }) ?? []);
 
 /**
  * The keys of the config file and of the environment: a running server may still require a key that is no longer in the
@@ -59,7 +59,7 @@ function keysIn({ configFile, clientKey, databaseUrl }: Environment): Pick<Runni
 
 /** The demo server. Its data folder is inside the real one. */
 export function demoOf(environment: Environment): RunningServer | undefined {
-  const demo = serverOf(demoEnvironment(environment));
+  const [demo] = demoEnvironments(environment).flatMap((each) => serverOf(each) ?? []);
   return demo && { ...demo, demo: true };
 }
 

@@ -186,12 +186,16 @@ export function databaseName(url: string): string {
   return `postgres://${host}${pathname}`;
 }
 
-/** The demo has a data folder of its own, so that its data does not mix with the real one. */
-export const demoEnvironment = (environment: Environment): Environment => ({
+/** The demo has a data folder of its own, so that its data does not mix with the real one; so has that of a team. */
+export const demoEnvironment = (environment: Environment, isTeam: boolean): Environment => ({
   ...environment,
   databaseUrl: undefined,
-  ...pathsIn(inHome(environment.home, "demo"), join),
+  ...pathsIn(inHome(environment.home, isTeam ? "demoTeam" : "demo"), join),
 });
+
+/** Where a running demo may be found. */
+export const demoEnvironments = (environment: Environment): Environment[] =>
+  [false, true].map((isTeam) => demoEnvironment(environment, isTeam));
 
 const pathsIn = (home: string, inside: typeof join) => ({
   home,

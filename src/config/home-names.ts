@@ -10,6 +10,7 @@ const files = {
   config: "config.json",
   connect: "connect",
   demo: "demo",
+  demoTeam: "demo-team",
   history: "admin.sqlite",
   keptKeys: "kept-keys.json",
   logins: "logins.json",

@@ -115,6 +115,23 @@ test("the pages of a demo have its past when its address is printed, whoever sta
   expect(items).toHaveLength(5);
 });
 
+test("the demo of a team has a data folder of its own, where commands find it", async () => {
+  const home = temporaryFolder();
+  const env = { DRAGOMAN_HOME: home };
+  const membersIn = async (options: string[]) => {
+    await using command = run(["start", "--demo", ...options, "--json", "--port", "0"], { env });
+    const { url } = await command.ready();
+    await using status = run(["status", "--json"], { env });
+    await status.exited;
+    expect(JSON.parse(status.stdout())).toMatchObject({ url });
+    const { groups } = (await (await fetch(`${url}/api/admin/statistics?by=member`)).json()) as {
+      groups: { key: { member: string | null } }[];
+    };
+    return groups.filter(({ key }) => key.member !== null).length;
+  };
+  expect([await membersIn(["--team"]), await membersIn([])]).toEqual([3, 0]);
+});
+
 test("the demo of a team has members, one of whom has no budget left, and a link for a guest", async () => {
   const home = temporaryFolder();
   const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home });

@@ -31,7 +31,7 @@ const modeOf = (path: string) => statSync(path).mode & 0o777;
 const everyName: Record<Parameters<typeof inHome>[1], true> = {
   ...{ accounts: true, budgets: true, config: true, connect: true, demo: true, history: true, keptKeys: true },
   ...{ logins: true, notices: true, running: true, serviceLog: true, serviceVariables: true },
-  ...{ members: true, sealKey: true, updateCheck: true, waiting: true },
+  ...{ members: true, sealKey: true, updateCheck: true, waiting: true, demoTeam: true },
 };
 
 let folder: string;

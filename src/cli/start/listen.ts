@@ -1,6 +1,6 @@
 /** Resolves `--host` and starts to listen, with an explanation if that fails. */
 
-import { demoEnvironment, type Environment } from "../../config/environment";
+import { demoEnvironments, type Environment } from "../../config/environment";
 import { codeOf, ProxyError } from "../../lib/errors";
 import { hostNameSource, maxHostName } from "../../lib/host-name";
 import { isLoopbackAddress } from "../../lib/net/address";
@@ -74,7 +74,7 @@ export const nameOfBinding = ({ address, name }: Binding): string => name ?? add
 function nameOf(port: number, environment: Environment): string {
   const holder = portOwnerOf(port);
   // The record of a killed server may name a port that another program uses now.
-  const ours = [environment, demoEnvironment(environment)]
+  const ours = [environment, ...demoEnvironments(environment)]
     .map(({ home }) => findInstance(home))
     .find((running) => running?.url.endsWith(`:${port}`) && (holder?.pid ?? running.pid) === running.pid);
   return ours ? `another dragoman server (process ${ours.pid})` : describePortOwner(holder);

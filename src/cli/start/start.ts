@@ -83,7 +83,7 @@ export async function start(options: StartOptions): Promise<number> {
   });
   if (options.team && !options.demo) throw new UsageError("--team goes with --demo: it shows a made-up team.");
   const demo = options.demo ? await openDemo(options) : undefined;
-  const environment = demo ? demoEnvironment(options.environment) : options.environment;
+  const environment = demo ? demoEnvironment(options.environment, options.team) : options.environment;
   const stores = await openStores(environment, { follow: true, logFormat: options.logFormat });
   const forTeam = demo && options.team ? await import("./demo-team") : undefined;
   const ofMembers = demo && (await forTeam?.makeTeam(stores, demo.accounts));
