@@ -151,12 +151,19 @@ export function accessFact({ clientKeys, members, openTo, exposed, trustedProxie
   return fact.good(`${keys === 1 ? "The client key" : `One of ${plural(keys, "client key")}`} is required ${who}.`);
 }
 
-function adminFact({ adminAuth, environment, members }: App): Fact {
+/** Whether callers from this machine need the admin token too: behind a trusted proxy here, others come from here as well. */
+export const asksTokenHere = ({ adminAuth, trustedProxies }: Pick<App, "adminAuth" | "trustedProxies">): boolean =>
+  adminAuth === "always" || trustedProxies?.trusts("127.0.0.1") === true;
+
+function adminFact(app: App): Fact {
+  const { environment, members } = app;
   const fact = about("Admin access", "/admin/health");
-  if (adminAuth === "remote" && environment.adminToken === undefined)
-    return fact.idle("This machine only: ADMIN_TOKEN is not set.");
-  if (environment.adminToken === undefined) return fact.warn("Nobody: --admin-auth=always needs ADMIN_TOKEN.");
-  const machines = adminAuth === "remote" ? "This machine, and other machines" : "Every machine";
+  const isAsked = asksTokenHere(app);
+  if (environment.adminToken === undefined)
+    return isAsked
+      ? fact.warn("Nobody, as callers from this machine need a token too: set ADMIN_TOKEN.")
+      : fact.idle("This machine only: ADMIN_TOKEN is not set.");
+  const machines = isAsked ? "Every machine" : "This machine, and other machines";
   return fact.good(`${machines} with the admin token${members?.needKeys ? "; members with their keys" : ""}.`);
 }
 

@@ -310,7 +310,8 @@ describe("who is let in", () => {
       expect(finding!.message).toContain(word);
   });
 
-  test.each([[[]], [["--admin-auth=always"]]])("with keys and a token, started with %j", async (options) => {
+  const started = [[], ["--admin-auth=always"], ["--trust-proxy", "127.0.0.1/32"]];
+  test.each(started.map((options) => [options]))("with keys and a token, started with %j", async (options) => {
     await using github = scriptedGithub();
     keys(github);
     const env = { ...github.env, ADMIN_TOKEN: token };
@@ -328,6 +329,7 @@ describe("who is let in", () => {
     expect(report.of("access")).toMatchObject([{ state: asks ? "ok" : "warn" }]);
     const reminder = "Behind a reverse proxy or tunnel, start with --admin-auth=always";
     expect(served.stderr().includes(reminder)).toBe(!asks);
+    expect(served.stderr().includes("/admin, with ADMIN_TOKEN")).toBe(asks);
   });
 
   test("with a token asked for here and no key, whoever comes through spends the quota", async () => {

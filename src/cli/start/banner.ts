@@ -6,7 +6,7 @@ import { isLoopbackUrl } from "../../lib/net/address";
 import { certificateFiles, warnOfCertificateFault } from "../../lib/net/out/ca-certificates";
 import { ignoredProxy, proxyFor, sparedBy } from "../../lib/net/out/proxy";
 import type { App } from "../../parts/app";
-import { accessFact, wholeOf } from "../../parts/facts";
+import { accessFact, asksTokenHere, wholeOf } from "../../parts/facts";
 import { hostsFor } from "../../people/accounts/hosts";
 import type { Listening } from "../../server";
 import { table } from "../layout";
@@ -88,17 +88,21 @@ function databaseLines({ environment: { databaseUrl }, members }: App): Fact[] {
 }
 
 /** The address of the admin pages, who may open them, and what a reverse proxy needs. */
-function adminLines({ adminAuth, requiresKey, environment }: App, { url, exposed }: Listening): Fact[] {
+function adminLines(app: App, { url, exposed }: Listening): Fact[] {
+  const { requiresKey, trustedProxies, environment } = app;
   const { adminToken } = environment;
   const line = (more: string): Fact[] => [["Admin", `${url}/admin${more}`]];
   // At any other address, calls from this machine do not come from loopback either.
-  const isOpenHere = adminAuth === "remote" && (!exposed || isLoopbackUrl(url));
+  const isOpenHere = !asksTokenHere(app) && (!exposed || isLoopbackUrl(url));
   if (!isOpenHere)
     return line(adminToken === undefined ? ", closed: set ADMIN_TOKEN to open it" : ", with ADMIN_TOKEN");
   // Both are set when others are meant to reach the instance.
   if (!requiresKey || adminToken === undefined) return line("");
+  const here = line(", without a token on this machine");
+  // Whoever named the proxies has thought of them.
+  if (trustedProxies) return here;
   return [
-    ...line(", without a token on this machine"),
+    ...here,
     ["", "Behind a reverse proxy or tunnel, start with --admin-auth=always, or its callers have admin access"],
   ];
 }
