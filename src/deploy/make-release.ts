@@ -34,7 +34,7 @@ async function make(repository: string, env: Environment): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(packages, { recursive: true });
   const notes = await bun("src/deploy/release.ts", "notes", tag);
-  console.log((await bun("src/deploy/build.ts", "--all")).trimEnd());
+  console.log((await bun("src/deploy/build.ts", "--all", "--check")).trimEnd());
   await bun("pm", "pack", "--quiet", "--destination", packages);
   await bun("src/deploy/package.ts", "platforms", packages);
   for (const name of [...targets.map(fileName), "SHA256SUMS"]) renameSync(join(dist, name), join(folder, name));

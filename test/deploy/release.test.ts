@@ -72,6 +72,15 @@ test("a release is tried on every system there is a runner for, before anything 
   for (const job of ["publish", "npm", "image"]) expect(jobs[job]!.needs).toContain("try");
 });
 
+test("what a release uploads is made by one command, which anybody can run", () => {
+  const { jobs } = workflows[names.indexOf("release.yml")]!;
+  const commands = Object.values(jobs).flatMap(({ steps }) => steps.map(({ run = "" }) => run));
+  expect(commands.filter((each) => each.startsWith("bun run release "))).toHaveLength(1);
+  expect(
+    commands.filter((each) => /bun run build|bun pm|install-scripts|platforms|release\.ts notes/.test(each)),
+  ).toEqual([]);
+});
+
 test("the tag is the version's, which stands in package.json alone", async () => {
   expect(() => checkTag(`v${version}`)).not.toThrow();
   expect(() => checkTag("v999.0.0")).toThrow(`The tag is v999.0.0, but package.json says ${version}.`);
