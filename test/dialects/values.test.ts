@@ -1,5 +1,5 @@
 /**
- * No value that one API alone has is passed on to another one. The lists of values are the compiler's: an official package with
+ * Pairs: no value that one API alone has is passed on to another one. The lists of values are the compiler's: an official package with
  * another value does not compile here.
  */
 import { describe, expect, test } from "bun:test";
