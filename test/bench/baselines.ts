@@ -1,7 +1,8 @@
 /**
- * The least a proxy can do, each in a process of its own: `bun` and `elysia` hand the body on both ways; `translate`
- * turns a messages request into a chat request and the chat stream into a messages stream, without a look to the side;
- * `guarantees` hands a full reply on with what dragoman promises of it: limits, hang-up, a row and a log line.
+ * The least a proxy can do, each in a process of its own: `bun` and `elysia` hand the body on both ways; `pull` does the
+ * same from JavaScript, piece by piece, and `parse` reads the JSON of each event before; `translate` turns a messages
+ * request into a chat request and the chat reply into a messages reply, without a look to the side; `guarantees` hands a
+ * full reply on with what dragoman promises of it: limits, hang-up, a row and a log line.
  */
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { openSync, writeSync } from "node:fs";
@@ -10,6 +11,7 @@ import { clientPath, type Dialect, dialects, upstreamPath } from "./dialects";
 
 const [kind, upstream, folder] = process.argv.slice(2);
 const pathAt = new Map(dialects.map((dialect: Dialect) => [clientPath[dialect], upstreamPath[dialect]]));
+const utf8 = new TextDecoder();
 const listening = { hostname: "127.0.0.1", port: 0, idleTimeout: 0, maxRequestBodySize: 1024 ** 3 } as const;
 
 if (kind === "elysia") {
@@ -19,7 +21,8 @@ if (kind === "elysia") {
     .listen(listening);
   console.log(app.server!.port);
 } else {
-  const fetch = kind === "translate" ? translate : kind === "guarantees" ? withGuarantees(openRows()) : pass;
+  const ways = { bun: pass, translate, pull: passPieces(() => ""), parse: passPieces(readEvents) };
+  const fetch = kind === "guarantees" ? withGuarantees(openRows()) : ways[kind as keyof typeof ways];
   const server = Bun.serve({
     ...listening,
     fetch: (request) => (request.method === "GET" ? new Response("ok") : fetch(request)),
@@ -42,22 +45,65 @@ function ask(path: string, body: string | Uint8Array, signal: AbortSignal): Prom
   });
 }
 
+/** Hands a body on piece by piece, when the client reads. @param look Gets each piece, and the text that an earlier one left. */
+function passPieces(look: (piece: Uint8Array, held: string) => string) {
+  return async (request: Request): Promise<Response> => {
+    const path = pathAt.get(request.url.slice(request.url.indexOf("/", 8)))!;
+    const { body, headers } = await ask(path, await request.bytes(), request.signal);
+    const reader = body!.getReader();
+    let held = "";
+    const pieces = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const { done, value } = await reader.read();
+        if (done) return controller.close();
+        held = look(value, held);
+        controller.enqueue(value);
+      },
+      cancel: () => reader.cancel(),
+    });
+    return new Response(pieces, { headers: { "content-type": headers.get("content-type")! } });
+  };
+}
+
+/** @returns The beginning of an event that goes on in the next piece. */
+function readEvents(piece: Uint8Array, held: string): string {
+  const frames = (held + utf8.decode(piece)).split("\n\n");
+  const rest = frames.pop()!;
+  for (const frame of frames) {
+    const data = frame.slice(frame.indexOf("data: ") + 6);
+    if (data !== "[DONE]") JSON.parse(data);
+  }
+  return rest;
+}
+
 interface Chunk {
   choices: { delta: { content?: string }; finish_reason: string | null }[];
-  usage?: { prompt_tokens: number; completion_tokens: number } | null;
+  usage?: Usage | null;
+}
+
+interface Usage {
+  prompt_tokens: number;
+  completion_tokens: number;
 }
 
 async function translate(request: Request): Promise<Response> {
   const { model, messages, max_tokens, stream } = (await request.json()) as Record<string, unknown>;
   const asked = JSON.stringify({ model, messages, max_tokens, stream });
-  const reader = (await ask("/chat/completions", asked, request.signal)).body!.getReader();
+  const answer = await ask("/chat/completions", asked, request.signal);
+  const message = { id: "msg_1", type: "message", role: "assistant", model, content: [], usage: {} };
+  if (!stream) {
+    const { choices, usage } = (await answer.json()) as { choices: { message: { content: string } }[]; usage: Usage };
+    const content = [{ type: "text", text: choices[0]!.message.content }];
+    const counted = { input_tokens: usage.prompt_tokens, output_tokens: usage.completion_tokens };
+    return Response.json({ ...message, content, stop_reason: "end_turn", usage: counted });
+  }
+  const reader = answer.body!.getReader();
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   const write = (event: { type: string; [key: string]: unknown }) =>
     `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
   let held = "";
   let output_tokens = 0;
-  const message = { id: "msg_1", type: "message", role: "assistant", model, content: [], usage: {} };
   const head =
     write({ type: "message_start", message }) +
     write({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } });

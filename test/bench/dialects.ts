@@ -44,9 +44,12 @@ export const usualForm: Record<Dialect, FormName> = {
   messages: "messages, dated",
 };
 
-/** A stream's pieces: what begins it, some events of text, and what ends it. */
-export function piecesOf(dialect: Dialect, form: FormName | undefined, perRead: number): string[] {
-  const forms = copilotStreams(modelOf(dialect));
+/**
+ * A stream's pieces: what begins it, some events of text, and what ends it.
+ * @param input Tokens of the prompt.
+ */
+export function piecesOf(dialect: Dialect, form: FormName | undefined, perRead: number, input: number): string[] {
+  const forms = copilotStreams(modelOf(dialect), input);
   const named = form && forms[form].dialect === dialect ? forms[form] : forms[usualForm[dialect]];
   const words = Array.from({ length: perRead }, (_, at) => named.words(` word${at % 10}`, at));
   return [named.begin, words.join(""), named.end];
@@ -59,9 +62,9 @@ export const usualReply: Record<Dialect, ReplyName> = {
   messages: "messages, dated",
 };
 
-/** A full reply. */
-export function replyOf(dialect: Dialect, form: ReplyName | undefined): string {
-  const forms = copilotReplies(modelOf(dialect));
+/** A full reply. @param input Tokens of the prompt. */
+export function replyOf(dialect: Dialect, form: ReplyName | undefined, input: number): string {
+  const forms = copilotReplies(modelOf(dialect), input);
   const named = form && forms[form].dialect === dialect ? forms[form] : forms[usualReply[dialect]];
   return JSON.stringify(named.reply);
 }

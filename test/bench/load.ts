@@ -1,6 +1,6 @@
 /** The clients, in a process of their own: does one job, given as JSON, and prints its result. */
 import { connect } from "node:net";
-import { quantile } from "./statistics";
+import { cpuOf, quantile } from "./statistics";
 
 export type Job = { url: string; body: string } /** Requests by a number of connections; a full answer each. */ & (
   | { kind: "requests"; connections: number; count: number }
@@ -10,6 +10,8 @@ export type Job = { url: string; body: string } /** Requests by a number of conn
   | { kind: "first"; count: number }
   /** Streams at once, so many times. */
   | { kind: "streams"; streams: number; times: number }
+  /** Streams that begin one after the other, a thousand in a second, up to the first bytes of all. */
+  | { kind: "starts"; count: number; pid: number }
   /** One stream, and what is asked beside it each time a while has passed. */
   | { kind: "gaps"; beside: Beside[] }
   /** A client that stops reading, and hangs up when so many milliseconds have passed. */
@@ -48,6 +50,8 @@ function work(): Promise<unknown> {
       return firstBytes(job.count);
     case "streams":
       return streams(job.streams, job.times);
+    case "starts":
+      return starts(job.count, job.pid);
     case "gaps":
       return gaps(job.beside);
     case "stall":
@@ -124,6 +128,29 @@ async function streams(count: number, times: number): Promise<StreamsResult> {
   };
   for (let time = 0; time < times; time++) await Promise.all(Array.from({ length: count }, one));
   return { finished, slowestFirst, seconds: (performance.now() - begun) / 1000 };
+}
+
+export interface StartsResult {
+  /** Seconds of CPU of the process that was asked. */
+  cpu: number;
+  /** Milliseconds. */
+  slowestFirst: number;
+}
+
+async function starts(count: number, pid: number): Promise<StartsResult> {
+  const [begun, before] = [performance.now(), cpuOf(pid)];
+  let slowestFirst = 0;
+  const one = async (due: number) => {
+    await (await post()).body!.getReader().read();
+    slowestFirst = Math.max(slowestFirst, performance.now() - due);
+  };
+  const running: Promise<void>[] = [];
+  for (let at = 0; at < count; at++) {
+    while (performance.now() < begun + at) await Bun.sleep(1);
+    running.push(one(begun + at));
+  }
+  await Promise.all(running);
+  return { cpu: cpuOf(pid) - before, slowestFirst };
 }
 
 /** The longest time without a byte, undisturbed and then after each thing that is asked. */

@@ -34,10 +34,9 @@ export async function startUpstream(): Promise<Running> {
 /** Takes traces. */
 export const startCollector = (): Promise<Running> => startScript("others", "collector.ts");
 
-export async function startFloor(
-  kind: "bun" | "elysia" | "translate" | "guarantees",
-  upstream: Running,
-): Promise<Running> {
+export type Floor = "bun" | "elysia" | "pull" | "parse" | "translate" | "guarantees";
+
+export async function startFloor(kind: Floor, upstream: Running): Promise<Running> {
   const folder = newFolder();
   const floor = await startScript("proxy", "baselines.ts", kind, upstream.url, folder);
   return { ...floor, stop: () => floor.stop().finally(() => rmSync(folder, { recursive: true, force: true })) };

@@ -20,7 +20,7 @@ import {
   usualForm,
   usualReply,
 } from "./dialects";
-import type { StreamsResult, Times } from "./load";
+import type { StartsResult, StreamsResult, Times } from "./load";
 import { installPeers, type Peer } from "./peers";
 import {
   load,
@@ -57,6 +57,10 @@ const historyPaths = [
   "/api/admin/statistics?by=day,model",
 ];
 
+/** As many events as the compiler needs. */
+const manyPerRead: Script = { events: 200_000, perRead: 500, every: 0 };
+/** Milliseconds that a model thinks where the time of an answer is measured: what is done meanwhile makes nobody wait. */
+const thinks = 150;
 const begun = performance.now();
 /** Of one part alone: stopped with all others, also when the part fails. */
 const own: Running[] = [];
@@ -64,6 +68,8 @@ const upstream = await startUpstream();
 const floors = {
   bun: await startFloor("bun", upstream),
   elysia: await startFloor("elysia", upstream),
+  pull: await startFloor("pull", upstream),
+  parse: await startFloor("parse", upstream),
   translate: await startFloor("translate", upstream),
 };
 const dragoman: Started = await startDragoman(subjects.source, upstream);
@@ -74,6 +80,7 @@ const parts: [string, () => Promise<void>][] = [
   ["start", measureStart],
   ["small", measureSmall],
   ["first", measureFirst],
+  ["starts", measureStarts],
   ["saturated", measureSaturated],
   ["paced", measurePaced],
   ["prompts", measurePrompts],
@@ -193,110 +200,136 @@ async function measureSmall(): Promise<void> {
     add(kinds.smallRate, p99, form);
   }
 
+  await play({ events: 10, perRead: 1, every: 0, thinks });
   const direct: Running = { ...upstream, url: upstream.url };
   const alone = await inTurns({ direct, ...asked }, quick ? 2 : 3, (running) => {
     const url = running === direct ? upstream.url + upstreamPath.chat : running.url + clientPath.chat;
-    return load<Times>({ kind: "requests", url, body, connections: 1, count: quick ? 200 : 700 });
+    return load<Times>({ kind: "requests", url, body, connections: 1, count: quick ? 15 : 60 });
   });
   add(kinds.alone, added(median(alone, ({ p50 }) => p50 * 1000)));
-  add(kinds.aloneP99, added(median(alone, ({ p99 }) => p99 * 1000)));
 }
 
 async function measureFirst(): Promise<void> {
-  await play({ events: 3, perRead: 1, every: 2 });
+  const script = { events: 3, perRead: 1, every: 2 };
+  await play(script);
   const body = requestBody("chat", modelOf("chat"), true);
   const asked = everyone();
   // After 50 streams the compiler has not begun: a first event then takes twice as long as after 1,000.
   for (const { url } of Object.values(asked)) await load({ kind: "first", url, body, count: 300 });
+  await play({ ...script, thinks });
   const turns = await inTurns(asked, quick ? 2 : 4, ({ url }) =>
-    load<Times>({ kind: "first", url, body, count: quick ? 100 : 150 }),
+    load<Times>({ kind: "first", url, body, count: quick ? 15 : 60 }),
   );
   add(kinds.first, added(median(turns, ({ p50 }) => p50 * 1000)));
 }
 
+/** The first streams after a start, and those of a process that has served a few thousand. */
+async function measureStarts(): Promise<void> {
+  await play({ events: 2, perRead: 1, every: 60_000 });
+  const asked = {
+    elysia: await startFloor("elysia", upstream),
+    dragoman: await startDragoman(subjects.source, upstream),
+  };
+  own.push(...Object.values(asked));
+  const body = requestBody("chat", modelOf("chat"), true);
+  const starts = async ({ url, pid }: Running) => {
+    const result = await load<StartsResult>({ kind: "starts", url: url + clientPath.chat, body, pid, count: 1000 });
+    // The clients have hung up.
+    await Bun.sleep(500);
+    return result;
+  };
+  const each = (turns: Record<string, StartsResult[]>) => median(turns, ({ cpu }) => cpu * 1000);
+  add(kinds.startCold, each(await inTurns(asked, 1, starts)));
+  await inTurns(asked, 3, starts);
+  const warm = await inTurns(asked, quick ? 3 : 5, starts);
+  add(kinds.startWarm, each(warm));
+  add(
+    kinds.startFirst,
+    median(warm, ({ slowestFirst }) => slowestFirst),
+  );
+}
+
 async function measureSaturated(): Promise<void> {
-  const script = { events: 200_000, perRead: 500, every: 0 };
-  await measureStreams(script, 1, quick ? 3 : 10, kinds.passedSaturated, kinds.translatedSaturated);
+  await measureStreams(manyPerRead, 1, kinds.passedSaturated, kinds.translatedSaturated);
 }
 
 async function measurePaced(): Promise<void> {
   const script = { events: quick ? 120 : 350, perRead: 1, every: 10 };
-  await measureStreams(script, 100, 1, kinds.passedPaced, kinds.translatedPaced);
+  await measureStreams(script, 100, kinds.passedPaced, kinds.translatedPaced);
 }
 
-/** CPU of streams: each vendor's form passed on beside Elysia, each pair of dialects translated beside the translation by hand. */
-async function measureStreams(
-  script: Script,
-  streams: number,
-  times: number,
-  passed: RowKind,
-  translated: RowKind,
-): Promise<void> {
-  const millions = (script.events * streams * times) / 1e6;
-  const warm = new Set<string>();
-  const measure = async ({ pid }: Running, url: string, body: string) => {
-    const job = { kind: "streams", url, body, streams } as const;
-    const batch = () => load({ ...job, times: streams === 1 ? 2 : 1 });
-    // One that is paced compiles while it waits, and little: a quick run warms up once for all its forms.
-    if (streams === 1) await warmUp(pid, batch, quick ? 2 : 6);
-    else if (!quick || !warm.has(url)) await batch();
-    warm.add(url);
-    return (await cpuIn(pid, () => load({ ...job, times }))) / millions;
+/**
+ * CPU of streams: each vendor's form passed on beside the floors, each pair of dialects translated beside the translation by
+ * hand. Windows have a number of events, in turns, and begin after as many events as the compiler needs.
+ */
+async function measureStreams(script: Script, streams: number, passed: RowKind, translated: RowKind): Promise<void> {
+  const byHand = requestBody("messages", modelOf("chat"), true);
+  const measure = async (
+    form: FormName | undefined,
+    body: string,
+    { direct: _, ...asked }: Record<string, Running>,
+  ) => {
+    const window = ({ url, pid }: Running, count: number) =>
+      load({ kind: "streams", url, body: pid === floors.translate.pid ? byHand : body, streams: count, times: 1 });
+    await play({ ...manyPerRead, form });
+    for (const running of Object.values(asked)) await warmUp(running.pid, () => window(running, 1), quick ? 2 : 6);
+    await play({ ...script, form });
+    if (streams > 1) for (const running of Object.values(asked)) await window(running, streams);
+    const cpu = await inTurns(asked, quick ? 3 : 5, (running) => cpuIn(running.pid, () => window(running, streams)));
+    return median(cpu, (seconds) => (seconds / (script.events * streams)) * 1e6);
   };
-  const all = (client: Dialect, served: Dialect, floor: Record<string, Running>) =>
-    Object.entries({ ...floor, ...peersFor(client, served), dragoman });
-  for (const [form, { dialect }] of Object.entries(copilotStreams(""))) {
+  for (const [name, { dialect }] of Object.entries(copilotStreams(""))) {
+    const form = name as FormName;
     if (!isAsked(passed, form, only) || (quick && usualForm[dialect] !== form)) continue;
-    await play({ ...script, form: form as FormName });
-    const body = requestBody(dialect, modelOf(dialect), true);
-    const values: Record<string, number> = {};
-    for (const [name, proxy] of all(dialect, dialect, { elysia: floors.elysia }))
-      values[name] = await measure(proxy, proxy.url + clientPath[dialect], body);
-    add(passed, values, form);
+    const asked = everyone(dialect, dialect, ["elysia", passed.goal!.times as "pull" | "parse"]);
+    add(passed, await measure(form, requestBody(dialect, modelOf(dialect), true), asked), form);
   }
   const pairs = dialects
     .flatMap((client) => dialects.map((served) => [client, served] as const))
     .filter(([client, served]) => client !== served && isAsked(translated, `${client} ← ${served}`, only))
     // A quick run has the pair that has a peer, and one of the newer API.
     .filter(([client, served]) => !quick || (client === "messages" && served !== "messages"));
-  if (pairs.length === 0) return;
-  await play(script);
-  const { translate } = floors;
-  const floor = await measure(
-    translate,
-    translate.url + clientPath.messages,
-    requestBody("messages", modelOf("chat"), true),
-  );
   for (const [client, served] of pairs) {
-    const values: Record<string, number> = { translate: floor };
-    for (const [name, proxy] of all(client, served, {}))
-      values[name] = await measure(proxy, proxy.url + clientPath[client], requestBody(client, modelOf(served), true));
-    add(translated, values, `${client} ← ${served}`);
+    const body = requestBody(client, modelOf(served), true);
+    add(translated, await measure(undefined, body, everyone(client, served)), `${client} ← ${served}`);
   }
 }
 
 async function measurePrompts(): Promise<void> {
-  const pairs: [number, Dialect, Dialect, RowKind, RowKind?][] = [
-    [1, "chat", "chat", kinds.prompt1],
+  await play({ events: 10, perRead: 1, every: 0, thinks });
+  const pairs: [number, Dialect, Dialect, RowKind, RowKind][] = [
+    [1, "chat", "chat", kinds.prompt1, kinds.prompt1Cpu],
     [10, "chat", "chat", kinds.passedPrompt, kinds.passedPromptMemory],
     [10, "messages", "messages", kinds.passedPrompt, kinds.passedPromptMemory],
     [10, "messages", "chat", kinds.translatedPrompt, kinds.translatedPromptMemory],
   ];
-  for (const [megabytes, client, served, time, memory] of pairs) {
+  for (const [megabytes, client, served, time, other] of pairs) {
     const count = quick ? 3 : megabytes === 1 ? 24 : 8;
     const body = requestBody(client, modelOf(served), false, megabytes * 1e6);
-    const times: Record<string, number> = {};
-    const grown: Record<string, number> = {};
-    for (const [name, { url, pid }] of Object.entries(everyone(client, served))) {
-      const job = { kind: "requests", url, body, connections: 1 } as const;
-      await warmUp(pid, () => load({ ...job, count: 2 }), quick ? 4 : 8);
-      const { result, growth } = await growthOf(pid, () => load<Times>({ ...job, count }));
-      times[name] = result.p50;
-      grown[name] = growth;
-    }
+    const asked = everyone(client, served);
+    const job = { kind: "requests", body, connections: 1 } as const;
+    for (const { url, pid } of Object.values(asked))
+      await warmUp(pid, () => load({ ...job, url, count: 2 }), quick ? 4 : 8);
+    const turns = await inTurns(asked, quick ? 1 : 3, async ({ url, pid }) => {
+      const before = cpuOf(pid);
+      const { result, growth } = await growthOf(pid, () => load<Times>({ ...job, url, count }));
+      return { p50: result.p50, growth, cpu: ((cpuOf(pid) - before) / count) * 1000 };
+    });
     const variant = client === served ? client : `${client} ← ${served}`;
-    add(time, added(times), variant);
-    if (memory) add(memory, without(grown, "direct"), variant);
+    const proxies = without(turns, "direct");
+    add(time, added(median(turns, ({ p50 }) => p50)), variant);
+    if (other === kinds.prompt1Cpu)
+      add(
+        other,
+        median(proxies, ({ cpu }) => cpu),
+        variant,
+      );
+    else
+      add(
+        other,
+        median(proxies, ({ growth }) => growth),
+        variant,
+      );
   }
 }
 
@@ -304,18 +337,15 @@ async function measureThousand(): Promise<void> {
   const seconds = quick ? 3 : 20;
   await play({ events: seconds, perRead: 1, every: 1000 });
   const unfinished: Record<string, number> = {};
-  const first: Record<string, number> = {};
   const grown: Record<string, number> = {};
   for (const [name, { url, pid }] of Object.entries(without(without(everyone(), "direct"), "bun"))) {
     const job = { kind: "streams", url, body: requestBody("chat", modelOf("chat"), true), streams: 1000 } as const;
     const { result, growth } = await growthOf(pid, () => load<StreamsResult>({ ...job, times: 1 }));
     unfinished[name] = 1000 - result.finished;
-    first[name] = result.slowestFirst;
     grown[name] = growth;
   }
   add(kinds.thousand, unfinished);
   add(kinds.thousandMemory, grown);
-  add(kinds.thousandFirst, first);
 }
 
 /** With a collector and without one, turn by turn. */
@@ -391,8 +421,8 @@ async function measureCount(): Promise<void> {
     const beside = Array.from({ length: 5 }, () => ({ url: `${proxy.url}/v1/messages/count_tokens`, body }));
     const [alone, first, ...later] = await load<number[]>({ ...chat, kind: "gaps", beside });
     await proxy.stop();
-    Object.assign(firsts, { alone: alone!, [name]: first! });
-    Object.assign(laters, { alone: alone!, [name]: Math.max(...later) });
+    Object.assign(firsts, { alone: alone!, [name]: first! - alone! });
+    Object.assign(laters, { alone: alone!, [name]: Math.max(...later) - alone! });
   }
   add(kinds.countFirst, firsts);
   add(kinds.countLater, laters);
@@ -421,7 +451,7 @@ async function measureHistory(): Promise<void> {
   const beside = historyPaths.map((path) => ({ url: proxy.url + path }));
   const [alone, ...gaps] = await load<number[]>({ ...chat, kind: "gaps", beside });
   await proxy.stop();
-  add(kinds.historyGap, { alone: alone!, dragoman: Math.max(...gaps) });
+  add(kinds.historyGap, { alone: alone!, dragoman: Math.max(...gaps) - alone! });
 }
 
 /** Rows of 13 days, added up. @returns The data folder. */
@@ -454,11 +484,20 @@ async function play(script: Script): Promise<void> {
   await fetch(`${upstream.url}/script`, { method: "POST", body: JSON.stringify(script) });
 }
 
-/** All who can answer, with the address of the path: the upstream itself, the floors, other proxies, dragoman. */
-function everyone(client: Dialect = "chat", served: Dialect = client): Record<string, Running> {
-  const floor: Record<string, Running> = client === served ? { bun: floors.bun, elysia: floors.elysia } : {};
+/** All who can answer, with the address of the path: the upstream itself, some floors, other proxies, dragoman. */
+function everyone(
+  client: Dialect = "chat",
+  served: Dialect = client,
+  passing: (keyof typeof floors)[] = ["bun", "elysia"],
+): Record<string, Running> {
+  const names = client === served ? passing : (["translate"] as const);
+  const floor: Record<string, Running> = Object.fromEntries(names.map((name) => [name, floors[name]]));
   const proxies: Record<string, Running> = { ...floor, ...peersFor(client, served), dragoman };
-  const at = ([name, running]: [string, Running]) => [name, { ...running, url: running.url + clientPath[client] }];
+  const at = ([name, running]: [string, Running]) => {
+    // By hand, messages are made of chat, whoever is compared with that.
+    const path = clientPath[name === "translate" ? "messages" : client];
+    return [name, { ...running, url: running.url + path }];
+  };
   return {
     direct: { ...upstream, url: upstream.url + upstreamPath[served] },
     ...Object.fromEntries(Object.entries(proxies).map(at)),

@@ -10,6 +10,8 @@ export interface Script {
   perRead: number;
   /** Milliseconds between two pieces; 0: as fast as they are taken. */
   every: number;
+  /** Milliseconds until an answer begins; 0 if missing. */
+  thinks?: number;
   /** The vendor's form of its dialect's streams. */
   form?: FormName;
   /** The same of its full replies. */
@@ -22,8 +24,8 @@ let cancelledAt = 0;
 
 const encoder = new TextEncoder();
 const dialectAt = new Map(dialects.map((dialect) => [upstreamPath[dialect], dialect]));
-let pieces = buildPieces();
-let replies = buildReplies();
+/** By the dialect and the tokens of the prompt. */
+const made = { pieces: new Map<string, Pieces>(), replies: new Map<string, string>() };
 
 const server: Bun.Server<undefined> = Bun.serve({
   port: 0,
@@ -36,7 +38,10 @@ const server: Bun.Server<undefined> = Bun.serve({
     if (dialect) {
       const body = await request.text();
       const stream = body.length < 1000 ? body.includes('"stream":true') : isStream(body);
-      return stream ? streamed(dialect) : json(replies[dialect]);
+      const tokens = Math.ceil(body.length / 4);
+      const answer = stream ? piecesFor(dialect, tokens) : replyFor(dialect, tokens);
+      if (script.thinks) await think(script.thinks);
+      return typeof answer === "string" ? json(answer) : streamed(answer);
     }
     switch (path) {
       case "/copilot_internal/v2/token": {
@@ -48,8 +53,8 @@ const server: Bun.Server<undefined> = Bun.serve({
         return Response.json({ data: dialects.map(listed) });
       case "/script":
         script = (await request.json()) as Script;
-        pieces = buildPieces();
-        replies = buildReplies();
+        made.pieces.clear();
+        made.replies.clear();
         return new Response();
       case "/cancelled":
         return Response.json(cancelledAt);
@@ -79,23 +84,36 @@ function listed(dialect: Dialect): object {
   };
 }
 
-function buildReplies() {
-  return Object.fromEntries(dialects.map((dialect) => [dialect, replyOf(dialect, script.reply)])) as Record<
-    Dialect,
-    string
-  >;
+/** Timers are a millisecond late at times, and only one request at a time is answered by who thinks: the last of it is waited for. */
+async function think(ms: number): Promise<void> {
+  const until = performance.now() + ms;
+  await Bun.sleep(ms - 2);
+  while (performance.now() < until);
 }
 
-function buildPieces() {
-  const built = dialects.map((dialect) => {
-    const [begin, some, end] = piecesOf(dialect, script.form, script.perRead).map((text) => encoder.encode(text));
-    return [dialect, { begin, some, end }];
-  });
-  return Object.fromEntries(built) as Record<Dialect, Record<"begin" | "some" | "end", Uint8Array<ArrayBuffer>>>;
+function replyFor(dialect: Dialect, tokens: number): string {
+  const key = `${dialect} ${tokens}`;
+  const reply = made.replies.get(key) ?? replyOf(dialect, script.reply, tokens);
+  made.replies.set(key, reply);
+  return reply;
 }
 
-function streamed(dialect: Dialect): Response {
-  const { begin, some, end } = pieces[dialect];
+type Pieces = Record<"begin" | "some" | "end", Uint8Array<ArrayBuffer>>;
+
+function piecesFor(dialect: Dialect, tokens: number): Pieces {
+  const key = `${dialect} ${tokens}`;
+  const pieces = made.pieces.get(key) ?? buildPieces(dialect, tokens);
+  made.pieces.set(key, pieces);
+  return pieces;
+}
+
+function buildPieces(dialect: Dialect, tokens: number): Pieces {
+  const texts = piecesOf(dialect, script.form, script.perRead, tokens);
+  const [begin, some, end] = texts.map((text) => encoder.encode(text));
+  return { begin: begin!, some: some!, end: end! };
+}
+
+function streamed({ begin, some, end }: Pieces): Response {
   const { every, events, perRead } = script;
   let left = Math.ceil(events / perRead);
   let timer: Timer | undefined;

@@ -9,10 +9,16 @@ interface ReplyForm {
 const filter = Object.fromEntries(
   ["hate", "self_harm", "sexual", "violence"].map((name) => [name, { filtered: false, severity: "safe" }]),
 );
-const chatUsage = { completion_tokens: 400, prompt_tokens: 912, total_tokens: 1312 };
+const output = 400;
+const usageOf = (input: number) => ({ completion_tokens: output, prompt_tokens: input, total_tokens: input + output });
+/** Of a prompt of so many tokens, as many are in the cache. */
+const cachedOf = (input: number) => Math.min(input, 800);
 
-/** @param model The id that a client asks for; most answers name a dated one. */
-export const copilotReplies = (model: string) =>
+/**
+ * @param model The id that a client asks for; most answers name a dated one.
+ * @param input Tokens of the prompt.
+ */
+export const copilotReplies = (model: string, input = 912) =>
   ({
     "chat, GPT": {
       dialect: "chat",
@@ -28,7 +34,7 @@ export const copilotReplies = (model: string) =>
         created: 1785000000,
         id: "chatcmpl-A5iQJExrRR9lZjObeHBzjesQ5HvT1",
         usage: {
-          ...chatUsage,
+          ...usageOf(input),
           completion_tokens_details: { accepted_prediction_tokens: 0, rejected_prediction_tokens: 0 },
           prompt_tokens_details: { cached_tokens: 0 },
         },
@@ -53,7 +59,7 @@ export const copilotReplies = (model: string) =>
           },
         ],
         usage: {
-          ...chatUsage,
+          ...usageOf(input),
           prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
           completion_tokens_details: {
             reasoning_tokens: 0,
@@ -72,7 +78,7 @@ export const copilotReplies = (model: string) =>
         choices: [{ finish_reason: "stop", message: { content: "Hello.", role: "assistant" } }],
         created: 1785000000,
         id: "ba49856c-7de2-485b-87cd-6ff61c58407e",
-        usage: { ...chatUsage, prompt_tokens_details: { cached_tokens: 800 } },
+        usage: { ...usageOf(input), prompt_tokens_details: { cached_tokens: cachedOf(input) } },
         model: `${model}-20250929`,
       },
     },
@@ -86,7 +92,12 @@ export const copilotReplies = (model: string) =>
         content: [{ type: "text", text: "Hello." }],
         stop_reason: "end_turn",
         stop_sequence: null,
-        usage: { input_tokens: 112, cache_creation_input_tokens: 0, cache_read_input_tokens: 800, output_tokens: 400 },
+        usage: {
+          input_tokens: input - cachedOf(input),
+          cache_creation_input_tokens: 0,
+          cache_read_input_tokens: cachedOf(input),
+          output_tokens: output,
+        },
         copilot_usage: { total_nano_aiu: 1200 },
       },
     },
@@ -108,11 +119,11 @@ export const copilotReplies = (model: string) =>
           },
         ],
         usage: {
-          input_tokens: 912,
+          input_tokens: input,
           input_tokens_details: { cached_tokens: 0 },
-          output_tokens: 400,
+          output_tokens: output,
           output_tokens_details: { reasoning_tokens: 0 },
-          total_tokens: 1312,
+          total_tokens: input + output,
         },
         copilot_usage: { total_nano_aiu: 1200 },
       },

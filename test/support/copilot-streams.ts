@@ -17,22 +17,29 @@ const severities = Object.fromEntries(
 );
 const filter = { error: { code: "", message: "" }, ...severities };
 const offsets = (at: number) => ({ check_offset: 1811, start_offset: 1811, end_offset: 1900 + Math.floor(at / 9) });
-const usage = { completion_tokens: 400, prompt_tokens: 912, total_tokens: 1312 };
+const output = 400;
+const usageOf = (input: number) => ({ completion_tokens: output, prompt_tokens: input, total_tokens: input + output });
 
-/** @param model The id that a client asks for; chat answers with a dated one. */
-export const copilotStreams = (model: string) => ({ ...textStreams(model), ...callStreams(model) });
+/**
+ * @param model The id that a client asks for; chat answers with a dated one.
+ * @param input Tokens of the prompt.
+ */
+export const copilotStreams = (model: string, input = 912) => ({
+  ...textStreams(model, input),
+  ...callStreams(model),
+});
 
-const textStreams = (model: string) =>
+const textStreams = (model: string, input: number) =>
   ({
-    "chat, OpenAI's own form": openAiChat(model),
-    "chat, GPT": gptChat(`${model}-2025-04-14`),
-    "chat, Claude": claudeChat(`${model}-20250929`),
-    "chat, Gemini": geminiChat(model),
-    "chat, Gemini thinking": geminiChat(model, "reasoning_text"),
-    responses: responses(model, () => "msg_0123456789abcdef"),
-    "responses, an item id for each event": responses(model, (at) => btoa(`item ${at}`.padEnd(300, "."))),
-    messages: messages(model),
-    "messages, dated": messages(`${model}-20250929`),
+    "chat, OpenAI's own form": openAiChat(model, input),
+    "chat, GPT": gptChat(`${model}-2025-04-14`, input),
+    "chat, Claude": claudeChat(`${model}-20250929`, input),
+    "chat, Gemini": geminiChat(model, input),
+    "chat, Gemini thinking": geminiChat(model, input, "reasoning_text"),
+    responses: responses(model, input, () => "msg_0123456789abcdef"),
+    "responses, an item id for each event": responses(model, input, (at) => btoa(`item ${at}`.padEnd(300, "."))),
+    messages: messages(model, input),
+    "messages, dated": messages(`${model}-20250929`, input),
   }) satisfies Record<string, StreamForm>;
 
 const callStreams = (model: string) =>
@@ -44,7 +51,8 @@ const callStreams = (model: string) =>
 
 export type FormName = keyof ReturnType<typeof copilotStreams>;
 
-function openAiChat(model: string): StreamForm {
+function openAiChat(model: string, input: number): StreamForm {
+  const usage = usageOf(input);
   const chunk = (members: object) =>
     data({ id: "chatcmpl-1", object: "chat.completion.chunk", created: 1785000000, model, ...members });
   const choice = (delta: object, finish_reason: string | null) => ({
@@ -58,7 +66,8 @@ function openAiChat(model: string): StreamForm {
   };
 }
 
-function gptChat(model: string): StreamForm {
+function gptChat(model: string, input = 912): StreamForm {
+  const usage = usageOf(input);
   const head = { created: 1785000000, id: "chatcmpl-A5iQJExrRR9lZjObeHBzjesQ5HvT1" };
   const tail = { model, system_fingerprint: "fp_80a1bad4c7" };
   const filtered = { content_filter_offsets: offsets(0), content_filter_results: filter };
@@ -100,7 +109,8 @@ function gptCall(model: string): StreamForm {
   };
 }
 
-function claudeChat(model: string): StreamForm {
+function claudeChat(model: string, input: number): StreamForm {
+  const usage = usageOf(input);
   const head = { created: 1785000000, id: "ba49856c-7de2-485b-87cd-6ff61c58407e" };
   const choice = (delta: object, at = 0, finish?: string) => ({
     ...(finish ? { finish_reason: finish } : {}),
@@ -117,7 +127,7 @@ function claudeChat(model: string): StreamForm {
   };
 }
 
-function geminiChat(model: string, key = "content"): StreamForm {
+function geminiChat(model: string, input: number, key = "content"): StreamForm {
   const zeros = {
     completion_tokens: 0,
     prompt_tokens: 0,
@@ -137,11 +147,11 @@ function geminiChat(model: string, key = "content"): StreamForm {
     dialect: "chat",
     begin: "",
     words: (text, at) => chunk(key === "content" ? { content: text } : { content: null, [key]: text }, at, zeros),
-    end: `${chunk({ content: "." }, 0, { ...zeros, ...usage, reasoning_tokens: 134 }, "stop")}data: [DONE]\n\n`,
+    end: `${chunk({ content: "." }, 0, { ...zeros, ...usageOf(input), reasoning_tokens: 134 }, "stop")}data: [DONE]\n\n`,
   };
 }
 
-function responses(model: string, idAt: (at: number) => string): StreamForm {
+function responses(model: string, input: number, idAt: (at: number) => string): StreamForm {
   const response = (status: string, output: object[], counted: object | null) => ({
     created_at: 1785000000,
     id: "resp_1",
@@ -190,9 +200,9 @@ function responses(model: string, idAt: (at: number) => string): StreamForm {
       named("response.completed", {
         copilot_usage: { total_nano_aiu: 1200 },
         response: response("completed", [item(idAt(last + 1), "completed", [text])], {
-          input_tokens: 912,
-          output_tokens: 400,
-          total_tokens: 1312,
+          input_tokens: input,
+          output_tokens: output,
+          total_tokens: input + output,
         }),
         sequence_number: last + 2,
       }),
@@ -244,8 +254,8 @@ function messagesCall(model: string): StreamForm {
   };
 }
 
-function messages(model: string): StreamForm {
-  const counted = { input_tokens: 912, output_tokens: 400 };
+function messages(model: string, input = 912): StreamForm {
+  const counted = { input_tokens: input, output_tokens: output };
   return {
     dialect: "messages",
     begin:
