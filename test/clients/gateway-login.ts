@@ -145,7 +145,10 @@ try {
   const accounts = [...new Set(items.map(({ account_id }) => account_id))];
   if (answered.code !== 0 || accounts.join() !== "anna-octo")
     throw new Error(`The prompt was not answered by anna's account (${accounts}): ${answered.said}`);
-  step(`a prompt uses anna's account, as ${items[0]!.client_name}`);
+  // Its own default would be the dearest class.
+  const model = items[0]!.upstream_model;
+  if (!model?.startsWith("claude-sonnet-")) throw new Error(`The prompt went to ${model}.`);
+  step(`a prompt uses anna's account and ${model}, as ${items[0]!.client_name}`);
   if (!asked.some((each) => each.startsWith("GET /managed/settings 200")))
     throw new Error(`It asked for no settings again: ${asked.join(", ")}`);
 

@@ -111,10 +111,12 @@ export const Head = ({ columns, numbers = [] }: { columns: string[]; numbers?: s
   <thead>
     <tr>
       {columns.map((name) => (
-        <th scope="col">{name}</th>
+        <th scope="col" data-label={name}>
+          {name}
+        </th>
       ))}
       {numbers.map((name) => (
-        <th scope="col" class="right">
+        <th scope="col" class="right" data-label={name}>
           {name}
         </th>
       ))}

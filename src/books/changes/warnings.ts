@@ -60,7 +60,7 @@ export function warningInWords({ code, message, models }: GivenWarning): string 
   const more = models.length - maxNamed;
   const named = models.slice(0, maxNamed).join(", ") + (more > 0 ? ` and ${more} more` : "");
   const words = /[.!?]$/.test(message) ? message : `${message}.`;
-  if (code === retention) return `Of what is kept of prompts to ${named} GitHub says: ${words}`;
+  if (code === retention) return `GitHub says of ${named}: ${words}`;
   if (code !== outdated) return `GitHub warns of ${named}: ${words}`;
   return `GitHub is about to shut out this version of dragoman: look for an update. It says of ${named}: ${words}`;
 }

@@ -56,11 +56,6 @@ export function AccountCard({ account, now, children }: AccountCardProps): Marku
           own clients Copilot Fusion stands in its place.
         </p>
       )}
-      {account.warnings.map((warning) => (
-        <p class="reason">
-          <Sentence of={warning} />
-        </p>
-      ))}
       <Remaining account={account} />
       <ResetLine account={account} now={now} />
       {account.reason !== null && account.state !== "ready" && (

@@ -100,6 +100,11 @@ function Accounts({ accounts, snapshots, frame, now }: AccountsProps): Markup {
         {accounts.map((account) => (
           <li>
             <AccountCard account={account} now={now}>
+              {account.warnings.map((warning) => (
+                <p class="reason">
+                  <Sentence of={warning} />
+                </p>
+              ))}
               <AccountActions account={account} accounts={accounts} frame={frame} />
             </AccountCard>
             <Usage account={account} now={now} />

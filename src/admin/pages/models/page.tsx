@@ -220,14 +220,7 @@ function LimitsOf({ model }: { model: ModelItem }): Markup {
               of <Limit of={limits.upstream_prompt} />
             </>
           )}
-          , by{" "}
-          <code>
-            max
-            <wbr />
-            Prompt
-            <wbr />
-            Tokens
-          </code>
+          , by <code>maxPromptTokens</code>
         </small>
       )}
       <TokenCountOf model={model} />

@@ -146,7 +146,7 @@ export const PromptTable = ({ items, now, order }: { items: Prompt[]; now: numbe
       ["Client", (item) => <ToolName of={item.client_name} max={22} />],
       ["Models", modelsOf],
       items.some(({ project }) => project !== null) && ["Project", projectOf],
-      ["Breakdown", ({ why }) => (why === plainly ? "" : why)],
+      ["Breakdown", ({ why }) => why.replace(plainly, "").replace(/^./, (first) => first.toUpperCase())],
     ]}
     numbers={[
       ["Requests", ({ request_count }) => formatCount(request_count)],
@@ -157,7 +157,7 @@ export const PromptTable = ({ items, now, order }: { items: Prompt[]; now: numbe
 );
 
 /** Most prompts are so: the words would say nothing. */
-const plainly = "All of it in the conversation itself.";
+const plainly = /^(?:All of it|9[5-9](?:\.\d)?%) in the conversation itself(?:; |\.)/;
 
 const modelsOf = ({ models }: Prompt) =>
   models.slice(0, 3).map((model, at) => (
