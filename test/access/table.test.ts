@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { errorOf, untouched } from "../attacks/assert-healthy";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { drawn } from "../support/random";
 import { sendRaw, untilClosed } from "../support/raw-socket";
 import { type Group, groups, key, metricsToken, misleading, type Outcome, otherKey, servers, token } from "./callers";
 import { type Ask, type Kind, kinds, noPage, nothingInAdmin, paths } from "./paths";
@@ -69,13 +70,13 @@ function faultsOf(
   return faults;
 }
 
-async function expectRefused(proxy: RunningProxy, { gets, isCounted }: Group, headers: Record<string, string>) {
+async function expectRefused(proxy: RunningProxy, { who, gets, isCounted }: Group, headers: Record<string, string>) {
   const wrong: string[] = [];
   for (const kind of kinds) {
     const outcome: Outcome = kind === "open" ? "served" : gets[kind];
     if (outcome === "served") continue;
     const nothing = kind === "admin" ? nothingInAdmin : kind === "page" ? [noPage] : [];
-    const asked = [...paths[kind], ...nothing];
+    const asked = drawn(`${who} ${kind}`, [...paths[kind], ...nothing]);
     const tryOne = async (ask: Ask) => {
       const answer = await answerTo(proxy, ask, headers);
       for (const fault of faultsOf(kind, outcome, ask, answer)) wrong.push(`${ask.method} ${ask.path}: ${fault}`);

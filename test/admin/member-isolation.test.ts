@@ -118,8 +118,8 @@ const namesOf = (person: Person): Record<string, unknown> => ({
 });
 
 const chance = openChance("isolation");
-/** The check tries one in three, other ones in each run. */
-const tried = (queries: string[]) => queries.filter(() => proof || chance.maybe(1 / 6));
+/** The check tries one in twelve, other ones in each run. */
+const tried = (queries: string[]) => queries.filter(() => proof || chance.maybe(1 / 12));
 
 /** Queries that ask for what is another person's, and every way to add up, as far as the route may read them. */
 const queriesOf = (person: Person, { path, isPage, query }: Route): string[] => {

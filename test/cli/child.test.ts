@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { program, run } from "../support/command";
 import { inProcess } from "../support/in-process";
+import { drawn } from "../support/random";
 import { sharedModel } from "../support/shared-model";
 import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
@@ -65,11 +66,13 @@ const ties = [
 ] as const;
 
 describe.each(ties)("killed without a word, the editor takes dragoman with it: %s", (_, options) => {
-  test.each([
-    ["idle", undefined],
-    ["with a stream that flows", "[demo: long 2000] Hello"],
-    ["with a stream that is silent", "[demo: silence 60] Hello"],
-  ])("%s", async (_, content) => {
+  test.each(
+    drawn(options, [
+      ["idle", undefined],
+      ["with a stream that flows", "[demo: long 2000] Hello"],
+      ["with a stream that is silent", "[demo: silence 60] Hello"],
+    ]),
+  )("%s", async (_, content) => {
     await using parent = editor(options, false);
     const { url, pid } = await readyLine(parent.stdout);
     const answer = content === undefined ? undefined : await ask(url, content);

@@ -2,11 +2,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import {
   chmodSync,
-  existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -21,6 +19,7 @@ import { type ClientId, clientIds, clientOf } from "../../src/clients/index";
 import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
+import { drawn } from "../support/random";
 import { personsAt, settings } from "./person";
 
 const key = "a-client-key-of-the-owner-7f3a";
@@ -62,18 +61,6 @@ const broken: Record<SettingsFormat, string> = { json: '{ "a": ', "json-list": "
 
 /** Each begins with the person's file and its bytes, and ends with what is there after the way back. */
 const modes: Record<string, (own: Person, id: ClientId, path: string, before: string) => Promise<string>> = {
-  "among a person's own": async (own, id, _, before) => {
-    await done(own, id, "--write");
-    await done(own, id, "--undo");
-    return before;
-  },
-  "written twice": async (own, id, _, before) => {
-    await done(own, id, "--write", "--model", exampleModels.gpt);
-    await done(own, id, "--write");
-    await done(own, id, "--write", "--model", "claude-sonnet-4.6");
-    await done(own, id, "--undo");
-    return before;
-  },
   "linked by a dotfile manager": async (own, id, path, before) => {
     adopt(path);
     await done(own, id, "--write");
@@ -171,7 +158,7 @@ function adopt(path: string): void {
 }
 
 describe.each(withFile)("%s", (id) => {
-  test.concurrent.each(Object.keys(modes))(
+  test.concurrent.each(drawn(id, Object.keys(modes)))(
     "%s",
     async (mode) => {
       using own = person();
@@ -184,12 +171,4 @@ describe.each(withFile)("%s", (id) => {
     },
     60_000,
   );
-
-  test.concurrent("where there was no file, nothing is left, however often it was written", async () => {
-    using own = person();
-    await done(own, id, "--write", "--model", exampleModels.gpt);
-    await done(own, id, "--write", "--model", "claude-sonnet-4.6");
-    await done(own, id, "--undo");
-    expect([existsSync(own.path(id)), readdirSync(own.home), own.backups(id)]).toEqual([false, [], []]);
-  });
 });

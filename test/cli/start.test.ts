@@ -1,6 +1,6 @@
 /** Scenario: `dragoman start` as a person or an editor meets it. */
 import { describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../package.json";
 import { settingsOf } from "../../src/lib/launch";
@@ -104,31 +104,12 @@ describe("a start", () => {
     expect(statSync(home).mode & 0o077).toBe(0);
   });
 
-  test("a start at a port that is taken says who has it", async () => {
-    using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-    await using command = run(["start", "--demo", "--port", String(holder.port)]);
-    expect(await command.exited).toBe(1);
-    expect(command.stderr()).toContain(`Port ${holder.port} is in use`);
-    expect(command.stdout()).toBe("");
-  });
-
   test("somebody else on ::1 is a warning, and 127.0.0.1 is served", async () => {
     using holder = Bun.serve({ port: 0, hostname: "::1", fetch: () => new Response() });
     await using command = run(["start", "--demo", "--json", "--port", String(holder.port)]);
     const { url } = await command.ready();
     expect((await fetch(`${url}/health`)).status).toBe(200);
     expect(command.stderr()).toContain("::1 is taken");
-  });
-
-  test("a config that does not read stops it, naming the place, and stays as it is", async () => {
-    await using decoy = run(["--version"]);
-    const home = join(decoy.home, "data");
-    mkdirSync(home);
-    writeFileSync(join(home, "config.json"), '{\n  "logLevel": \n');
-    await using broken = run(["start", "--port", "0"], { env: { DRAGOMAN_HOME: home } });
-    expect(await broken.exited).toBe(1);
-    expect(broken.stderr()).toMatch(/line \d+, column \d+/);
-    expect(await Bun.file(join(home, "config.json")).text()).toBe('{\n  "logLevel": \n');
   });
 });
 
@@ -170,61 +151,6 @@ describe("wrong usage is exit code 2, with a sentence and nothing on stdout", ()
     [["nonsense"], "dragoman --help"],
   ])("%j: the sentence names %s", async (args, help) => {
     expect(await inProcess(args)).toMatchObject({ code: 2, stderr: expect.stringContaining(`\`${help}\``) });
-  });
-
-  test("--help and --version work everywhere", async () => {
-    for (const args of [["--help"], ["start", "--help"]]) {
-      await using help = run(args);
-      expect(await help.exited).toBe(0);
-      expect(help.stdout()).toContain("start");
-    }
-    await using told = run(["--version"]);
-    expect(await told.exited).toBe(0);
-    expect(told.stdout()).toBe(`${version}\n`);
-  });
-});
-
-describe("an end", () => {
-  test("running streams finish first, new connections are refused, exit code 0", async () => {
-    await using command = run(demo);
-    const { url } = await command.ready();
-    const streams = await Promise.all(
-      Array.from({ length: 20 }, () =>
-        fetch(`${url}/v1/chat/completions`, { method: "POST", body: ask("[demo: long 40] Hello") }),
-      ),
-    );
-    command.process.kill("SIGTERM");
-    await until(() => command.stderr().includes("a second signal"), "the signal is answered");
-    await expect(fetch(`${url}/health`)).rejects.toThrow();
-    for (const stream of streams) expect(await stream.text()).toEndWith("data: [DONE]\n\n");
-    expect(await command.exited).toBe(0);
-  });
-
-  test("a second signal ends at once, and the streams say so", async () => {
-    await using command = run(demo);
-    const { url } = await command.ready();
-    const stream = await fetch(`${url}/v1/chat/completions`, { method: "POST", body: ask("[demo: silence 20] Hello") });
-    const text = stream.text().catch(() => "cut");
-    command.process.kill("SIGINT");
-    await until(() => command.stderr().includes("a second signal"), "the first signal is answered");
-    command.process.kill("SIGINT");
-    expect(await command.exited).toBe(130);
-    expect(await text).toMatch(/shutting down|cut/);
-  });
-
-  test("an idle program ends with exit code 0 when it gets SIGTERM", async () => {
-    await using command = run(demo);
-    await command.ready();
-    command.process.kill("SIGTERM");
-    expect(await command.exited).toBe(0);
-  });
-
-  test("nobody reading its lines is no reason to stop", async () => {
-    await using command = run(["start", "--demo", "--json", "--port", "0"]);
-    const { url } = await command.ready();
-    await command.process.stdout.cancel().catch(() => {});
-    await command.process.stderr.cancel().catch(() => {});
-    for (let turn = 0; turn < 3; turn++) expect((await fetch(`${url}/v1/models`)).status).toBe(200);
   });
 });
 

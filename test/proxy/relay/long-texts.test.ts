@@ -27,7 +27,7 @@ import { Comparison } from "../../support/differential";
 import { exchangeOf } from "../../support/exchange";
 import { ableModel } from "../../support/facts";
 import { requests as ideas } from "../../support/fidelity";
-import { openChance } from "../../support/random";
+import { openChance, triesOf } from "../../support/random";
 import { fixtures, hasFixture, jsonAt } from "../../support/streams";
 
 // ── Bodies ──
@@ -209,6 +209,8 @@ const respelt = (text: string) =>
     .replaceAll("/", "\\/")
     .replace(/[\u0080-\uffff]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
+const turns = triesOf(4, 3);
+
 describe.each([...clientDialects])("a large request of %s", (client) => {
   const bodies = bodiesOf(client);
 
@@ -218,7 +220,7 @@ describe.each([...clientDialects])("a large request of %s", (client) => {
     let refused = 0;
     const comparison = new Comparison();
     for (const [name, body] of bodies)
-      for (let turn = 0; turn < 4; turn++) {
+      for (let turn = 0; turn < turns; turn++) {
         const usual = count % ways.length;
         const target = models[upstream][++count % models[upstream].length]!;
         const sent = JSON.stringify(stretched(body, usual, openChance(`${upstream} ${count}`).next));
@@ -236,7 +238,7 @@ describe.each([...clientDialects])("a large request of %s", (client) => {
       }
     expect(refused).toBeLessThan(count / 2);
     expect(marked).toBeGreaterThan(count / 3);
-    comparison.expectAtLeast(bodies.length * 4);
+    comparison.expectAtLeast(bodies.length * turns);
   });
 
   test.each([...dialects])("goes to %s with the same meaning, however its characters are spelt", async (upstream) => {

@@ -46,7 +46,7 @@ describe.each([...clientDialects])("a client of %s", (dialect) => {
   });
 
   describe.each(upstreams)("and an upstream of %s", (_, model, endpoint) => {
-    test.each(drawn(`${dialect} ${model}`, scenarios).map(({ name, play }) => [name, play] as const))(
+    test.each(drawn(`${dialect} ${model}`, scenarios, 5).map(({ name, play }) => [name, play] as const))(
       "%s",
       async (_name, play) => {
         // OpenAI's models show their thinking as a summary to who asks for one, which chat has no word for.

@@ -9,6 +9,7 @@ import { isObject } from "../../../src/lib/json";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { offerOnly } from "../../support/catalogue";
 import { type RunningProxy, startProxy } from "../../support/proxy";
+import { drawn } from "../../support/random";
 
 const requests = 30;
 const sessionId = "5b3c1c1e-52c4-4f5e-8a3c-0123456789ab";
@@ -110,14 +111,15 @@ async function play(proxy: RunningProxy, client: Dialect, model: string): Promis
 }
 
 describe("cached share and credits of 30 requests:", () => {
-  test.each<[Dialect, Dialect, string, fixup: string]>([
+  const rows: [Dialect, Dialect, string, fixup: string][] = [
     ["messages", "responses", gpt, "cache-key"],
     ["messages", "chat", older, "cache-key"],
     ["chat", "messages", claude, "cache-marks-added"],
     ["responses", "messages", claude, "cache-marks-added"],
     ["responses", "chat", claude, "cache-marks-added"],
     ["chat", "chat", claude, "cache-marks-added"],
-  ])("%s → %s, %s", async (client, upstream, model, fixup) => {
+  ];
+  test.each(drawn("sessions", rows))("%s → %s, %s", async (client, upstream, model, fixup) => {
     await using plain = await startAt(model, upstream, "off");
     const before = await play(plain, client, model);
     expect(plain.rows()[0]!.fixups).not.toContain(fixup);

@@ -302,7 +302,7 @@ const allCases: Case[] = [
   ]),
 ];
 
-const cases = drawn("losses", allCases, 4);
+const cases = drawn("losses", allCases, 8);
 
 /** The page and the metrics list what is lost, of whatever kind: one of each kind is looked up there. */
 const firstOf = new Map(cases.filter(({ missing }) => missing !== undefined).map((each) => [each.where, each]));
