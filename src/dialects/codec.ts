@@ -95,8 +95,9 @@ export interface Codec extends ClientCodec {
   /**
    * How the reply to this request is passed on to a client of the dialect.
    * @param note Gets each fixup's name, of one that several frames need several times.
+   * @param isGathered The upstream's stream becomes a full reply.
    */
-  passOn(request: JsonObject, note: (name: string) => void): Passage;
+  passOn(request: JsonObject, note: (name: string) => void, isGathered?: boolean): Passage;
   /** How this frame ends the stream, judged without earlier frames; undefined if it does not. */
   endIn?(frame: SseFrame): ReplyEvent | undefined;
 }
@@ -133,11 +134,9 @@ export interface CompactionCodec {
 export interface Passage {
   /** Reads a full reply; one that cannot be followed is passed on all the same. */
   readFull(body: unknown): Pick<Beat, "events" | "lost">;
-  /** Reads a stream, as `decodeStream`. */
-  read: Stage<SseFrame, Beat>;
-  /** The same for a stream that becomes a full reply: one that cannot be followed ends with an error. */
-  gather: Stage<SseFrame, Beat>;
-  stream: ToClient<Beat>;
+  /** Reads a stream, as `decodeStream`. One that is gathered ends with an error where it cannot be followed. */
+  readStream(next: Sink<Beat>): Sink<SseFrame>;
+  stream(next: Sink<SseFrame>): ClientSink<Beat>;
   full(): FullReply;
 }
 

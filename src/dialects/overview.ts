@@ -83,18 +83,21 @@ export interface Overview {
 }
 
 export function overviewOf({ messages, isForcedTool }: Outline): Overview {
-  const from = messages.findLastIndex(({ by }) => by === "model") + 1;
+  const from = messages.findLastIndex(isModels) + 1;
   const since: Overview["since"] = { results: false, texts: [], media: false };
   let last: Overview["last"] = from === 0 ? "nobody" : "model";
-  for (const { by, content } of messages.slice(from)) {
+  for (let at = from; at < messages.length; at++) {
+    const { by, content } = messages[at]!;
     if (by === "system") continue;
     last = "others";
     if (by === "tool") since.results = true;
     else collect(content, since);
   }
-  const image = messages.some(({ content }) => hasImage(content));
-  return { last, since, image, isForcedTool };
+  return { last, since, image: messages.some(showsImage), isForcedTool };
 }
+
+const isModels = ({ by }: OutlineMessage): boolean => by === "model";
+const showsImage = ({ content }: OutlineMessage): boolean => hasImage(content);
 
 /** The types of parts, in all dialects; unknown ones count as media. */
 const textTypes: ReadonlySet<unknown> = new Set(["text", "input_text", "output_text"]);

@@ -20,9 +20,11 @@ export function scopeOf(server: Server, key: ClientKey | undefined, headers: Hea
   const ofProject = entryOf(server.config.current.projectAccounts, headers.get(projectHeader) ?? "");
   const ofKey = key?.accounts;
   if (ofKey === undefined && ofProject === undefined) return server.owner;
-  // Both have to allow an account; where none is in both, nothing is sent.
-  return server.boundTo((ofKey ?? ofProject!).filter((account) => (ofProject ?? ofKey!).includes(account)));
+  return server.boundTo(inBoth(ofKey ?? ofProject!, ofProject ?? ofKey!));
 }
+
+/** Both have to allow an account; where none is in both, nothing is sent. */
+const inBoth = (one: readonly string[], other: readonly string[]) => one.filter((account) => other.includes(account));
 
 /** Makes the scope of each list of accounts once. */
 export function boundScopes(app: App, parts: RoutingParts): (accounts: readonly string[]) => Scope {

@@ -11,18 +11,29 @@ import { refuseKeyInAddress } from "./google-clients";
 
 /** Sets the caller's key. @throws ProxyError `authentication`, `permission`. */
 export function requireClientKey(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
-  requireContact(app);
-  return whenKnown(hearKeys(app, request, caller), (sent) => {
-    if (app.requiresKey) return requireKey(app, sent, caller);
-    refuseStrangers(caller, app.config.current.allowedOrigins);
-    if (app.openTo === "this machine" && !caller.fromHere) throw noKeyForOthers();
-  });
+  return whenHeard(app, request, caller, admit);
 }
 
-/** Finds out of the keys that were sent whose they are: the first member may have been added elsewhere a moment ago. */
-function hearKeys(app: Server, { headers }: Request, caller: Caller): Awaitable<string[]> {
-  const sent = sentSecrets(headers, keyHeaders);
-  return findClientKey(sent, app.clientKeys) ? sent : whenKnown(hearMembers(app, sent, caller), () => sent);
+type Admit = (app: Server, sent: readonly string[], caller: KeyedCaller) => Awaitable<void>;
+
+function admit(app: Server, sent: readonly string[], caller: KeyedCaller): Awaitable<void> {
+  if (app.requiresKey) return requireKey(app, sent, caller);
+  refuseStrangers(caller, app.config.current.allowedOrigins);
+  if (app.openTo === "this machine" && !caller.fromHere) throw noKeyForOthers();
+}
+
+/** Admits the caller when it is known whose the keys are that were sent: the first member may have been added elsewhere a moment ago. */
+function whenHeard(app: Server, request: Request, caller: KeyedCaller, admitted: Admit): Awaitable<void> {
+  requireContact(app);
+  const sent = sentSecrets(request.headers, keyHeaders);
+  const isKnown = sent.length === 0 || findClientKey(sent, app.clientKeys) !== undefined;
+  const heard = isKnown ? undefined : hearMembers(app, sent, caller);
+  return heard ? admitLater(heard, admitted, app, sent, caller) : admitted(app, sent, caller);
+}
+
+async function admitLater(heard: Promise<void>, admitted: Admit, ...given: Parameters<Admit>): Promise<void> {
+  await heard;
+  await admitted(...given);
 }
 
 /**
@@ -63,13 +74,14 @@ export function requireGoogleKey(app: Server, request: Request, caller: KeyedCal
  * with --admin-auth=always to no one. @throws ProxyError `authentication`, `permission`.
  */
 export function requireTokenAccess(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
-  requireContact(app);
   if (caller.foreign)
     throw new ProxyError("permission", "A web page may not read the token.", { code: "origin_not_allowed" });
-  return whenKnown(hearKeys(app, request, caller), (sent) => {
-    if (!app.requiresKey) return requirePlaceForToken(app, caller);
-    return whenKnown(requireKey(app, sent, caller), () => requireWholeKey(app, caller));
-  });
+  return whenHeard(app, request, caller, admitToToken);
+}
+
+function admitToToken(app: Server, sent: readonly string[], caller: KeyedCaller): Awaitable<void> {
+  if (!app.requiresKey) return requirePlaceForToken(app, caller);
+  return whenKnown(requireKey(app, sent, caller), () => requireWholeKey(app, caller));
 }
 
 function requireWholeKey(app: Server, { key }: KeyedCaller): void {

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { Elysia } from "elysia";
 import type { Config } from "../config/schema";
 import { ProxyError } from "../lib/errors";
-import { type Caller, foreignPage, type GuardLists, inspect, refuseMethods } from "../lib/net/in/guard";
+import { type Caller, foreignPage, type GuardLists, inspect, refuseMethods, usualMethods } from "../lib/net/in/guard";
 import { pathOfUrl } from "../lib/net/in/params";
 import type { Server } from "../parts/app";
 import { isAdmin, isAdminApi } from "./admin-path";
@@ -30,7 +30,7 @@ export const guard = (
     // A form or a body is read within the limit; who asks without one may wait for the database.
     if (isAdmin(path) && !bodyMethods.has(request.method)) connection.keepOpen();
     // The admin API authorizes the caller before it refuses a method.
-    if (!isAdminApi(path)) refuseMethods(request, path, (at) => methodsAt(served, at));
+    if (!isAdminApi(path)) refuseMethods(request, path, served);
     if (server.isOurOwn(request.headers)) throw ourselves();
     if (request.method === "OPTIONS") return preflight(request, path, caller, served, lists());
     if (isAdmin(path)) return admin(request);
@@ -42,7 +42,7 @@ function preflight({ headers }: Request, path: string, caller: Caller, served: S
   const allowed = isForPages && mayRead(caller, lists);
   // `allowedOrigins` opens the paths of models only.
   if (caller.foreign && !allowed) throw foreignPage(isForPages ? caller.origin : null);
-  const methods = methodsAt(served, path);
+  const methods = served.methodsAt(path) ?? usualMethods;
   return new Response(null, {
     status: 204,
     headers: allowed
@@ -54,8 +54,6 @@ function preflight({ headers }: Request, path: string, caller: Caller, served: S
       : { allow: [...methods, "OPTIONS"].join(", ") },
   });
 }
-
-const methodsAt = (served: Served, path: string) => served.methodsAt(path) ?? ["GET", "HEAD", "POST"];
 
 /** Lets a page of an allowed origin read the answer: model routes only, the exact origin, no credentials. */
 export function allowOrigin(

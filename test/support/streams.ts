@@ -25,9 +25,9 @@ export const reads = (codec: Reader): Stage<SseFrame, ReplyEvent> => pipe(codec.
 export const passes =
   (codec: Codec, context: ReplyContext, note: Note, events?: Sink<ReplyEvent>): ToClient<SseFrame> =>
   (next) => {
-    const { read, stream } = codec.passOn(requestOf(context), note);
-    const client = stream(next);
-    const reader = read(told(client, events));
+    const passage = codec.passOn(requestOf(context), note);
+    const client = passage.stream(next);
+    const reader = passage.readStream(told(client, events));
     return {
       push: (frame) => reader.push(frame),
       end: () => reader.end(),
@@ -38,9 +38,9 @@ export const passes =
 
 /** Gathers frames to a full reply. @param events Gets what they say. */
 export function collects(codec: Codec, note: Note, events?: Sink<ReplyEvent>, context = noContext) {
-  const { gather, full } = codec.passOn(requestOf(context), note);
-  const reply = full();
-  const reader = gather(told(reply, events));
+  const passage = codec.passOn(requestOf(context), note, true);
+  const reply = passage.full();
+  const reader = passage.readStream(told(reply, events));
   return {
     push: (frame: SseFrame) => reader.push(frame),
     end: () => reader.end(),

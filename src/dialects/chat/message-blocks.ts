@@ -28,14 +28,14 @@ interface Call {
 
 /** The wire does not say where a block ends: text ends with what comes next, and a call when something waits for its end. */
 export class MessageReader {
-  readonly #calls = new Map<unknown, Call>();
+  #calls: Map<unknown, Call> | undefined;
   /** The calls that have not ended. */
-  readonly #open = new Set<Call>();
+  #open: Set<Call> | undefined;
   #text: { key: TextKey; lane: Lane } | undefined;
   #signature: string | undefined;
   #isRefused = false;
   /** Annotations of the open text. */
-  #annotations: unknown[] = [];
+  #annotations: unknown[] | undefined;
   /** Length of the content: so far, and before the open text. */
   #length = 0;
   #before = 0;
@@ -46,7 +46,7 @@ export class MessageReader {
   ) {}
 
   get hasCalls(): boolean {
-    return this.#calls.size > 0;
+    return this.#calls !== undefined;
   }
 
   get isRefused(): boolean {
@@ -62,7 +62,10 @@ export class MessageReader {
     }
     if (Array.isArray(delta.content)) this.addContent(delta.content);
     else this.addText("text", textIn(delta.content));
-    if (Array.isArray(delta.annotations)) this.#annotations.push(...delta.annotations);
+    if (Array.isArray(delta.annotations) && delta.annotations.length > 0) {
+      this.#annotations ??= [];
+      this.#annotations.push(...delta.annotations);
+    }
     const refusal = textIn(delta.refusal);
     this.#isRefused ||= refusal !== "";
     this.addText("refusal", refusal);
@@ -80,7 +83,7 @@ export class MessageReader {
 
   end(): void {
     this.endText();
-    for (const call of this.#open) this.endCall(call);
+    if (this.#open) for (const call of this.#open) this.endCall(call);
     this.writeSignature();
   }
 
@@ -107,8 +110,10 @@ export class MessageReader {
       end.signature = { dialect: "chat", value: this.#signature };
       this.#signature = undefined;
     }
-    if (key === "text" && this.#annotations.length > 0)
-      end.citations = citationsIn(this.#annotations.splice(0), this.#before);
+    if (key === "text" && this.#annotations) {
+      end.citations = citationsIn(this.#annotations, this.#before);
+      this.#annotations = undefined;
+    }
     if (key === "text") this.#before = this.#length;
     lane.end(end);
   }
@@ -125,7 +130,7 @@ export class MessageReader {
   private addPiece(piece: JsonObject): void {
     if (this.writer.ended) return;
     const { id, name, input, index } = callPieceIn(piece);
-    const call = this.#calls.get(index) ?? this.beginCall(index);
+    const call = this.#calls?.get(index) ?? this.beginCall(index);
     if (call.lane.hasEnded) {
       // Appending it to another call would produce wrong JSON.
       if (input.trim() !== "") this.cannotFollow();
@@ -146,13 +151,16 @@ export class MessageReader {
     this.writeSignature();
     const inputEnd = new ObjectEnd();
     const call: Call = { lane: this.writer.lane(), id: "", name: "", input: "", inputEnd, isFreeform: false };
+    this.#calls ??= new Map();
     this.#calls.set(index, call);
+    this.#open ??= new Set();
     this.#open.add(call);
     return call;
   }
 
   /** Ends the calls whose input is complete, as far as something waits for their end. */
   private endCalls(): void {
+    if (!this.#open) return;
     for (const call of this.#open) {
       // A freeform call is complete only when the upstream ends it.
       if (!call.lane.next || call.isFreeform || !call.inputEnd.isReached(call.input)) return;
@@ -162,7 +170,7 @@ export class MessageReader {
 
   private endCall(call: Call): void {
     const { lane, id, name, input } = call;
-    this.#open.delete(call);
+    this.#open?.delete(call);
     if (!lane.isOpen && name !== "") openCall(call);
     else if (!lane.isOpen && (id !== "" || input !== "")) this.cannotFollow();
     lane.end();

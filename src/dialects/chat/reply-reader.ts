@@ -25,7 +25,7 @@ function asDeltas(choices: unknown[], replyId: unknown): JsonObject[] {
   const deltas: JsonObject[] = [];
   for (const choice of choices) {
     if (!isObject(choice)) continue;
-    const { message, finish_reason } = withoutEmptyReason(choice, () => {});
+    const { message, finish_reason } = withoutEmptyReason(choice, unnoted);
     const calls = isObject(message) && Array.isArray(message.tool_calls) ? message.tool_calls : undefined;
     const delta = calls ? { ...(message as JsonObject), tool_calls: numbered(calls, count, replyId) } : message;
     count += calls?.length ?? 0;
@@ -33,6 +33,8 @@ function asDeltas(choices: unknown[], replyId: unknown): JsonObject[] {
   }
   return deltas;
 }
+
+const unnoted = () => {};
 
 /** @param count How many came before them. */
 const numbered = (calls: unknown[], count: number, replyId: unknown) =>

@@ -15,16 +15,20 @@ import type { Usage } from "../hub/reply";
 export function decodeUsage({ usage, copilot_usage: copilot }: JsonObject): Partial<Usage> {
   const nanoCredits = isObject(copilot) ? countIn(copilot.total_nano_aiu) : undefined;
   if (!isObject(usage)) return omitUndefined({ nanoCredits });
-  const details = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
-  const counts = {
+  const details = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : nothing;
+  const counts: Partial<Usage> = {
     input: countIn(usage.prompt_tokens),
     output: countIn(usage.completion_tokens),
     cachedInput: countIn(details.cached_tokens),
     cacheWrite: countIn(details.cache_write_tokens ?? details.cache_creation_input_tokens),
     reasoning: reasoningIn(usage),
+    nanoCredits,
   };
-  return omitUndefined({ ...counts, output: wholeOutput(counts, usage), nanoCredits });
+  counts.output = wholeOutput(counts, usage);
+  return omitUndefined(counts);
 }
+
+const nothing: JsonObject = {};
 
 /** The output with thinking; undefined where it is not known whether it includes that. */
 function wholeOutput(counts: Partial<Usage>, { total_tokens, reasoning_tokens }: JsonObject): number | undefined {
@@ -37,9 +41,9 @@ function wholeOutput(counts: Partial<Usage>, { total_tokens, reasoning_tokens }:
 }
 
 function reasoningIn({ reasoning_tokens, completion_tokens_details: details }: JsonObject): number | undefined {
-  const counts = [countIn(isObject(details) ? details.reasoning_tokens : undefined), countIn(reasoning_tokens)];
-  const numbers = counts.filter((count) => count !== undefined);
-  return numbers.length === 0 ? undefined : Math.max(...numbers);
+  const among = countIn(isObject(details) ? details.reasoning_tokens : undefined);
+  const beside = countIn(reasoning_tokens);
+  return among === undefined || beside === undefined ? (among ?? beside) : Math.max(among, beside);
 }
 
 /** Whether the total shows that the output does not include thinking. */

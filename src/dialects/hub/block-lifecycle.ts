@@ -14,7 +14,7 @@ export class ReplyEmitter {
   #last: Lane | undefined;
   #lostReasoning: string[] | undefined;
   /** The ids of calls: clients tell calls and their results apart by them. */
-  readonly #callIds = new OwnIds();
+  #callIds: OwnIds | undefined;
 
   #events: ReplyEvent[] | undefined;
 
@@ -39,7 +39,7 @@ export class ReplyEmitter {
   start(id: string, model: string, usage?: Partial<Usage>): void {
     if (this.#hasStarted || this.#ended) return;
     this.#hasStarted = true;
-    this.#emit({ type: "start", id, model, ...(usage ? { usage } : {}) });
+    this.#emit(usage ? { type: "start", id, model, usage } : { type: "start", id, model });
   }
 
   /** A place for blocks, after those of the lanes that were begun before. */
@@ -110,6 +110,7 @@ export class ReplyEmitter {
   #withOwnId(event: BlockEvent & { type: "block-start" }): BlockEvent {
     const { block } = event;
     if (block.kind !== "tool-call" || block.id === "") return event;
+    this.#callIds ??= new OwnIds();
     const id = this.#callIds.give(block.id);
     return id === block.id ? event : { ...event, block: { ...block, id } };
   }

@@ -5,8 +5,8 @@
 import { isObject } from "../../lib/json";
 import { editedTo } from "../../lib/net/json/json-edit";
 import { jsonOf, type SseFrame } from "../../lib/net/stream/sse";
-import { pipe, run, type Sink, type Stage } from "../../lib/net/stream/stream";
-import type { ClientSink, Codec, FullReply, ReplyContext } from "../codec";
+import { run, type Sink } from "../../lib/net/stream/stream";
+import type { ClientSink, Codec, FullReply, Passage, ReplyContext } from "../codec";
 import { type Beat, comment, type FramedBeat, followed, full, said } from "./beat";
 import { cutReply, ReplyEmitter } from "./block-lifecycle";
 import type { JsonObject } from "./conversation";
@@ -237,50 +237,80 @@ const ofStreams: ReadonlySet<string> = new Set([
 
 /** How an upstream's reply is read, and passed on to a client of its dialect. */
 export function repliesOf(parts: ReplyParts): Pick<Codec, "decodeReply" | "decodeStream" | "passOn"> {
-  const reading =
-    (context: ReplyContext, note: Note): Stage<SseFrame, Beat> =>
-    (next) =>
-      new parts.Normalizer(new parts.Reader(next), note, context);
-  const readFull = (body: unknown) => new parts.Reader(nowhere).full(body);
   return {
-    decodeReply: (body) => run(said, [readFull(body)]),
-    decodeStream: () => reading({ model: "", usage: true, replies: 1 }, () => {}),
-    passOn(request, note) {
+    decodeReply: (body) => run(said, [new parts.Reader(nowhere).full(body)]),
+    decodeStream: () => (next) => readingOf(parts, next, () => {}, { model: "", usage: true, replies: 1 }),
+    passOn(request, note, isGathered = false) {
       const context = parts.contextOf?.(request) ?? { model: textIn(request.model), usage: true, replies: 1 };
-      return {
-        readFull,
-        read: reading(context, note),
-        gather: pipe(
-          reading(context, (name) => void (ofStreams.has(name) || note(name))),
-          followed,
-        ),
-        stream: (next) => new parts.Passed(next, note, context),
-        full: () => fullReply(parts, context, note),
-      };
+      return new PassedReply(parts, context, note, isGathered);
     },
   };
 }
 
+const readingOf = (parts: ReplyParts, next: Sink<Beat>, note: Note, context: ReplyContext): Sink<SseFrame> =>
+  new parts.Normalizer(new parts.Reader(next), note, context);
+
+class PassedReply implements Passage {
+  constructor(
+    private readonly parts: ReplyParts,
+    private readonly context: ReplyContext,
+    private readonly note: Note,
+    private readonly isGathered: boolean,
+  ) {}
+
+  readFull(body: unknown): Pick<Beat, "events" | "lost"> {
+    return new this.parts.Reader(nowhere).full(body);
+  }
+
+  readStream(next: Sink<Beat>): Sink<SseFrame> {
+    const { parts, context, note, isGathered } = this;
+    if (!isGathered) return readingOf(parts, next, note, context);
+    return readingOf(parts, followed(next), (name) => void (ofStreams.has(name) || note(name)), context);
+  }
+
+  stream(next: Sink<SseFrame>): ClientSink<Beat> {
+    return new this.parts.Passed(next, this.note, this.context);
+  }
+
+  full(): FullReply {
+    return new PassedFull(this.parts, this.context, this.note);
+  }
+}
+
 /** A full reply with the upstream's own text, changed by the fixups only; or all of a stream. */
-function fullReply({ Collected, fixFull }: ReplyParts, context: ReplyContext, note: Note): FullReply {
-  const collected = new Collected();
-  let whole: FramedBeat | undefined;
-  return {
-    push(beat) {
-      if (beat.lost) note(unfollowed);
-      if (!beat.frame || beat.type === comment) return;
-      if (beat.type === full) whole = beat;
-      else collected.read(beat);
-    },
-    end() {},
-    text() {
-      if (!whole) return JSON.stringify(fixFull(collected.body(), context, note));
-      const { frame, json } = whole;
-      const { data = "" } = frame;
-      const fixed = fixFull(json, context, note);
-      return fixed === json ? data : editedTo(data, json, fixed);
-    },
-  };
+class PassedFull implements FullReply {
+  #collected: InstanceType<ReplyParts["Collected"]> | undefined;
+  #whole: FramedBeat | undefined;
+
+  constructor(
+    private readonly parts: ReplyParts,
+    private readonly context: ReplyContext,
+    private readonly note: Note,
+  ) {}
+
+  push(beat: Beat): void {
+    if (beat.lost) this.note(unfollowed);
+    if (!beat.frame || beat.type === comment) return;
+    if (beat.type === full) this.#whole = beat;
+    else {
+      this.#collected ??= new this.parts.Collected();
+      this.#collected.read(beat);
+    }
+  }
+
+  end(): void {}
+
+  text(): string {
+    const { context, note, parts } = this;
+    if (!this.#whole) {
+      const collected = this.#collected ?? new parts.Collected();
+      return JSON.stringify(parts.fixFull(collected.body(), context, note));
+    }
+    const { frame, json } = this.#whole;
+    const { data = "" } = frame;
+    const fixed = parts.fixFull(json, context, note);
+    return fixed === json ? data : editedTo(data, json, fixed);
+  }
 }
 
 /** The reply, or an event of it, without Copilot's own fields, which strict clients do not expect. */

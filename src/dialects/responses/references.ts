@@ -5,7 +5,7 @@
 import { isObject } from "../../lib/json";
 import { jsonOf, type SseFrame } from "../../lib/net/stream/sse";
 import type { JsonObject } from "../hub/conversation";
-import { objectsAmong } from "../hub/lists";
+import { mapped, objectsAmong } from "../hub/lists";
 import type { ItemReference } from "../overview";
 
 /** OpenAI's type is optional: an item with an id alone is a reference too. */
@@ -26,14 +26,10 @@ export const references = ({ input }: JsonObject): ItemReference[] =>
  * @returns The very same body if no item was found.
  */
 export function withItems(body: JsonObject, find: (id: string) => JsonObject | undefined): JsonObject {
-  if (!Array.isArray(body.input)) return body;
-  let isChanged = false;
-  const input = body.input.map((item: unknown) => {
-    const found = isReference(item) ? find(item.id) : undefined;
-    isChanged ||= found !== undefined;
-    return found ?? item;
-  });
-  return isChanged ? { ...body, input } : body;
+  const { input } = body;
+  if (!Array.isArray(input) || !input.some(isReference)) return body;
+  const found = mapped(input, (item: unknown) => (isReference(item) ? (find(item.id) ?? item) : item));
+  return found === input ? body : { ...body, input: found };
 }
 
 /** The item that a frame of a stream completes. */

@@ -49,11 +49,16 @@ export class Pool {
   /** The accounts that can serve now, in the order to try them; none while GitHub has suspended one of them. */
   candidates(need: Need): Account[] {
     const inOrder = this.#parts.accounts();
-    if (this.#isStopped()) return [];
-    const usable = this.#usableFor(need);
-    if (inOrder.length < 2 || need.premium || this.#parts.freeInOrder?.()) return inOrder.filter(usable);
-    const turn = this.#lastOffered ? inOrder.indexOf(this.#lastOffered) + 1 : 0;
-    return [...inOrder.slice(turn), ...inOrder.slice(0, turn)].filter(usable);
+    const able: Account[] = [];
+    if (this.#isStopped()) return able;
+    const isInOrder = inOrder.length < 2 || need.premium || this.#parts.freeInOrder?.();
+    const first = isInOrder || !this.#lastOffered ? 0 : inOrder.indexOf(this.#lastOffered) + 1;
+    const now = this.#now();
+    for (let place = 0; place < inOrder.length; place++) {
+      const account = inOrder[(first + place) % inOrder.length]!;
+      if (isUsableFor(account, need, now)) able.push(account);
+    }
+    return able;
   }
 
   /** The candidates for a request that is sent now. Once for each request: for a free model the next one begins after the first of them. */
@@ -69,7 +74,7 @@ export class Pool {
     if (this.#isStopped()) return undefined;
     const now = this.#now();
     const candidates = all.filter(need.capable ?? everyone);
-    if (candidates.some(this.#usableFor(need))) return 0;
+    if (candidates.some((account) => isUsableFor(account, need, now))) return 0;
     const states = candidates.map((account) => account.stateFor(need.model, need.premium));
     const ends = states.flatMap((state) => ("until" in state && state.until) || []);
     return ends.length === 0 ? undefined : Math.min(...ends) - now;
@@ -132,7 +137,7 @@ export class Pool {
     const asLast = (error: ProxyError) => (last ? withDetailsOf(last[1].error, error) : error);
     if (first && first.until < Number.POSITIVE_INFINITY) return asLast(tryAgainLater(states, first, now));
     if (first) return asLast(raiseFirst(states, now));
-    if (candidates.length > 0 && !candidates.some(this.#usableFor(need)))
+    if (candidates.length > 0 && !candidates.some((account) => isUsableFor(account, need, now)))
       return asLast(
         new ProxyError("no_account", words`No account can serve. ${reasonsOf(states, now)}`, {
           code: "accounts_failed",
@@ -143,13 +148,10 @@ export class Pool {
       code: "model_not_offered",
     });
   }
-
-  #usableFor(need: Need) {
-    const now = this.#now();
-    return (account: Account) =>
-      isUsable(account.stateFor(need.model, need.premium), need.premium, now) && (need.capable?.(account) ?? true);
-  }
 }
+
+const isUsableFor = (account: Account, need: Need, now: number): boolean =>
+  isUsable(account.stateFor(need.model, need.premium), need.premium, now) && (need.capable?.(account) ?? true);
 
 /** Why an account did not serve a request. */
 export interface AccountFailure {

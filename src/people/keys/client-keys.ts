@@ -101,6 +101,7 @@ function clientKeyOf(stored: StoredKey): ClientKey {
 
 /** The key that one of the sent values is. Takes the same time whichever key matches, so that timing reveals nothing. */
 export function findClientKey(sent: readonly string[], keys: readonly ClientKey[]): ClientKey | undefined {
+  if (sent.length === 0) return undefined;
   const digests = sent.map(sha256);
   let found: ClientKey | undefined;
   for (const key of keys) for (const digest of digests) if (crypto.timingSafeEqual(digest, key.digest)) found ??= key;

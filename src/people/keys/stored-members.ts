@@ -108,7 +108,7 @@ export class StoredMembers implements Members {
   }
 
   hear(sent: readonly string[], from?: SentFrom): Awaitable<void> {
-    if (!this.#options.hasTables()) return;
+    if (sent.length === 0 || !this.#options.hasTables()) return;
     const digests = sent.flatMap((text) => this.#digestOf(text) ?? []);
     const old = digests.filter((digest) => !this.#isFresh(digest, rememberMs));
     if (old.length === 0) return;

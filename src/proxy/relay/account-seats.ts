@@ -147,18 +147,18 @@ export class AccountSeats<Answer> extends Seats<Answer> {
 
   /** What is sent first with the account. */
   #begin(token: CopilotToken): void {
-    const { dispatch, parts, book, running } = this;
     this.startOver();
     this.token = token;
-    this.sent = {
-      ...dispatch.outgoing,
-      requestId: running.requestId,
-      retried: (code) => parts.logger.debug(`The connection to GitHub Copilot failed (${code}); connecting again.`),
-      resent: (error) => {
-        book.endAttempt(error);
-        this.#beginAttempt();
-      },
-    };
+    this.sent = { ...this.dispatch.outgoing, requestId: this.running.requestId, listener: this };
+  }
+
+  retried(code: string): void {
+    this.parts.logger.debug(`The connection to GitHub Copilot failed (${code}); connecting again.`);
+  }
+
+  resent(error: ProxyError): void {
+    this.book.endAttempt(error);
+    this.#beginAttempt();
   }
 
   /** The upstream bills a request with `user`: each account counts a person's turn once. */

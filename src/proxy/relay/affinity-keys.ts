@@ -3,7 +3,7 @@
  * account that received them only, so a conversation that sends them back prefers that account; the newest one decides.
  */
 
-import type { Awaitable } from "../../lib/awaitable";
+import { type Awaitable, whenKnown } from "../../lib/awaitable";
 import type { Account } from "../../people/accounts/account";
 import type { RequestScope } from "../scope";
 import { isKnownFor } from "../upstream/models/known-models";
@@ -25,12 +25,23 @@ interface Marks {
  * Where the request goes first, and what the account that serves it is remembered by.
  * @param model The id of the one that is to serve.
  */
-export async function affinityOf(parts: RequestScope, exchange: Exchange, model: string): Promise<Affinity> {
-  const marks = marksOf(parts, exchange, isKnownFor("boundReasoning", model));
-  const { conversation = [], session = [] } = marks;
-  const preferredAccount = await preferredAccountOf(parts, exchange, marks);
-  return { preferredAccount, marks: [conversation, session].flat() };
+export function affinityOf(parts: RequestScope, exchange: Exchange, model: string): Awaitable<Affinity> {
+  return parts.accounts.length < 2 && !parts.config.current.accountAffinity
+    ? none
+    : affinityAmong(parts, exchange, isKnownFor("boundReasoning", model));
 }
+
+function affinityAmong(parts: RequestScope, exchange: Exchange, isBound: boolean): Awaitable<Affinity> {
+  const marks = marksOf(parts, exchange, isBound);
+  const { conversation = [], session = [] } = marks;
+  return whenKnown(preferredAccountOf(parts, exchange, marks), (preferredAccount) => ({
+    preferredAccount,
+    marks: [conversation, session].flat(),
+  }));
+}
+
+/** Of one account there is nothing to prefer, nor to remember. */
+const none: Affinity = {};
 
 /** The account that is asked for its choice of a model before others. */
 export const preferredForAuto = (parts: RequestScope, exchange: Exchange): Awaitable<Account | undefined> =>
@@ -43,7 +54,6 @@ function marksOf({ accounts, config }: RequestScope, exchange: Exchange, isBound
   };
 }
 
-/** Of one account there is nothing to prefer. */
 export const preferredAccountOf = (
   { accounts, affinity }: Pick<RequestScope, "accounts" | "affinity">,
   exchange: Exchange,

@@ -142,14 +142,19 @@ export function mendKnownRefusals(
   { lessons }: Pick<RequestScope, "lessons">,
   current: SentRequest,
 ): Promise<unknown> | undefined {
+  if (lessons.isEmpty) return undefined;
   const knowsValues = lessons.knows(valuesOf(current));
+  const knowsItems = lessons.knows(itemsOf(current));
+  return knowsValues || knowsItems ? mendBy(lessons, current, { knowsValues, knowsItems }) : undefined;
+}
+
+function mendBy(lessons: Lessons, current: SentRequest, knows: { knowsValues: boolean; knowsItems: boolean }) {
   const items = itemsOf(current);
-  const knowsItems = lessons.knows(items);
-  if (!knowsValues && !knowsItems) return undefined;
   return change(current, ({ codec }, json, text) => {
     let mended = json;
-    if (knowsValues) for (const { mendKnown } of valueRemedies) mended = mendKnown(lessons, current, mended, codec);
-    if (knowsItems) {
+    if (knows.knowsValues)
+      for (const { mendKnown } of valueRemedies) mended = mendKnown(lessons, current, mended, codec);
+    if (knows.knowsItems) {
       const isForeign = (mark: string) => lessons.of("item", items, mark) ?? false;
       const repaired = codec.remedies.repair(mended, isForeign);
       if (repaired !== mended) current.book.addFixup(foreignItems);
@@ -283,9 +288,12 @@ export const withMendedSchemas = (
   body: Body,
   book: Book,
 ): Body => {
-  const scope = schemasOf(id);
-  if (!lessons.knows(scope)) return body;
-  return editBody(body, (text, whole) => {
+  const isKnown = !lessons.isEmpty && lessons.knows(schemasOf(id));
+  return isKnown ? withKnownSchemas(lessons, schemasOf(id), rules, body, book) : body;
+};
+
+const withKnownSchemas = (lessons: Lessons, scope: string, rules: BodyRules, body: Body, book: Book): Body =>
+  editBody(body, (text, whole) => {
     const json = parseWithSource(text);
     if (!isObject(json)) return text;
     const mendOf = (schema: JsonObject) => lessons.of("schema", scope, JSON.stringify(whole(schema)));
@@ -294,7 +302,6 @@ export const withMendedSchemas = (
     book.addChanges(made);
     return withFields(text, made.set);
   });
-};
 
 /** What helped is remembered. @param model The model's id. */
 export function learnFrom(

@@ -196,9 +196,9 @@ export class Book implements Identity {
   /** @param said What the body says. A prompt that a header names takes precedence. */
   setSession(session: string | undefined, said: Pick<Hints, "prompt" | "kind"> = {}): void {
     this.session = session;
-    const { hints } = this;
-    const prompt = hints.prompt ?? said.prompt;
-    this.hints = { ...hints, prompt, kind: said.kind ?? hints.kind };
+    const { prompt = said.prompt } = this.hints;
+    // Most requests say neither.
+    if (prompt ?? said.kind) this.hints = { ...this.hints, prompt, kind: said.kind ?? this.hints.kind };
     if (prompt === undefined) this.sessionPrompt = this.#parts.sessionPrompts.runningIn(this);
     else this.#parts.sessionPrompts.begin(this, prompt);
   }

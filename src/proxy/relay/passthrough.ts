@@ -60,9 +60,9 @@ function prepared(
 
 /** The reply in the client's own dialect, passed on with the fixups. */
 export function passed({ incoming, running }: Exchange, { dialect }: PassedTarget) {
-  const passage = codecs[dialect].passOn(incoming.body, (name) => running.book.addFixup(name));
-  const reader = { stream: incoming.stream ? passage.read : passage.gather, full: passage.readFull };
-  return { reader, passed: passage };
+  const note = (name: string) => running.book.addFixup(name);
+  const passage = codecs[dialect].passOn(incoming.body, note, !incoming.stream);
+  return { reader: passage, passed: passage };
 }
 
 /**
@@ -75,8 +75,8 @@ function untouched({ incoming, running }: Exchange, { dialect }: PassedTarget) {
   const isNoError = ({ type }: ReplyEvent) => type !== "error";
   const passage = codec.passOn(incoming.body, note);
   const reader: ReplyReader = {
-    stream: framesAsTheyAre(codec),
-    full(json) {
+    readStream: framesAsTheyAre(codec),
+    readFull(json) {
       const { events, lost } = passage.readFull(json);
       return { events: events.filter(isNoError), lost };
     },

@@ -41,21 +41,28 @@ export class ProviderSeats<Answer> extends Seats<Answer> {
   protected call(): Promise<CallResponse> {
     const { book, running, sent } = this;
     const { request, target } = this.dispatch;
-    const { name, settings } = this.#provider;
-    const begin = () => book.beginAttempt(null, settings.baseUrl);
-    begin();
+    this.#beginAttempt();
     return this.#provider.call({
       ...sent,
       operation: target.dialect ? "generate" : "embed",
       request,
       controller: running.controller,
       headers: { ...sent.headers, ...book.trace?.headers },
-      retried: (code) => this.parts.logger.debug(`The connection to ${name} failed (${code}); connecting again.`),
-      resent(error) {
-        book.endAttempt(error);
-        begin();
-      },
+      listener: this,
     });
+  }
+
+  #beginAttempt(): void {
+    this.book.beginAttempt(null, this.#provider.settings.baseUrl);
+  }
+
+  retried(code: string): void {
+    this.parts.logger.debug(`The connection to ${this.#provider.name} failed (${code}); connecting again.`);
+  }
+
+  resent(error: ProxyError): void {
+    this.book.endAttempt(error);
+    this.#beginAttempt();
   }
 
   protected failed(how: ProxyError | number): void {

@@ -22,8 +22,8 @@ export function refuseReferences(
   affinity: Affinity,
   { references: named }: Pick<Outline, "references">,
 ): Awaitable<void> {
-  const references = named?.() ?? [];
-  if (references.length > 0) return refuseUnknown(affinity, references);
+  const references = named?.();
+  if (references?.length) return refuseUnknown(affinity, references);
 }
 
 async function refuseUnknown(affinity: Affinity, references: readonly ItemReference[]): Promise<void> {

@@ -5,6 +5,8 @@ import type { ClientDialect, Dialect, JsonObject } from "../../dialects/hub/conv
 import { hasRefusedName } from "../../dialects/hub/property-names";
 import { vendorRow } from "../../dialects/hub/tool-schema";
 import { longTexts } from "../../dialects/long-texts";
+import type { Awaitable } from "../../lib/awaitable";
+import type { ClientConnection } from "../../lib/net/in/guard";
 import { asSent } from "../../lib/net/in/request-body";
 import type { CallResponse, ResponseBody } from "../../lib/net/out/body";
 import type { KeyedCaller } from "../../people/keys/client-keys";
@@ -26,11 +28,11 @@ import { refuseReferences } from "./references";
 import { isEvents, notEvents, respondFull, respondStream } from "./respond";
 import { withRecentItems } from "./restored-items";
 import { answerOf } from "./route";
-import { openRequest } from "./running-request";
+import { openRequest, type RunningRequest } from "./running-request";
 import { send } from "./send";
 import { type ChatTarget, directTarget, isProvided, messagesProvider, requireFurtherModels, whoOf } from "./target";
 import { translation } from "./translation";
-import type { BodyRules, Outgoing, UpstreamCall } from "./upstream-call";
+import type { BodyRules, Dispatch, Outgoing, UpstreamCall } from "./upstream-call";
 import { orWait } from "./waiting";
 
 /**
@@ -61,9 +63,14 @@ export async function relay(
   }
 }
 
-async function serveOnce(parts: RequestScope, exchange: Exchange): Promise<Response> {
-  // The body may have been sent slowly, and the request may have waited.
-  await exchange.key?.hear?.();
+/** The body may have been sent slowly, and the request may have waited: whether the key still holds is asked again. */
+function serveOnce(parts: RequestScope, exchange: Exchange): Awaitable<Response> {
+  const heard = exchange.key?.hear?.();
+  return heard ? serveAfter(heard, parts, exchange) : answerOf(parts, exchange, serve);
+}
+
+async function serveAfter(heard: Promise<void>, parts: RequestScope, exchange: Exchange): Promise<Response> {
+  await heard;
   return answerOf(parts, exchange, serve);
 }
 
@@ -119,7 +126,7 @@ async function serve(parts: RequestScope, exchange: Exchange, target: ChatTarget
     webSearch,
     cache: cache.hints,
     hourCache: promptCache === "1h" && !isProvided(target),
-    refusedBetas: parts.unsupportedParams.known(target.model.id).flatMap(betasIn),
+    refusedBetas: betasAmong(parts.unsupportedParams.known(target.model.id)),
   };
   const ownHeaders = exchange.dialect === target.dialect ? exchange.headers : null;
   const rules: BodyRules = {
@@ -162,7 +169,8 @@ function translated(parts: RequestScope, exchange: Exchange, target: ChatTarget,
   });
 }
 
-const betasIn = (pattern: string) => betaIn(pattern) ?? [];
+const betasAmong = (patterns: readonly string[]) =>
+  patterns.length === 0 ? patterns : patterns.flatMap((pattern) => betaIn(pattern) ?? []);
 
 /** Whether the upstream takes the client's bytes. */
 function isPassable({ dialect, prompt: { body, outline } }: Exchange, target: ChatTarget): boolean {
@@ -221,21 +229,46 @@ function sendCall(
   call: UpstreamCall,
   outgoing: Outgoing,
 ): Promise<Response> {
-  const { request, connection, running } = exchange;
-  const isStream = exchange.incoming.stream;
-  // Nothing of the prompt.
-  const { who, stream, reply: way } = call;
-  const accept = (response: CallResponse) => {
-    const answering = { who, stream, reply: way };
-    const reply = { response, call: answering, running, watch: watchOf(parts, target, stream, response) };
-    const answer = isStream
-      ? respondStream(parts, { ...reply, clientGone: request.signal, connection })
+  return send(parts, new ReplyDispatch(parts, exchange, target, call, outgoing));
+}
+
+/** Nothing of the prompt. */
+class ReplyDispatch implements Dispatch<Response> {
+  readonly running: RunningRequest;
+  readonly request: Request;
+  readonly #connection: ClientConnection;
+  readonly #isStream: boolean;
+  readonly #call: Omit<UpstreamCall, "body" | "headers">;
+
+  constructor(
+    private readonly parts: RequestScope,
+    { connection, incoming, request, running }: Exchange,
+    readonly target: ChatTarget,
+    { who, stream, reply }: UpstreamCall,
+    readonly outgoing: Outgoing,
+  ) {
+    this.running = running;
+    this.request = request;
+    this.#connection = connection;
+    this.#isStream = incoming.stream;
+    this.#call = { who, stream, reply };
+  }
+
+  accept(response: CallResponse): Promise<Response> {
+    const { parts, request, running, target } = this;
+    const call = this.#call;
+    const reply = { response, call, running, watch: watchOf(parts, target, call.stream, response) };
+    const answer = this.#isStream
+      ? respondStream(parts, { ...reply, clientGone: request.signal, connection: this.#connection })
       : respondFull(reply);
-    return answer.then((made) =>
-      tellRemaining(parts, running, isProvided(target) ? withHeaders(made, target.provider, response) : made),
-    );
-  };
-  return send(parts, { target, outgoing, running, request, accept });
+    return running.book.lines || isProvided(target) ? this.#withHeaders(answer, response) : answer;
+  }
+
+  async #withHeaders(answer: Promise<Response>, response: CallResponse): Promise<Response> {
+    const { parts, running, target } = this;
+    const made = await answer;
+    return tellRemaining(parts, running, isProvided(target) ? withHeaders(made, target.provider, response) : made);
+  }
 }
 
 /** Watches an answer of GitHub Copilot for what is new in it, once a minute. Undefined for all others. */

@@ -5,7 +5,7 @@
 
 import type { ClientCodec, ClientSink, FullReply, Passage, ToClient } from "../../dialects/codec";
 import { type Beat, full } from "../../dialects/hub/beat";
-import type { Conversation, JsonObject } from "../../dialects/hub/conversation";
+import type { Conversation } from "../../dialects/hub/conversation";
 import { omitUndefined } from "../../dialects/hub/json";
 import type { ReplyError, ReplyEvent, Usage } from "../../dialects/hub/reply";
 import { separateTexts } from "../../dialects/hub/separate-texts";
@@ -49,18 +49,15 @@ interface Way {
   };
 }
 
-export interface ReplyReader {
-  stream: Stage<SseFrame, Beat>;
-  full(json: JsonObject): Pick<Beat, "events" | "lost">;
-}
+export type ReplyReader = Pick<Passage, "readFull" | "readStream">;
 
 export class ReplyWay implements UpstreamReply {
   constructor(private readonly way: Way) {}
 
   open(first: Answer, next: Sink<Beat>): Reading {
     const { loop, reader, running, who, written } = this.way;
-    const events = recordedBy(running)(written?.estimate ? withNumbers(running.book, written.estimate)(next) : next);
-    if (!loop) return { body: first.body, ...bytesInto(reader, who, first, events) };
+    const events = new Recorded(running, written?.estimate ? withNumbers(running.book, written.estimate)(next) : next);
+    if (!loop) return { body: first.body, bytes: bytesInto(reader, who, first, events) };
     const { plan, parts, ask } = loop;
     return openLoop(
       {
@@ -69,11 +66,11 @@ export class ReplyWay implements UpstreamReply {
         ask: async (conversation, beats) => {
           running.book.askAgain();
           const { body, reader } = await ask(conversation);
-          return { body, ...bytesInto(reader, who, { isStream: true }, beats) };
+          return { body, bytes: bytesInto(reader, who, { isStream: true }, beats) };
         },
         shape: written?.codec.facts.joinsTexts ? separateTexts : undefined,
       },
-      { body: first.body, read: (beats) => bytesInto(reader, who, first, beats).bytes },
+      { body: first.body, read: (beats) => bytesInto(reader, who, first, beats) },
       events,
     );
   }
@@ -82,59 +79,88 @@ export class ReplyWay implements UpstreamReply {
     const { passed, running, written } = this.way;
     const client = running.keepItem ? keepingItems(running.keepItem)(out) : out;
     if (!written) return passed!.stream(client);
-    return passedUntilChanged(passed?.stream, written.codec.encodeStream(written.asked, written.estimate))(client);
+    return passedUntilChanged(passed, written.codec.encodeStream(written.asked, written.estimate))(client);
   }
 
   full(): FullReply {
-    const { passed, running, written } = this.way;
-    let gathered = passed?.full();
-    let error: ReplyError | undefined;
-    const events: ReplyEvent[] = [];
-    return {
-      push(beat) {
-        if (isChanged(beat)) gathered = undefined;
-        gathered?.push(beat);
-        if (written) for (const event of beat.events) events.push(event);
-        const last = beat.events.at(-1);
-        // The upstream's own text tells its error.
-        if (last?.type === "error" && !(gathered && beat.frame && beat.type === full)) error = last;
-      },
-      end() {},
-      text() {
-        if (error) throw new BrokenReply(error, running.book.earlyError === undefined);
-        const text = gathered ? gathered.text() : JSON.stringify(written!.codec.encodeReply(events, written!.asked));
-        if (running.keepItem) itemsIn(JSON.parse(text)).forEach(running.keepItem);
-        return text;
-      },
-    };
+    return new FullAnswer(this.way);
   }
 }
 
-/** The sinks for an answer. A full reply is one beat. */
+class FullAnswer implements FullReply {
+  #gathered: FullReply | undefined;
+  #error: ReplyError | undefined;
+  /** Made where the reply may have to be written. */
+  #events: ReplyEvent[] | undefined;
+
+  constructor(private readonly way: Pick<Way, "passed" | "running" | "written">) {
+    this.#gathered = way.passed?.full();
+    if (way.written) this.#events = [];
+  }
+
+  push(beat: Beat): void {
+    if (isChanged(beat)) this.#gathered = undefined;
+    this.#gathered?.push(beat);
+    if (this.#events) for (const event of beat.events) this.#events.push(event);
+    const last = beat.events.at(-1);
+    // The upstream's own text tells its error.
+    if (last?.type === "error" && !(this.#gathered && beat.frame && beat.type === full)) this.#error = last;
+  }
+
+  end(): void {}
+
+  text(): string {
+    const { running, written } = this.way;
+    if (this.#error) throw new BrokenReply(this.#error, running.book.earlyError === undefined);
+    const text =
+      this.#gathered?.text() ?? JSON.stringify(written!.codec.encodeReply(this.#events ?? [], written!.asked));
+    if (running.keepItem) itemsIn(JSON.parse(text)).forEach(running.keepItem);
+    return text;
+  }
+}
+
+/** Where the bytes of an answer go. */
 function bytesInto(
   reader: ReplyReader,
   who: string,
   { isStream, watch }: Omit<Answer, "body">,
   next: Sink<Beat>,
-): Omit<Reading, "body"> {
-  if (isStream) {
-    const frames = reader.stream(next);
-    return { bytes: readSse(watch?.frames(frames) ?? frames) };
+): Reading["bytes"] {
+  if (!isStream) return new FullBytes(reader, who, watch, next);
+  const frames = reader.readStream(next);
+  return readSse(watch?.frames(frames) ?? frames);
+}
+
+/** A full reply is one beat. */
+class FullBytes implements Sink<Uint8Array> {
+  #pieces: Uint8Array[] | undefined;
+
+  constructor(
+    private readonly reader: ReplyReader,
+    private readonly who: string,
+    private readonly watch: Answer["watch"],
+    private readonly next: Sink<Beat>,
+  ) {}
+
+  push(piece: Uint8Array): void {
+    this.#pieces ??= [];
+    this.#pieces.push(piece);
   }
-  const pieces: Uint8Array[] = [];
-  const takeText = (text: string) => {
+
+  end(): void {
+    this.takeText(new TextDecoder().decode(Buffer.concat(this.#pieces ?? [])));
+  }
+
+  takeText(text: string): void {
+    const { next, reader, watch, who } = this;
     // What is no object need not be parsed: a list that is nested a million times takes long.
     const json = /^\s*\{/.test(text) ? parseWithSource(text) : undefined;
     if (!isObject(json)) throw notJson(`${who}'s answer`);
     watch?.full(json);
-    next.push({ frame: { data: text, json }, type: full, json, isLast: true, ...reader.full(json) });
+    const { events, lost } = reader.readFull(json);
+    next.push({ frame: { data: text, json }, type: full, json, isLast: true, events, lost });
     next.end();
-  };
-  const bytes: Sink<Uint8Array> = {
-    push: (piece) => void pieces.push(piece),
-    end: () => takeText(new TextDecoder().decode(Buffer.concat(pieces))),
-  };
-  return { bytes, takeText };
+  }
 }
 
 /** Whether the reply has to be written from this beat on. An error has no frame, and each writer has a form of its own for it. */
@@ -146,9 +172,9 @@ const isChanged = ({ frame, events }: Beat): boolean =>
  * @param pass Missing where all is written.
  */
 const passedUntilChanged =
-  (pass: ToClient<Beat> | undefined, write: ToClient<ReplyEvent>): ToClient<Beat> =>
+  (pass: Pick<Passage, "stream"> | undefined, write: ToClient<ReplyEvent>): ToClient<Beat> =>
   (out) => {
-    let passed = pass?.(out);
+    let passed = pass?.stream(out);
     const writer = write({ push: (frame) => void (passed || out.push(frame)), end: () => out.end() });
     return {
       type: writer.type,
@@ -165,20 +191,29 @@ const passedUntilChanged =
   };
 
 /** Adds each event to the book. What comes after it is for the client. */
-const recordedBy =
-  (running: RunningRequest): Stage<Beat, Beat> =>
-  (next) => ({
-    push(beat) {
-      let { events } = beat;
-      for (const event of beat.events) {
-        if (event.type === "block-delta") continue;
-        const told = running.addEvent(event);
-        if (told !== event) events = events.map((each) => (each === event ? told : each));
-      }
-      next.push(events === beat.events ? beat : { ...beat, events });
-    },
-    end: () => next.end(),
-  });
+class Recorded implements Sink<Beat> {
+  constructor(
+    private readonly running: RunningRequest,
+    private readonly next: Sink<Beat>,
+  ) {}
+
+  push(beat: Beat): void {
+    let changed: ReplyEvent[] | undefined;
+    for (let at = 0; at < beat.events.length; at++) {
+      const event = beat.events[at]!;
+      if (event.type === "block-delta") continue;
+      const told = this.running.addEvent(event);
+      if (told === event) continue;
+      changed ??= [...beat.events];
+      changed[at] = told;
+    }
+    this.next.push(changed ? { ...beat, events: changed } : beat);
+  }
+
+  end(): void {
+    this.next.end();
+  }
+}
 
 /** Characters of a reply in a token, roughly. */
 const charactersPerToken = 4;

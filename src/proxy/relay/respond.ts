@@ -44,8 +44,8 @@ export async function respondFull(reply: Reply): Promise<Response> {
   const isStream = isEvents(response);
   if (call.stream && !isStream) throw await notEvents(response, call.who);
   const writer = call.reply.full();
-  const { body, bytes, takeText } = call.reply.open({ body: response.body, isStream, watch }, writer);
-  if (takeText) takeText(await readText(response, maxReplyBytes));
+  const { body, bytes } = call.reply.open({ body: response.body, isStream, watch }, writer);
+  if (bytes.takeText) bytes.takeText(await readText(response, maxReplyBytes));
   else {
     for await (const piece of piecesOf(body, maxReplyBytes)) {
       bytes.push(piece);

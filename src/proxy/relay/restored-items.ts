@@ -24,7 +24,15 @@ export function withRecentItems(
   caller: KeyedCaller,
   incoming: Incoming,
 ): Incoming {
-  if (running.book.clientDialect !== "responses") return incoming;
+  return running.book.clientDialect === "responses" ? restored(recentItems, running, caller, incoming) : incoming;
+}
+
+function restored(
+  recentItems: RequestScope["recentItems"],
+  running: RunningRequest,
+  caller: KeyedCaller,
+  incoming: Incoming,
+): Incoming {
   const owner = ownerOf(caller);
   if (incoming.body.store !== false) running.keepItem = (item) => recentItems.keep(owner, item);
   const body = withItems(incoming.body, (id) => recentItems.find(owner, id));

@@ -66,17 +66,17 @@ function answerFrom(parts: RequestScope, exchange: Exchange, serve: Serve, first
 }
 
 /** Nothing else could follow. */
-async function answerAlone(
-  parts: RequestScope,
-  exchange: Exchange,
-  serve: Serve,
-  target: ChatTarget,
-): Promise<Response> {
+function answerAlone(parts: RequestScope, exchange: Exchange, serve: Serve, target: ChatTarget): Promise<Response> {
   const { key, incoming, book } = exchange;
   requireFurtherModels(key, target.provider, incoming.body);
   // The request itself is not kept while the answer is awaited.
   const asked = incoming.model;
-  return named(asked, book, target, await serve(parts, exchange, target));
+  const answer = serve(parts, exchange, target);
+  return asked === target.model.id && !target.named ? answer : namedLater(asked, book, target, answer);
+}
+
+async function namedLater(asked: string, book: Exchange["book"], target: ChatTarget, answer: Promise<Response>) {
+  return named(asked, book, target, await answer);
 }
 
 /** A header names the model where the client asked for another name. */

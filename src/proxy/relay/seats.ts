@@ -3,6 +3,7 @@
 import type { ReplyFailure } from "../../dialects/hub/reply";
 import { asProxyError, type ProxyError } from "../../lib/errors";
 import type { CallResponse } from "../../lib/net/out/body";
+import type { CallListener } from "../../lib/net/out/fetch";
 import type { RequestScope } from "../scope";
 import type { Failure } from "../upstream/copilot/failure";
 import type { Step, Trouble } from "./after";
@@ -15,7 +16,7 @@ import type { Dispatch, Outgoing } from "./upstream-call";
 /** The answer; or why the try did not serve. */
 export type Tried<Answer> = { answer: Answer } | { trouble: Trouble };
 
-export abstract class Seats<Answer> implements SentRequest {
+export abstract class Seats<Answer> implements SentRequest, CallListener {
   readonly running: RunningRequest;
   readonly book: Book;
   readonly model: string;
@@ -42,6 +43,9 @@ export abstract class Seats<Answer> implements SentRequest {
   protected startOver(): void {
     this.#mending = undefined;
   }
+
+  abstract retried(why: string): void;
+  abstract resent(error: ProxyError): void;
 
   /** Tries the one that is next after this step. @throws ProxyError after which nobody else may be tried. */
   abstract attempt(step: Step): Promise<Tried<Answer>>;

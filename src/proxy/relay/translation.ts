@@ -84,8 +84,8 @@ function readAnew({ dialect }: TranslationTarget, restore: Encoded["restore"]): 
   const { decodeReply, decodeStream } = codecs[dialect];
   const toBeats = restore ? pipe(restore, unframed) : unframed;
   return {
-    stream: pipe(decodeStream(), pipe(said, toBeats)),
-    full: (json) => ({ events: restore ? run(restore, decodeReply(json)) : decodeReply(json) }),
+    readStream: pipe(decodeStream(), pipe(said, toBeats)),
+    readFull: (json) => ({ events: restore ? run(restore, decodeReply(json)) : decodeReply(json) }),
   };
 }
 

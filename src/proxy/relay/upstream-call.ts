@@ -48,9 +48,10 @@ export interface Answer {
 /** How an answer is read: the body, which goes on with those of further answers, and where its bytes go. */
 export interface Reading {
   body: ResponseBody;
-  bytes: Sink<Uint8Array>;
-  /** Takes all of a full reply in place of its bytes; missing where further answers may follow. */
-  takeText?(text: string): void;
+  bytes: Sink<Uint8Array> & {
+    /** Takes all of a full reply in place of its bytes; missing where further answers may follow. */
+    takeText?(text: string): void;
+  };
 }
 
 /** By which a request of an upstream's dialect is changed after it was refused. */

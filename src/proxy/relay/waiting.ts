@@ -2,6 +2,7 @@
 
 import { countsOnlyEvents } from "../../clients/agent-names";
 import type { Conversation } from "../../dialects/hub/conversation";
+import type { Awaitable } from "../../lib/awaitable";
 import { asProxyError, ProxyError } from "../../lib/errors";
 import { gatherFrames, jsonFrame } from "../../lib/net/stream/sse";
 import { withTimeLimit } from "../../lib/net/time-limit";
@@ -17,7 +18,7 @@ import { streamHeaders } from "./respond";
 /** Milliseconds: Node's fetch gives up after five minutes without headers, and a full answer has none before its end. */
 const longestWithoutStream = 240_000;
 
-type Serve = (parts: RequestScope, exchange: Exchange) => Promise<Response>;
+type Serve = (parts: RequestScope, exchange: Exchange) => Awaitable<Response>;
 
 type Limit = Pick<Waiter, "error" | "untilReady">;
 
@@ -28,8 +29,11 @@ type Place = Pick<Waiter, "line" | "since" | "bytes" | "deadline">;
  * The answer of `serve`, which is asked again after each limit that the request may wait for.
  * @throws ProxyError What `serve` threw last; that of a server that stops.
  */
-export async function orWait(parts: RequestScope, exchange: Exchange, serve: Serve): Promise<Response> {
-  if (parts.config.current.whenLimited !== "wait") return serve(parts, exchange);
+export function orWait(parts: RequestScope, exchange: Exchange, serve: Serve): Awaitable<Response> {
+  return parts.config.current.whenLimited === "wait" ? serveOrHold(parts, exchange, serve) : serve(parts, exchange);
+}
+
+async function serveOrHold(parts: RequestScope, exchange: Exchange, serve: Serve): Promise<Response> {
   exchange.keep();
   const place = placeOf(parts, exchange);
   // Requests that wait already go first.

@@ -14,6 +14,9 @@ const failure = (promise: Promise<unknown>) =>
     (thrown) => thrown as ProxyError,
   );
 
+/** @param retries Gets the code of each error after which a call is repeated. */
+const listening = (retries: string[] = []) => ({ retried: (why: string) => void retries.push(why), resent() {} });
+
 /** A server of raw sockets: what each connection gets is up to the test. */
 async function rawServer(serve: (socket: Socket, count: number) => void) {
   let count = 0;
@@ -57,7 +60,7 @@ describe("a call that fails says why, in words", () => {
     const { url } = holder;
     holder.stop(true);
     const retries: string[] = [];
-    const error = await failure(callOut(url.href, { ...call, retried: (why) => void retries.push(why) }));
+    const error = await failure(callOut(url.href, { ...call, listener: listening(retries) }));
     expect(error).toMatchObject({ kind: "upstream", status: 502, message: "The service refused the connection." });
     expect(retries).toHaveLength(1);
   });
@@ -138,8 +141,8 @@ describe("what breaks before a byte of an answer", () => {
     using raw = await server;
     await first(byName(raw.url));
     const told: string[] = [];
-    const resent = (error: ProxyError) => void told.push(error.message);
-    const again = { ...asUser, resent, headersAgain: () => asAgent };
+    const listener = { ...listening(), resent: (error: ProxyError) => void told.push(error.message) };
+    const again = { ...asUser, listener, headersAgain: () => asAgent };
     expect(await readText(await callOut(byName(raw.url), again), 10)).toBe("ok");
     expect(seen).toEqual(["POST on 1 user", "POST on 1 user", "POST on 2 agent"]);
     expect(told).toEqual(["The service broke the connection before its answer was complete."]);
@@ -154,8 +157,8 @@ describe("what breaks before a byte of an answer", () => {
     using raw = await server;
     const url = named ? byName(raw.url) : raw.url;
     await first(url);
-    const resent = wanted ? () => {} : undefined;
-    expect(await failure(callOut(url, { ...asUser, resent }))).toMatchObject({
+    const listener = wanted ? listening() : undefined;
+    expect(await failure(callOut(url, { ...asUser, listener }))).toMatchObject({
       kind: "upstream",
       status: 502,
       message: "The service broke the connection before its answer was complete.",
@@ -175,13 +178,13 @@ describe("what breaks before a byte of an answer", () => {
         socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
       }),
     );
-    const resent = () => {};
+    const listener = listening();
     const url = byName(raw.url);
-    expect(await failure(callOut(url, { ...asUser, resent }))).toMatchObject({ kind: "upstream" });
+    expect(await failure(callOut(url, { ...asUser, listener }))).toMatchObject({ kind: "upstream" });
     expect(posts).toBe(1);
     await first(url);
     await closed.promise;
-    expect(await failure(callOut(url, { ...asUser, resent }))).toMatchObject({ kind: "upstream" });
+    expect(await failure(callOut(url, { ...asUser, listener }))).toMatchObject({ kind: "upstream" });
     expect([posts, raw.connections()]).toEqual([3, 3]);
   });
 
@@ -198,7 +201,7 @@ describe("what breaks before a byte of an answer", () => {
       ),
     );
     const retries: string[] = [];
-    const answer = await callOut(once.url, { ...get, retried: (why) => void retries.push(why) });
+    const answer = await callOut(once.url, { ...get, listener: listening(retries) });
     expect([await readText(answer, 10), retries]).toEqual(["ok", ["ECONNRESET"]]);
   });
 });

@@ -95,7 +95,7 @@ test("a hostile origin or method is named in an error from its first character o
   const long = `https://${"a".repeat(300)}.example`;
   expect(foreignPage(long).message).toStartWith(`A web page at ${long.slice(0, 200)} may not call this address.`);
   const refused = (method: string) => () =>
-    refuseMethods(new Request("http://localhost/", { method }), "/", () => ["GET"]);
+    refuseMethods(new Request("http://localhost/", { method }), "/", { methodsAt: () => ["GET"] });
   expect(refused("CONNECT")).toThrow(/^CONNECT is not served here\.$/);
   expect(refused("GET")).not.toThrow();
 });

@@ -5,8 +5,15 @@ export const keyHeaders = ["x-api-key", "x-goog-api-key"] as const;
 
 /** The values of these headers and of the bearer token. Some clients send several; one valid value is enough. */
 export function sentSecrets(headers: Headers, names: readonly string[]): string[] {
-  const bearer = /^bearer +(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
-  return [...names.map((name) => headers.get(name)), bearer].flatMap((value) => value?.trim() || []);
+  const sent: string[] = [];
+  for (const name of names) addTo(sent, headers.get(name));
+  addTo(sent, /^bearer +(.+)$/i.exec(headers.get("authorization") ?? "")?.[1]);
+  return sent;
+}
+
+function addTo(sent: string[], value: string | null | undefined): void {
+  const secret = value?.trim();
+  if (secret) sent.push(secret);
 }
 
 /** Whether one of the sent values is a secret. Takes constant time, so that it reveals neither the secrets nor which one matched. */

@@ -70,12 +70,14 @@ const clientHeaders = ["x-forwarded-for", "x-real-ip", "cf-connecting-ip", "true
 
 /** Whether one of them, or `Forwarded` (RFC 7239), names another address than a loopback one. */
 export function namesOther(headers: Headers): boolean {
-  const named = clientHeaders.flatMap((name) => headers.get(name)?.split(",") ?? []);
-  const forwarded = headers.get("forwarded")?.match(/\bfor=[^;,]*/gi) ?? [];
-  return [...named, ...forwarded.map((each) => each.slice("for=".length).replaceAll('"', ""))].some((each) => {
-    const address = bareAddress(each.trim());
-    return address !== "" && !isLoopbackAddress(address);
-  });
+  for (const name of clientHeaders) if (headers.get(name)?.split(",").some(isOther)) return true;
+  const forwarded = headers.get("forwarded")?.match(/\bfor=[^;,]*/gi);
+  return forwarded?.some((each) => isOther(each.slice("for=".length).replaceAll('"', ""))) === true;
+}
+
+function isOther(written: string): boolean {
+  const address = bareAddress(written.trim());
+  return address !== "" && !isLoopbackAddress(address);
 }
 
 /** The first header that reveals a proxy, in lower case; undefined when there is none. */

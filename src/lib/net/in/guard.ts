@@ -155,13 +155,18 @@ class InspectedCaller implements Visitor {
 const closing = { connection: "close" };
 
 /**
- * @param path The request's. @param methodsAt The methods of a path.
+ * @param path The request's. @param served Knows the methods of a path.
  * @throws ProxyError 405 for methods that no route has.
  */
-export function refuseMethods(request: Request, path: string, methodsAt: (path: string) => readonly string[]): void {
+export function refuseMethods(
+  request: Request,
+  path: string,
+  served: { methodsAt(path: string): readonly string[] | undefined },
+): void {
   if (methods.has(request.method)) return;
+  const allow = (served.methodsAt(path) ?? usualMethods).join(", ");
   throw new ProxyError("method_not_allowed", `${request.method.slice(0, 20)} is not served here.`, {
-    headers: { ...closing, allow: methodsAt(path).join(", ") },
+    headers: { ...closing, allow },
   });
 }
 
@@ -196,7 +201,9 @@ export function foreignPage(origin: string | null): ProxyError {
 /** Whether the call was addressed to a loopback name, or to the name or address that dragoman listens on. */
 export const namesThisMachine = (host: HostKind): boolean => host === "loopback" || host === "bound";
 
-const methods = new Set(["GET", "HEAD", "POST", "OPTIONS"]);
+/** Those of a path that is not served. */
+export const usualMethods = ["GET", "HEAD", "POST"];
+const methods = new Set([...usualMethods, "OPTIONS"]);
 
 // Matched against the raw header: a URL parser would accept `evil@localhost` and `localhost/x`.
 const hostPattern = new RegExp(`^(\\[[0-9a-f:.]+\\]|${hostNameSource})(?::\\d{1,5})?$`, "i");

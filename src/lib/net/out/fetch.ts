@@ -18,8 +18,15 @@ export interface CallOptions {
   /** Ends the call. A limit of the call aborts it too, which saves a controller per call: for the last call of a request. */
   controller?: AbortController;
   limits: CallLimits;
-  /** Called with the error code before the call is repeated, because nothing was sent or because it is a GET. */
-  retried?: (why: string) => void;
+  /** Hears when the call is repeated. Without it a POST is sent once. */
+  listener?: CallListener | undefined;
+}
+
+export interface CallListener {
+  /** The call is repeated because nothing was sent or because it is a GET. @param why The error's code. */
+  retried(why: string): void;
+  /** A POST is sent a second time, after this error. */
+  resent(error: ProxyError): void;
 }
 
 export interface OutgoingCall extends CallOptions {
@@ -29,8 +36,6 @@ export interface OutgoingCall extends CallOptions {
   signal?: AbortSignal;
   /** Who is called, for messages: `GitHub Copilot`. */
   who: string;
-  /** Called with the first error before a POST is sent a second time. Without it a POST is sent once. */
-  resent?: (error: ProxyError) => void;
   /** The headers with which it is sent a second time, made of the first ones; the same where it is missing. */
   headersAgain?: (headers: Record<string, string>) => Record<string, string>;
 }
@@ -59,10 +64,11 @@ export async function callOut(url: string, call: OutgoingCall): Promise<CallResp
     const error = networkError(thrown, url, call.who);
     let { headers } = call;
     if (brokeAtOnce && call.method === "POST") {
-      if (!call.resent || !wasReused(url, lookups)) throw error;
-      call.resent(error);
+      if (!call.listener || !wasReused(url, lookups)) throw error;
+      call.listener.resent(error);
       headers = call.headersAgain?.(headers) ?? headers;
-    } else if ((brokeAtOnce || neverConnected.has(codeOf(thrown))) && !isRefusedByProxy) call.retried?.(codeOf(thrown));
+    } else if ((brokeAtOnce || neverConnected.has(codeOf(thrown))) && !isRefusedByProxy)
+      call.listener?.retried(codeOf(thrown));
     else throw error;
     return callAgain(url, { ...call, headers });
   }

@@ -1,7 +1,6 @@
 /** Calls to GitHub Copilot's model host, with the headers that identify the client. */
 
 import type { ConfigStore } from "../../../config/store";
-import type { ProxyError } from "../../../lib/errors";
 import type { CallResponse } from "../../../lib/net/out/body";
 import { type CallOptions, callOut } from "../../../lib/net/out/fetch";
 import type { CopilotToken } from "../../../people/accounts/copilot-token";
@@ -14,8 +13,6 @@ export interface Copilot {
 
 export interface CopilotCall extends CallOptions, HeaderFacts {
   path: string;
-  /** Called with the error of the first try before a request is sent again, as an agent's. Without it, a request is sent once. */
-  resent?: (error: ProxyError) => void;
 }
 
 export function openCopilot(config: Pick<ConfigStore, "current">, version: string): Copilot {
@@ -26,9 +23,9 @@ export function openCopilot(config: Pick<ConfigStore, "current">, version: strin
       const headers = headersOf({ call, token, product });
       if (call.headers) Object.assign(headers, call.headers);
       Object.assign(headers, ownHeaders());
-      const { body, controller, limits, retried, resent } = call;
+      const { body, controller, limits, listener } = call;
       const method = body === undefined ? "GET" : "POST";
-      const out = { method, headers, body, controller, limits, who, retried, resent, headersAgain } as const;
+      const out = { method, headers, body, controller, limits, who, listener, headersAgain } as const;
       return callOut(token.baseUrl + call.path, out);
     },
   };

@@ -42,11 +42,16 @@ const maxTools = 100;
 
 export class Lessons {
   readonly #lessons = new BoundedMap<bigint, { value: Taught[keyof Taught]; until: number }>(maxLessons);
-  /** Until when something is known of a scope: each request asks, and most models have refused nothing. */
+  /** Until when something is known of a scope. */
   readonly #scopes = new BoundedMap<string, number>(maxScopes);
 
   /** @param now Milliseconds. */
   constructor(private readonly now: () => number) {}
+
+  /** Nothing was ever refused. */
+  get isEmpty(): boolean {
+    return this.#scopes.size === 0;
+  }
 
   /** Whether anything is known of the scope. */
   knows(scope: string): boolean {

@@ -11,6 +11,7 @@ import { editMembers, removePaths } from "../../../lib/net/json/json-edit";
 
 /** Milliseconds. */
 const rememberFor = hourMs;
+const none: readonly string[] = [];
 /** A client could send a new name with each request, so the oldest pattern is dropped beyond this number. */
 const maxPatterns = 500;
 
@@ -27,8 +28,8 @@ export class UnsupportedParams {
   }
 
   /** The remembered patterns of a model. */
-  known(model: string): string[] {
-    return this.#until.size === 0 ? [] : this.#knownOf(model);
+  known(model: string): readonly string[] {
+    return this.#until.size === 0 ? none : this.#knownOf(model);
   }
 
   #knownOf(model: string): string[] {

@@ -56,8 +56,6 @@ interface ProviderCall extends CallOptions {
   request?: Request;
   /** The client speaks the provider's dialect: a few of its headers and query parameters are passed on too. */
   passesHeaders?: boolean;
-  /** Called with the error of the first try when a request is sent a second time. Without it, a request is sent once. */
-  resent?: (error: ProxyError) => void;
 }
 
 /** The ids of the processes that a call went through, newest last. A chain of proxies is allowed, a loop is not. */
@@ -149,7 +147,7 @@ function providerOf(name: string, settings: ProviderConfig, { ownId, version, br
     settings,
     pathOf,
     breaker: breakerOf(settings, who),
-    async call({ operation, request, passesHeaders = false, headers: own, body, controller, limits, retried, resent }) {
+    async call({ operation, request, passesHeaders = false, headers: own, body, controller, limits, listener }) {
       const hops = request ? hopsOf(request.headers) : [];
       if (hops.length >= maxHops)
         throw new ProxyError("loop", `The request to ${who.replace("The", "the")} went through too many proxies.`);
@@ -175,8 +173,7 @@ function providerOf(name: string, settings: ProviderConfig, { ownId, version, br
         controller,
         limits,
         who,
-        retried,
-        resent,
+        listener,
       });
     },
     withoutKey: (text) => (apiKey === undefined ? text : text.replaceAll(apiKey, "[secret]")),
