@@ -12,6 +12,9 @@ const minutes = Number(process.argv[2] ?? 20);
 const rounds = Number(process.argv[3] ?? 25);
 const streams = 200;
 const demo = ["start", "--demo", "--json", "--port", "0"];
+/** By this name the rows are told from those that the demo makes up. */
+const client = "dragoman-soak";
+const headers = { "content-type": "application/json", "user-agent": `${client}/1` };
 const faults = [
   "",
   "",
@@ -47,7 +50,11 @@ const calls = [
 function isTruthful(path: string, stream: boolean, status: number, text: string): boolean {
   if (status !== 200) return text.includes('"error"');
   if (!stream) return text.startsWith("{");
-  const last = text.trimEnd().split("\n\n").at(-1) ?? "";
+  const last =
+    text
+      .trimEnd()
+      .split(/\r?\n\r?\n/)
+      .at(-1) ?? "";
   if (path.endsWith("completions")) return last === "data: [DONE]" || last.includes('"error"');
   if (path.endsWith("messages")) return last.includes('"message_stop"') || last.includes('"type":"error"');
   return /"type":"(?:response\.(?:completed|incomplete|failed)|error)"/.test(last);
@@ -57,7 +64,9 @@ const rss = (pid: number) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${
 const files = (pid: number) => readdirSync(`/proc/${pid}/fd`).length;
 const rowsIn = (home: string) => {
   const database = new Database(join(home, "data", "demo", "admin.sqlite"));
-  const { rows } = database.query<{ rows: number }, []>("SELECT count(*) AS rows FROM requests").get()!;
+  const { rows } = database
+    .query<{ rows: number }, [string]>("SELECT count(*) AS rows FROM requests WHERE client_name LIKE ? || '%'")
+    .get(client)!;
   const sound = JSON.stringify(database.query("PRAGMA integrity_check").get()).includes('"ok"');
   database.close();
   return { rows, sound };
@@ -93,7 +102,7 @@ if (minutes > 0) {
             method: "POST",
             body: JSON.stringify(body),
             signal,
-            headers: { "content-type": "application/json" },
+            headers,
           });
           const text = await response.text();
           if (!isTruthful(path, stream, response.status, text))
@@ -144,7 +153,7 @@ if (rounds > 0) {
       for (;;) {
         try {
           const body = JSON.stringify({ model: exampleModels.flash, messages: [{ role: "user", content: "Hello" }] });
-          await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).arrayBuffer();
+          await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body, headers })).arrayBuffer();
           served++;
         } catch {
           return;
