@@ -5,6 +5,7 @@ export class Guard {
   /** The lines that this process ran, or could have run and did not. */
   readonly #lines: LineCounts;
   readonly #ms: number;
+  readonly #startsProcesses: boolean;
   readonly #asked = new Map<string, number>();
   readonly #noticed = new Map<string, number>();
 
@@ -13,14 +14,17 @@ export class Guard {
     readonly test: string,
     lcov: string,
     ms: number,
+    startsProcesses: boolean,
   ) {
     this.#ms = ms;
+    this.#startsProcesses = startsProcesses;
     this.#lines = readLcov(lcov);
   }
 
-  /** Whether the test can notice a change of this line. A line that the report leaves out may run, also in another process. */
+  /** Whether the test can notice a change of this line. What the report leaves out may run in a process that the test starts. */
   mayRun(file: string, line: number): boolean {
-    return this.#lines.get(file)?.get(line) !== 0;
+    const lines = this.#lines.get(file);
+    return lines === undefined ? this.#startsProcesses : lines.get(line) !== 0;
   }
 
   /** How many changes of the file the test is expected to notice in a millisecond, by those that it was asked about. */
