@@ -330,13 +330,14 @@ async function test(
     return 0;
   }
   const model = probeModel(dialect, setup.model, [...known.all, ...offered]);
+  const cost = server.demo ? "the demo charges nothing" : probeCost(model);
   if (!isFree(model) && !isRequested) {
     say(
-      `No test call was made, because no model is free of charge. \`dragoman connect ${id} --test\` makes one with ${model.id}; ${probeCost(model)}.`,
+      `No test call was made, because no model is free of charge. \`dragoman connect ${id} --test\` makes one with ${model.id}; ${cost}.`,
     );
     return 0;
   }
-  say(`Making one small test call in the client's API dialect (${dialect}) with ${model.id}; ${probeCost(model)}.`);
+  say(`Making one small test call in the client's API dialect (${dialect}) with ${model.id}; ${cost}.`);
   try {
     const { took, text } = await withProgress(`Waiting for ${model.id}`, () => probe(server, key, dialect, model));
     say(`Answered in ${duration(took)}: ${text === "" ? "(no text)" : text}`);
