@@ -34,7 +34,7 @@ const makers: Record<string, Maker> = {
   array: (node, name, root, depth) =>
     Array.from({ length: number(node.minItems) ?? (depth > 12 ? 0 : 1) }, () => sample(node.items, name, root, depth)),
   string: (node, name) => {
-    const text = entry(formats, string(node.format)) ?? entry(places, name.toLowerCase()) ?? "demo";
+    const text = entry(formats, string(node.format)) ?? entry(named, name.toLowerCase()) ?? "demo";
     return text.padEnd(number(node.minLength) ?? 0, "o").slice(0, number(node.maxLength));
   },
   number: (node) => number(node.minimum) ?? 1,
@@ -51,7 +51,11 @@ const formats: Record<string, string> = {
   uuid: "00000000-0000-4000-8000-000000000000",
 };
 
-const places: Record<string, string> = { city: "Paris", location: "Paris", place: "Paris", town: "Paris" };
+/** By the parameter's name. A command must be one that a shell has, and that changes nothing. */
+const named: Record<string, string> = {
+  ...{ city: "Paris", location: "Paris", place: "Paris", town: "Paris" },
+  ...{ command: "ls", cmd: "ls" },
+};
 
 function typeOf(node: Json): string {
   const type = list(node.type).find((option) => option !== "null") ?? node.type;

@@ -35,6 +35,12 @@ const prompt = "write a file hello.txt with the text Hi there";
 const written = { path: "/home/me/project/hello.txt", content: "Hi there" };
 const write = tool("write", { path: text, content: text });
 
+test("a shell that is named runs a command that it has", () => {
+  const shell = tool("Bash", { command: text, description: text });
+  const [call] = scriptedCalls(ask("Run ls in this folder with Bash", [shell]));
+  expect(call!.input).toEqual({ command: "ls", description: "demo" });
+});
+
 test("Qwen Code names its folder in a sentence", () => {
   const background = ["My operating system is: linux\nI'm currently working in the directory: /home/me/project\n"];
   const [call] = scriptedCalls({ ...ask(prompt, [write]), background });
