@@ -115,3 +115,7 @@ export const common: Readonly<Record<string, Option<boolean>>> = {
   help: flag("Show help", "h"),
   version: flag("Show the version", "v"),
 };
+
+/** The commands whose first word this is. */
+export const familyOf = (commands: readonly Command[], first: string | undefined): Command[] =>
+  commands.filter(({ name }) => name === first || name.startsWith(`${first} `));

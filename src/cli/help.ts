@@ -1,7 +1,7 @@
 /** What `dragoman --help` and the help of a command print. */
 
 import { clientIn } from "./client-named";
-import { type Command, callOf, common, type Group, usageOf } from "./command";
+import { type Command, callOf, common, familyOf, type Group, usageOf } from "./command";
 import { didYouMean } from "./did-you-mean";
 import { typedName } from "./installation";
 import { table, wrapped } from "./layout";
@@ -15,10 +15,6 @@ const examples: readonly (readonly [call: string, effect: string])[] = [
   ["auth", "sign in"],
   ["connect claude-code --write", "set up a tool"],
 ];
-
-/** The commands whose first word this is. */
-export const familyOf = (commands: readonly Command[], first: string | undefined): Command[] =>
-  commands.filter(({ name }) => name === first || name.startsWith(`${first} `));
 
 /** Prints the help of a command, of the commands with this first word, or of all. @throws UsageError if there are none */
 export function showHelp(words: readonly string[], groups: readonly Group[]): number {

@@ -3,12 +3,14 @@ import cac from "cac";
 import { readEnvironment } from "../config/environment";
 import { ProxyError } from "../lib/errors";
 import { printable } from "../lib/logger";
-import { type Basis, type Command, callOf, common, type Option, spellingsOf, usageOf } from "./command";
+import { type Basis, type Command, callOf, common, familyOf, type Option, spellingsOf, usageOf } from "./command";
 import { commands, groups } from "./commands";
 import { didYouMean } from "./did-you-mean";
-import { commandHelp, familyOf, noCommand, showHelp } from "./help";
 import { Interrupted, print, say } from "./terminal";
 import { asUsage, UsageError } from "./usage-error";
+
+/** Loaded only for those who need it: it knows every tool. */
+const help = () => import("./help");
 
 /** @returns The exit code: 0 done, 1 failed, 2 wrong usage, 130 after Ctrl-C. */
 export async function runCommand(argv: readonly string[], version: string): Promise<number> {
@@ -63,8 +65,8 @@ async function dispatch(argv: readonly string[], version: string): Promise<numbe
   const wants = (name: keyof typeof common) => argv.some((word) => spellingsOf(name, common[name]!).includes(word));
   if (wants("version")) print(version);
   else if (first === undefined || (wants("help") && second === undefined))
-    return showHelp(first ? [first] : [], groups);
-  else throw noCommand(commands, first, second);
+    return (await help()).showHelp(first ? [first] : [], groups);
+  else throw (await help()).noCommand(commands, first, second);
   return 0;
 }
 
@@ -73,7 +75,7 @@ const commandNamed = (name: string | undefined) => commands.find((command) => co
 async function runFound(command: Command, words: readonly string[], version: string): Promise<number> {
   const { args, options } = parse(command, words);
   if (options.help !== undefined) {
-    print(commandHelp(command, commands));
+    print((await help()).commandHelp(command, commands));
     return 0;
   }
   if (options.version !== undefined) {
