@@ -29,11 +29,13 @@ import { type SettlementOptions, Settlements } from "./settlements";
 
 type TeamLedgerOptions = LedgerOptions & SettlementOptions;
 
-interface PeriodRow {
-  place: number;
-  used: number;
-  reserved: number;
-  unknown: number;
+/** All amounts are null where a period has no row yet. */
+type PeriodRow = { place: number } & Pick<BudgetState, "used" | "reserved" | "unknown">;
+
+/** What the database's function answers. Empty if all are reserved by an earlier try. */
+interface Reserved {
+  exceeded?: PeriodRow;
+  periods?: PeriodRow[];
 }
 
 /** Milliseconds that a request waits for the database. */
@@ -55,12 +57,11 @@ export class TeamLedger implements Ledger {
     // Its time says how old what was used is: see settlements.ts.
     const id = Bun.randomUUIDv7();
     const wanted = entries.map((entry) => wantedOf(entry, cost, subject));
+    const shown = (row: PeriodRow) => stateOf(entries[row.place]!, row, this.#options.now());
     try {
-      const place = await this.#reserveSurely(id, wanted);
-      if (place !== null)
-        return {
-          exceeded: (await this.#read(this.#options.postgres.requests, [entries[place]!], reserveTimeoutMs))[0]!,
-        };
+      const { exceeded, periods } = await this.#reserveSurely(id, wanted);
+      if (exceeded) return { exceeded: shown(exceeded) };
+      return { reservation: { id, entries, states: periods?.map(shown) } };
     } catch (thrown) {
       if (!isAwayError(thrown)) throw thrown;
       const limiting = entries.find((_, at) => isLimiting(wanted[at]!));
@@ -137,25 +138,24 @@ export class TeamLedger implements Ledger {
     return entries.map((entry, place) => stateOf(entry, byPlace.get(place), this.#options.now()));
   }
 
-  /** @returns The place of an entry with too little left; null if all are reserved, now or by an earlier try. */
-  async #reserveAll(id: string, amounts: readonly WantedAmount[]): Promise<number | null> {
+  async #reserveAll(id: string, amounts: readonly WantedAmount[]): Promise<Reserved> {
     const { postgres, server } = this.#options;
     const wanted = JSON.stringify(amounts.map((amount, place) => ({ place, ...amount })));
     try {
       const [row] = await postgres.requests.ask(
-        (sql) => sql<{ place: number | null }[]>`SELECT dragoman.reserve(${id}::uuid, ${server}::uuid,
-          ${reservationLifetime}::bigint, ${wanted}::text::jsonb) AS place`,
+        (sql) => sql<{ reserved: Reserved }[]>`SELECT dragoman.reserve(${id}::uuid, ${server}::uuid,
+          ${reservationLifetime}::bigint, ${wanted}::text::jsonb) AS reserved`,
         reserveTimeoutMs,
       );
-      return row!.place;
+      return row!.reserved;
     } catch (thrown) {
-      if (sqlState(thrown) === uniqueViolation) return null;
+      if (sqlState(thrown) === uniqueViolation) return {};
       throw thrown;
     }
   }
 
   /** A connection that breaks in between does not say whether it was done: another one does. */
-  async #reserveSurely(id: string, amounts: readonly WantedAmount[]): Promise<number | null> {
+  async #reserveSurely(id: string, amounts: readonly WantedAmount[]): Promise<Reserved> {
     try {
       return await this.#reserveAll(id, amounts);
     } catch (thrown) {

@@ -1,4 +1,4 @@
-/** Stands before a server as its address, and cuts or silences the connections to it. */
+/** Stands before a server as its address, and cuts, silences or delays the connections to it. */
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 export interface TcpFront extends AsyncDisposable {
@@ -17,6 +17,8 @@ export interface TcpFront extends AsyncDisposable {
    * @param delivered Whether the server still gets them: then it does what they say, and nobody hears of it.
    */
   cutAt(bytes: string, delivered: boolean): void;
+  /** From now on each answer takes so many ms longer. */
+  delay(ms: number): void;
   /** How often `cutAt` has cut. */
   readonly cuts: number;
   /** How many connections are open now. */
@@ -27,13 +29,15 @@ interface Pair {
   client: Socket;
   server: Socket;
   isSilent: boolean;
+  /** When the last answer that is delayed goes on: none overtakes another. */
+  goesOnAt: number;
 }
 
 export async function startTcpFront(port: number): Promise<TcpFront> {
   const pairs = new Set<Pair>();
   const trigger: { bytes?: string; delivered: boolean } = { delivered: false };
   let isSilent = false;
-  let cuts = 0;
+  let [cuts, delayMs] = [0, 0];
 
   const breakPair = (pair: Pair) => {
     pairs.delete(pair);
@@ -41,7 +45,7 @@ export async function startTcpFront(port: number): Promise<TcpFront> {
     pair.server.destroy();
   };
   const listener: Server = createServer((client) => {
-    const pair: Pair = { client, server: connect(port, "127.0.0.1"), isSilent };
+    const pair: Pair = { client, server: connect(port, "127.0.0.1"), isSilent, goesOnAt: 0 };
     const { server } = pair;
     pairs.add(pair);
     client.on("data", (chunk) => {
@@ -55,8 +59,14 @@ export async function startTcpFront(port: number): Promise<TcpFront> {
       server.write(chunk);
       server.once("data", () => breakPair(pair));
     });
-    server.on("data", (chunk) => {
+    const pass = (chunk: Uint8Array) => {
       if (!pair.isSilent) client.write(chunk);
+    };
+    server.on("data", (chunk: Buffer) => {
+      pair.goesOnAt = Math.max(pair.goesOnAt, performance.now() + delayMs);
+      const ms = pair.goesOnAt - performance.now();
+      if (delayMs > 0 || ms > 0) setTimeout(pass, ms, chunk);
+      else pass(chunk);
     });
     client.on("close", () => {
       pairs.delete(pair);
@@ -90,6 +100,9 @@ export async function startTcpFront(port: number): Promise<TcpFront> {
     },
     cutAt(bytes, delivered) {
       Object.assign(trigger, { bytes, delivered });
+    },
+    delay(ms) {
+      delayMs = ms;
     },
     get cuts() {
       return cuts;

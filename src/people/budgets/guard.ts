@@ -130,13 +130,14 @@ export class BudgetGuard {
   /**
    * What the budgets that apply to a request have left: `<budget>=<amount> <unit>` for each; names are percent-encoded. A member
    * is told only what is theirs alone. Undefined if that is nothing, or if the ledger cannot be reached now.
+   * @param states Of all these budgets, if they are known.
    */
-  remaining(subject: Subject): Awaitable<string | undefined> {
-    const shown = (states: BudgetState[]) =>
+  remaining(subject: Subject, states?: readonly BudgetState[]): Awaitable<string | undefined> {
+    const shown = (states: readonly BudgetState[]) =>
       remainingOf(states.filter((state) => mayKnow(state, subject))) || undefined;
     // The answer to the request is there already, and is given without the header while the ledger is away.
     return orElse<string | undefined>(
-      () => whenKnown(this.#ledger().states(this.budgets, subject), shown),
+      () => whenKnown(states ?? this.#ledger().states(this.budgets, subject), shown),
       () => undefined,
     );
   }

@@ -57,7 +57,7 @@ export class AutoSeats {
   async choose(step: Step): Promise<ChatTarget> {
     if (step !== "new choice") await this.#take();
     this.#target = undefined;
-    this.#calls = this.exchange.book.attemptCount;
+    this.#calls = this.exchange.book.attempts.length;
     this.#target = await this.#chosenBy(this.#account!);
     return this.#target;
   }
@@ -142,7 +142,7 @@ export class AutoSeats {
     }
     const retry = retryFor(this.parts, error, target.choice);
     if (retry ? this.#retried.has(retry) : !error.details.otherAccount) return undefined;
-    const status = book.attemptCount > this.#calls ? error.status : null;
+    const status = book.attempts.length > this.#calls ? error.status : null;
     if (retry === "choice") this.forget();
     book.passOver({ model: target.model.id, status, why: error.written });
     if (!retry) return "unable";

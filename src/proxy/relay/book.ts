@@ -8,6 +8,7 @@ import type { ExchangeTrace } from "../../books/observe/tracing";
 import type { Changes } from "../../dialects/hub/changes";
 import type { ClientDialect } from "../../dialects/hub/conversation";
 import { believable, hasSearched, type ReplyEvent, type ReplyFailure, type Usage } from "../../dialects/hub/reply";
+import type { Awaitable } from "../../lib/awaitable";
 import { beginningOf } from "../../lib/beginning";
 import type { ProxyError, Words } from "../../lib/errors";
 import { plainName } from "../../lib/json-shape";
@@ -75,6 +76,8 @@ export interface BudgetLine {
   readonly account: AttemptedAccount | null;
   readonly model: string;
   readonly reservation: Reservation;
+  /** What the budgets had left then, in words: see `BudgetGuard.remaining`. */
+  readonly remaining: Awaitable<string | undefined>;
   readonly expected: Cost;
   /** A call of it was charged. */
   isCharged: boolean;
@@ -397,11 +400,6 @@ export class Book implements Identity {
     const { error } = this.chapter;
     if (!error || this.hasBegun) return undefined;
     return { code: error.code, message: error.words.told, isOurs: error.isOurs };
-  }
-
-  /** How many calls were made. */
-  get attemptCount(): number {
-    return this.attempts.length;
   }
 }
 

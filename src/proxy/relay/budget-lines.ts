@@ -57,12 +57,16 @@ function openNext(parts: Parts, running: Running, account: AttemptedAccount | nu
     const { model } = book;
     if (model === undefined || guard.budgets.length === 0) return undefined;
     const expected = guard.expect(model, costSoFar(book, account, expectedUsage(book)));
-    const subject = { ...subjectOf(guard, book, account), counted: namesCounted(book) };
+    const subject = subjectOf(guard, book, account);
     const stop = (why: ProxyError) => running.stop(why);
-    return whenKnown(guard.reserve(subject, expected, stop), (reservation) => {
+    const counted = namesCounted(book);
+    const reserved = guard.reserve({ ...subject, counted }, expected, stop);
+    return whenKnown(reserved, (reservation) => {
       if (!reservation || reservation instanceof ProxyError) return reservation;
       book.lines ??= [];
-      book.lines.push({ account, model, reservation, expected, isCharged: false });
+      // Asked while the upstream works: the client does not wait for it.
+      const remaining = guard.remaining(subject, counted.size === 0 ? reservation.states : undefined);
+      book.lines.push({ account, model, reservation, remaining, expected, isCharged: false });
       // The request was stopped while it waited for its reservation.
       if (book.hasEnded) void release(parts, running);
       return undefined;
@@ -94,9 +98,8 @@ export function endLines(parts: Parts, running: Running, cost: Cost | undefined)
 }
 
 /** Tells the client what the budgets have left, if one applies. */
-export function tellRemaining({ budgets }: Parts, { book }: Pick<Running, "book">, response: Response) {
-  if (!book.lines) return response;
-  return whenKnown(budgets.remaining(subjectOf(budgets, book, book.chapter.answeredBy ?? null)), (remaining) => {
+export function tellRemaining({ book }: Pick<Running, "book">, response: Response): Awaitable<Response> {
+  return whenKnown(book.lines?.at(-1)?.remaining, (remaining) => {
     if (remaining !== undefined) response.headers.set("x-dragoman-budget-remaining", remaining);
     return response;
   });

@@ -45,7 +45,7 @@ export async function embed(parts: RequestScope, request: Request, caller: Keyed
       book.markCharged();
     }
     running.end(200);
-    return await tellRemaining(parts, running, Response.json(encodeEmbeddings(incoming.model, all, asked)));
+    return await tellRemaining(running, Response.json(encodeEmbeddings(incoming.model, all, asked)));
   } catch (thrown) {
     throw running.fail(thrown);
   }

@@ -265,9 +265,9 @@ class ReplyDispatch implements Dispatch<Response> {
   }
 
   async #withHeaders(answer: Promise<Response>, response: CallResponse): Promise<Response> {
-    const { parts, running, target } = this;
+    const { running, target } = this;
     const made = await answer;
-    return tellRemaining(parts, running, isProvided(target) ? withHeaders(made, target.provider, response) : made);
+    return tellRemaining(running, isProvided(target) ? withHeaders(made, target.provider, response) : made);
   }
 }
 

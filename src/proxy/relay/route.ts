@@ -129,7 +129,7 @@ class Route {
   }
 
   get #wasAsked(): boolean {
-    return this.exchange.book.attemptCount > this.#calls;
+    return this.exchange.book.attempts.length > this.#calls;
   }
 
   /** Whether the model serves in place of another one. */
@@ -144,7 +144,7 @@ class Route {
     this.#summary = undefined;
     if (step === "next model" || step === "put-off model") {
       this.#auto = undefined;
-      this.#calls = exchange.book.attemptCount;
+      this.#calls = exchange.book.attempts.length;
       requireFurtherModels(exchange.key, model.provider, exchange.incoming.body);
       // A request that asks for nothing needs no choice.
       if (!isAutoTarget(model) || asksNothing(exchange, model, true)) return model;

@@ -55,22 +55,27 @@ CREATE FUNCTION dragoman.expire_reservations(period dragoman.ledger) RETURNS boo
     RETURN freed IS NOT NULL;
   END $$;
 
--- Adds an amount to what a period has reserved, if that much is left.
+-- Adds an amount to what a period has reserved, if that much is left. Returns the row then, and a row of nulls otherwise.
 CREATE FUNCTION dragoman.reserve_in(period dragoman.ledger, amount bigint, cap bigint, price_known boolean)
-  RETURNS boolean LANGUAGE plpgsql AS $$
+  RETURNS dragoman.ledger LANGUAGE plpgsql AS $$
+  DECLARE found dragoman.ledger;
   BEGIN
     UPDATE dragoman.ledger SET reserved = reserved + amount, changed_at = now()
       WHERE (budget, kind, member, item, start_ms) = (period.budget, period.kind, period.member, period.item, period.start_ms)
         AND (cap IS NULL OR (price_known AND amount = 0) OR (price_known AND used + reserved + amount <= cap)
-          OR (NOT price_known AND used + reserved < cap));
-    RETURN FOUND;
+          OR (NOT price_known AND used + reserved < cap)) RETURNING * INTO found;
+    RETURN found;
   END $$;
 
+-- What a server is told of a period: `place` is that of its entry in the question.
+CREATE FUNCTION dragoman.amounts(place int, period dragoman.ledger) RETURNS jsonb LANGUAGE sql AS $$
+  SELECT jsonb_build_object('place', place, 'used', period.used, 'reserved', period.reserved, 'unknown', period.unknown) $$;
+
 -- Reserves in all periods or in none. `cap` is null for a budget that stops nothing; with `price_known` false the amount is 0 and
--- the price unknown. Returns null, or the place of a period that has too little left.
-CREATE FUNCTION dragoman.reserve(reservation uuid, of_server uuid, lifetime_ms bigint, entries jsonb) RETURNS int
+-- the price unknown. Returns the amounts of all `periods` with it; or, as `exceeded`, those of one that has too little left.
+CREATE FUNCTION dragoman.reserve(reservation uuid, of_server uuid, lifetime_ms bigint, entries jsonb) RETURNS jsonb
   LANGUAGE plpgsql AS $$
-  DECLARE entry record; at dragoman.ledger; granted boolean;
+  DECLARE entry record; at dragoman.ledger; granted dragoman.ledger; periods jsonb := '[]';
   BEGIN
     FOR entry IN
       SELECT * FROM jsonb_to_recordset(entries)
@@ -84,7 +89,7 @@ CREATE FUNCTION dragoman.reserve(reservation uuid, of_server uuid, lifetime_ms b
       at.item := entry.item;
       at.start_ms := entry.start_ms;
       granted := dragoman.reserve_in(at, entry.amount, entry.cap, entry.price_known);
-      IF NOT granted THEN
+      IF granted.budget IS NULL THEN
         -- The first request of the period has no row yet; or requests that were killed hold what is missing; or another request
         -- has made the row, or freed what was held, a moment ago.
         INSERT INTO dragoman.ledger (budget, kind, member, item, start_ms) VALUES (at.budget, at.kind, at.member, at.item, at.start_ms)
@@ -92,16 +97,19 @@ CREATE FUNCTION dragoman.reserve(reservation uuid, of_server uuid, lifetime_ms b
         PERFORM dragoman.expire_reservations(at);
         granted := dragoman.reserve_in(at, entry.amount, entry.cap, entry.price_known);
       END IF;
-      IF NOT granted THEN
+      IF granted.budget IS NULL THEN
         RAISE SQLSTATE 'DG001' USING MESSAGE = entry.place::text;
       END IF;
       INSERT INTO dragoman.reservations (id, budget, kind, member, item, start_ms, amount, server, expires_at)
         VALUES (reservation, at.budget, at.kind, at.member, at.item, at.start_ms, entry.amount, of_server,
           now() + make_interval(secs => lifetime_ms / 1000.0));
+      periods := periods || dragoman.amounts(entry.place, granted);
     END LOOP;
-    RETURN NULL;
+    RETURN jsonb_build_object('periods', periods);
   EXCEPTION WHEN SQLSTATE 'DG001' THEN
-    RETURN SQLERRM::int;
+    SELECT * INTO granted FROM dragoman.ledger
+      WHERE (budget, kind, member, item, start_ms) = (at.budget, at.kind, at.member, at.item, at.start_ms);
+    RETURN jsonb_build_object('exceeded', dragoman.amounts(SQLERRM::int, granted));
   END $$;
 
 -- Replaces a reservation by what was used, also after it has expired. May be called again when nobody knows whether the first
