@@ -268,7 +268,7 @@ const overSocket: Omit<ClientConnection, "peer" | "isFromTrustedProxy"> = {
   upgrade: () => false,
 };
 
-/** The OpenAPI document of all endpoints. Its generator is loaded, and holds the thread for a part of a second. */
+/** The OpenAPI document of all endpoints. Its generator is loaded. */
 async function describeApi({ version }: Server): Promise<object> {
   const { openApiDocument } = await import("./web/openapi");
   const { adminGroup } = await import("./admin/api/plugin");

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { type ErrorKind, kinds } from "../lib/errors";
 import { isObject } from "../lib/json";
+import { othersFirst } from "../lib/net/others-first";
 import type { EndpointDocument } from "./described";
 
 /** Endpoints that one guard protects. */
@@ -18,12 +19,13 @@ export interface EndpointGroup {
 /** A colon within a segment begins a method of Google's. */
 const paramsIn = /(?<=\/):(\w+)/g;
 
-/** https://spec.openapis.org/oas/v3.1.1.html; the schemas are JSON Schema 2020-12. */
-export function openApiDocument(version: string, groups: Readonly<Record<string, EndpointGroup>>) {
+/** https://spec.openapis.org/oas/v3.1.1.html; the schemas are JSON Schema 2020-12. All of them at once would hold up all requests. */
+export async function openApiDocument(version: string, groups: Readonly<Record<string, EndpointGroup>>) {
   const schemas: Record<string, object> = {};
   const paths: Record<string, Record<string, unknown>> = {};
   for (const [tag, group] of Object.entries(groups))
     for (const endpoint of group.endpoints) {
+      await othersFirst();
       const path = endpoint.path.replace(paramsIn, "{$1}");
       paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operationOf(endpoint, tag, group, schemas) };
     }
