@@ -4,8 +4,8 @@ import { ProxyError } from "../../lib/errors";
 import { Turns } from "../../lib/turns";
 import type { Filters, History, Row } from "./history";
 
-/** Reads at once: the others' requests need the server and the database too. */
-const maxAtOnce = 4;
+/** Reads at once: half of what a server reads at once of its database, so that another member's page need not wait for all of them. */
+const maxAtOnce = 2;
 /** Reads that wait for them. A page has 40 at most. */
 const maxWaiting = 400;
 
