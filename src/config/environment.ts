@@ -38,6 +38,12 @@ export const variables = {
     kind: "app",
     description: "Sign-in app for auth: vscode, opencode, or a client id of your own.",
   },
+  oauthSecret: {
+    names: ["DRAGOMAN_OAUTH_SECRET"],
+    kind: "secret",
+    description:
+      "The client secret of that app, if it is your own: members sign in to the pages with GitHub then. Its callback is /admin/github/done.",
+  },
   enterpriseHost: {
     names: ["DRAGOMAN_ENTERPRISE_URL", "PROXY_API_ENTERPRISE_URL"],
     kind: "host",
@@ -169,11 +175,11 @@ export function readEnvironment(
 /** What must not be logged. */
 export function secretsOfEnvironment(environment: Environment): string[] {
   const { clientKey, adminToken, metricsToken, anthropicApiKey, githubToken, billingToken, appKey } = environment;
-  const { databaseUrl, databaseDirectUrl } = environment;
+  const { databaseUrl, databaseDirectUrl, oauthSecret } = environment;
   const passwords = [databaseUrl, databaseDirectUrl].map((url) => URL.parse(url ?? "")?.password);
   // In an address it may be percent-encoded.
   const decoded = passwords.map((password) => password?.replace(/(?:%[\da-f]{2})+/gi, (bytes) => unescaped(bytes)));
-  const own = [clientKey, adminToken, metricsToken, anthropicApiKey, githubToken, billingToken, appKey];
+  const own = [clientKey, adminToken, metricsToken, anthropicApiKey, githubToken, billingToken, appKey, oauthSecret];
   const all = [...own, ...passwords, ...decoded];
   return [...new Set(all.filter((secret) => secret !== undefined))].filter((secret) => secret !== "");
 }

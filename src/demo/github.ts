@@ -23,8 +23,36 @@ export function startDeviceFlow({ demo, seen }: Arrival): Response {
   return encodeAnswer(seen, { device_code, user_code, verification_uri, expires_in: 900, interval });
 }
 
+/** GET /login/oauth/authorize: the browser is that of `login`, or of the next account. The demo's person allows everything. */
+export function authorize({ demo, seen }: Arrival): Response {
+  const asked = new URLSearchParams(seen.query);
+  const code = randomId("", 20);
+  const clientId = asked.get("client_id") ?? "";
+  const redirect = asked.get("redirect_uri") ?? "";
+  demo.codes.set(code, { clientId, redirect, challenge: asked.get("code_challenge"), login: asked.get("login") });
+  const back = new URLSearchParams({ code, state: asked.get("state") ?? "" });
+  return new Response(null, { status: 302, headers: { location: `${redirect}?${back}` } });
+}
+
+/** The token for a code, which is good once. */
+function redeem({ demo, seen }: Arrival): Response {
+  const { client_id, client_secret, code, code_verifier, redirect_uri } = fields(seen);
+  const grant = demo.codes.get(string(code));
+  demo.codes.delete(string(code));
+  const challenge = new Bun.CryptoHasher("sha256").update(string(code_verifier)).digest("base64url");
+  if (!grant || grant.challenge !== challenge) return encodeAnswer(seen, { error: "bad_verification_code" });
+  if (grant.redirect !== redirect_uri) return encodeAnswer(seen, { error: "redirect_uri_mismatch" });
+  if (grant.clientId !== client_id || client_secret !== demo.clientSecret)
+    return encodeAnswer(seen, { error: "incorrect_client_credentials" });
+  const account = demo.accounts.find(({ login }) => login === grant.login);
+  const access_token = account?.githubToken ?? nextToken(demo, "ghu_");
+  return encodeAnswer(seen, { access_token, token_type: "bearer", scope: "" });
+}
+
 /** POST /login/oauth/access_token. Pending and failed polls are HTTP 200 with an `error`. */
-export function pollDeviceFlow({ demo, seen }: Arrival): Response {
+export function pollDeviceFlow(arrival: Arrival): Response {
+  const { demo, seen } = arrival;
+  if (fields(seen).code !== undefined) return redeem(arrival);
   const { client_id, device_code, grant_type } = fields(seen);
   const error_uri = "https://docs.github.com/developers";
   const fail = (error: string, extra: Json = {}) =>

@@ -5,7 +5,7 @@ import { admit, type Door, person, signedIn } from "./auth";
 import { chooseAtOnce, chooseByIntent, describeTiers, openSession } from "./auto";
 import { chat } from "./chat";
 import { embeddings } from "./embeddings";
-import { creditUsage, devicePage, exchangeToken, pollDeviceFlow, startDeviceFlow, whoAmI } from "./github";
+import { authorize, creditUsage, devicePage, exchangeToken, pollDeviceFlow, startDeviceFlow, whoAmI } from "./github";
 import { countTokens, messages } from "./messages";
 import { answerModelCall } from "./model-call";
 import { visibleModels, wireModel } from "./models";
@@ -24,6 +24,7 @@ const by =
 
 export const githubRoutes: Route[] = [
   ["POST", "/login/device/code", startDeviceFlow],
+  ["GET", "/login/oauth/authorize", authorize],
   ["POST", "/login/oauth/access_token", pollDeviceFlow],
   ["GET", "/login/device", devicePage],
   ["GET", "/user", by(person, whoAmI)],

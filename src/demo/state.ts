@@ -95,6 +95,13 @@ export class DemoState {
     string,
     { clientId: string; interval: number; polls: number; lastPoll: number; until: number }
   >();
+  /** Of the web flow. */
+  readonly codes = new Map<
+    string,
+    { clientId: string; redirect: string; challenge: string | null; login: string | null }
+  >();
+  /** Of every app. */
+  readonly clientSecret = "demo-client-secret";
   /** The prompt cache: the beginnings of prompts, as hashes, and until when (ms) each is kept. The oldest come first. */
   readonly cached = new Map<string, number>();
   /** How many requests without a cache key an account has sent to a model. */

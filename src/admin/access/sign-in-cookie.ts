@@ -23,44 +23,57 @@ export interface SignInCookies {
 export function openSignInCookies(signIns: PageSignIns): SignInCookies {
   return {
     async of(request) {
-      const id = idIn(request);
+      const id = valueIn(request, signInCookie);
       return id === undefined ? undefined : signIns.find(id);
     },
     async begin(request, signIn) {
-      return cookie(request, await signIns.begin(signIn), pageSignInLifetimeMs / 1_000);
+      return setCookie(request, signInCookie, await signIns.begin(signIn), pageSignInLifetimeMs / 1_000);
     },
     async end(request) {
-      const id = idIn(request);
+      const id = valueIn(request, signInCookie);
       if (id !== undefined) await signIns.end(id);
-      return cookie(request, "", 0);
+      return setCookie(request, signInCookie, "", 0);
     },
     lostKey(request) {
-      const id = idIn(request);
+      const id = valueIn(request, signInCookie);
       return id !== undefined && signIns.lostKey(id);
     },
   };
 }
 
+interface OwnCookie {
+  name: "admin" | "github";
+  value: RegExp;
+  /** Where else a page may have been before this one: a cookie of `Strict` is not sent when another site leads here. */
+  sameSite: "Strict" | "Lax";
+}
+
+const signInCookie: OwnCookie = { name: "admin", value: /^[\w.-]{60,200}$/, sameSite: "Strict" };
+/** What a sign-in with GitHub began with; GitHub leads back here. */
+export const githubCookie: OwnCookie = { name: "github", value: /^[\w.-]{43,800}$/, sameSite: "Lax" };
+
 /** Cookies are shared by all ports of a host, so the name includes the port. */
-function nameFor(request: Request): string {
+function nameFor(request: Request, { name }: OwnCookie): string {
   const port = /:(\d+)$/.exec(request.headers.get("host") ?? "")?.[1] ?? "80";
-  return `dragoman_admin_${port}`;
+  return `dragoman_${name}_${port}`;
 }
 
 /** A browser keeps such a cookie only if this host itself has set it over TLS; any other may be a sibling's of the same domain. */
 const hostPrefix = "__Host-";
 
-function idIn(request: Request): string | undefined {
+/** The cookie's value, if it can be one of ours. */
+export function valueIn(request: Request, own: OwnCookie): string | undefined {
   const cookies = new Bun.CookieMap(request.headers.get("cookie") ?? "");
-  const name = nameFor(request);
-  const id = cookies.get(hostPrefix + name) ?? (isOverTls(request) ? undefined : cookies.get(name));
-  return id && /^[\w.-]{60,200}$/.test(id) ? id : undefined;
+  const name = nameFor(request, own);
+  const value = cookies.get(hostPrefix + name) ?? (isOverTls(request) ? undefined : cookies.get(name));
+  return value && own.value.test(value) ? value : undefined;
 }
 
-function cookie(request: Request, id: string, seconds: number): string {
-  const attributes = `HttpOnly; SameSite=Strict; Max-Age=${seconds}`;
-  if (isOverTls(request)) return `${hostPrefix}${nameFor(request)}=${id}; Path=/; ${attributes}; Secure`;
-  return `${nameFor(request)}=${id}; Path=/admin; ${attributes}`;
+/** The `set-cookie` header. */
+export function setCookie(request: Request, own: OwnCookie, value: string, seconds: number): string {
+  const attributes = `HttpOnly; SameSite=${own.sameSite}; Max-Age=${seconds}`;
+  if (isOverTls(request)) return `${hostPrefix}${nameFor(request, own)}=${value}; Path=/; ${attributes}; Secure`;
+  return `${nameFor(request, own)}=${value}; Path=/admin; ${attributes}`;
 }
 
 /**

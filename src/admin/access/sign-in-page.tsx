@@ -64,6 +64,14 @@ export const SignInPage = ({ frame, path, wrong }: { frame: Frame; path: string;
         Sign in
       </button>
     </form>
+    {frame.hasGithub && (
+      <p>
+        Or, as a member,{" "}
+        <a href={`/admin/github?next=${encodeURIComponent(path)}`} class="button">
+          sign in with GitHub
+        </a>
+      </p>
+    )}
     <p class="soft">
       You stay signed in for 12 hours. The {frame.hasMembers ? "key or token" : "token"} is not stored in this browser.
     </p>

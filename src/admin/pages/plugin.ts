@@ -18,6 +18,7 @@ import { connect } from "./connect/routes";
 import { health } from "./health/routes";
 import { keys } from "./keys/routes";
 import { device } from "./members/device-routes";
+import { github } from "./members/github";
 import { join } from "./members/join";
 import { members } from "./members/routes";
 import { models } from "./models/routes";
@@ -47,6 +48,7 @@ const features = new Elysia({ name: "page-features", prefix: "/admin" })
   .use(config)
   .use(health)
   .use(join)
+  .use(github)
   .use(shell);
 
 /** Every page, with its role and its name in the menu. */

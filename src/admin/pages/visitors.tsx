@@ -6,6 +6,7 @@ import { browserUrl } from "../../lib/net/in/browser-url";
 import type { Caller, Visitor } from "../../lib/net/in/guard";
 import { decodedParams } from "../../lib/net/in/params";
 import type { Server } from "../../parts/app";
+import { webAppOf } from "../../people/accounts/web-flow";
 import { keyGone } from "../../people/keys/client-keys";
 import type { PageSignIn } from "../../people/keys/page-sign-ins";
 import { adminGuard, type Guard, type Role } from "../access/authorize";
@@ -58,6 +59,7 @@ export class Visitors {
       signedIn: pageSignIn !== undefined,
       menu: this.#menuFor(member, members !== undefined),
       hasMembers: members?.needKeys,
+      hasGithub: members?.needKeys && webAppOf(environment) !== undefined,
       hasAdminToken: environment.adminToken !== undefined,
       member: member === null ? undefined : members?.find(member)?.name,
       assets: assetTag(),
@@ -167,13 +169,18 @@ export class Visitors {
     }
   }
 
-  /** @returns The headers that begin a sign-in with a member's new key; none if the browser may open the pages already. */
+  /** @param secret As in `NewPageSignIn`. @returns The headers that begin a member's sign-in. */
+  async signInAs(request: Request, member: string, secret: string | Uint8Array): Promise<Record<string, string>> {
+    return { "set-cookie": await this.#cookies.begin(request, { member, secret }) };
+  }
+
+  /** The same for a member's new key; none if the browser may open the pages already. */
   async signInWith(request: Request, caller: Caller, member: string, secret: string): Promise<Record<string, string>> {
     const isIn = await this.#enter(request, caller).then(
       () => true,
       () => false,
     );
-    return isIn ? {} : { "set-cookie": await this.#cookies.begin(request, { member, secret }) };
+    return isIn ? {} : this.signInAs(request, member, secret);
   }
 
   async signOut(request: Request): Promise<Response> {
@@ -233,7 +240,7 @@ function deniedPage(error: ProxyError, frame: Frame, path: string, why?: string)
 }
 
 /** Only paths of these pages, so that signing in cannot redirect to another site. */
-const pathHere = (path: string | null) =>
+export const pathHere = (path: string | null) =>
   path !== null && /^\/admin(?:[/?][\w\-./?=&%+:~]*)?$/.test(path) && !path.includes("..") ? path : "/admin";
 
 /** The token, or `-` if a header could not carry it. */

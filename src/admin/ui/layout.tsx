@@ -14,6 +14,8 @@ export interface Frame {
   menu: readonly (readonly MenuItem[])[];
   /** Members of a team sign in with their keys. */
   hasMembers?: boolean;
+  /** They may also sign in with GitHub, by an app of the owner's. */
+  hasGithub?: boolean;
   /** The owner can sign in. */
   hasAdminToken?: boolean;
   /** Changes with the assets, so that browsers do not reuse those of another version. */

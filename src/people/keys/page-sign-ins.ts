@@ -25,8 +25,8 @@ export interface PageSignIn {
 export interface NewPageSignIn {
   /** The member's id; null for the owner. */
   member: string | null;
-  /** The key or admin token that was sent. The sign-in ends with it. */
-  secret: string;
+  /** The key or admin token that was sent, or the SHA-256 of a member's key. The sign-in ends with it. */
+  secret: string | Uint8Array;
 }
 
 /** The sign-ins that were ended, by the SHA-256 of the cookie's value in hexadecimal. */
@@ -83,8 +83,8 @@ export class PageSignIns {
   /** @returns The cookie's value. */
   begin({ member, secret }: NewPageSignIn): string {
     const { adminToken, now } = this.#options;
-    const credential =
-      member !== null ? sha256(secret).toString("base64url") : secret === adminToken ? byToken : byPlace;
+    const digest = typeof secret === "string" ? sha256(secret) : Buffer.from(secret);
+    const credential = member !== null ? digest.toString("base64url") : secret === adminToken ? byToken : byPlace;
     const nonce = crypto.getRandomValues(Buffer.alloc(16)).toString("base64url");
     const text = [member ?? owner, credential, (now() + pageSignInLifetimeMs).toString(36), nonce].join(".");
     return `${text}.${this.#signature(text, credential)}`;

@@ -25,6 +25,8 @@ export interface WrongSecrets {
   metricsTokens: FailedTries;
   /** By member: short, because a person types them. */
   userCodes: FailedTries;
+  /** Codes that GitHub's pages hand out: each wrong one is a call to GitHub. */
+  githubCodes: FailedTries;
   invitations: SecretTries;
   deviceTokens: SecretTries;
   /** Those that nobody has, or nobody any more. */
@@ -36,6 +38,7 @@ export const countWrongSecrets = (monotonic: () => number): WrongSecrets => ({
   adminTokens: failedTries(monotonic),
   metricsTokens: failedTries(monotonic),
   userCodes: failedTries(monotonic),
+  githubCodes: failedTries(monotonic),
   invitations: secretTries(monotonic),
   deviceTokens: secretTries(monotonic),
   clientKeys: secretTries(monotonic),
