@@ -94,8 +94,8 @@ test("wrong tokens through a proxy on this machine are counted, and whoever call
   const get = (sent: string) =>
     fetch(tried.url + path, { headers: { "x-forwarded-for": "203.0.113.9", "x-admin-token": sent } });
   const statuses: number[] = [];
-  for (let time = 0; time < 1000; time++) statuses.push((await get(`wrong-${time}`)).status);
-  expect(statuses).toEqual([...Array(10).fill(401), ...Array(990).fill(429)]);
+  for (let time = 0; time < 50; time++) statuses.push((await get(`wrong-${time}`)).status);
+  expect(statuses).toEqual([...Array(10).fill(401), ...Array(40).fill(429)]);
   const locked = await get(token);
   expect([locked.status, await locked.json()]).toMatchObject([429, { error: { type: "rate_limit" } }]);
   expect(Number(locked.headers.get("retry-after"))).toBeWithin(1, 61);

@@ -159,27 +159,6 @@ describe.each(drawn("attacked clients", clients, 2))("$path from $endpoint", (cl
     }
   });
 
-  test("characters of several bytes, cut at each byte", async () => {
-    const plain = encode(await natural(client));
-    const expected = wordsOf((await streamOf(client, () => streamed(plain))).text);
-    for (const size of [1, 2, 3, 5]) {
-      const { text } = await streamOf(client, () => {
-        let at = 0;
-        return streamed(
-          new ReadableStream({
-            pull(controller) {
-              // Several pieces at a time keep it quick; each is a chunk of its own.
-              for (let turn = 0; turn < 64 && at < plain.length; turn++, at += size)
-                controller.enqueue(plain.slice(at, at + size));
-              if (at >= plain.length) controller.close();
-            },
-          }),
-        );
-      });
-      expect(wordsOf(text)).toBe(expected);
-    }
-  });
-
   test.each(["in the middle", "at the end"])(
     "a line of broken JSON %s is one error, and none of its bytes",
     async (place) => {
@@ -193,14 +172,6 @@ describe.each(drawn("attacked clients", clients, 2))("$path from $endpoint", (cl
       expect(proxy.rows()[0]!.error_type).not.toBeNull();
     },
   );
-
-  test("an end without its last event is an error, and the row says so", async () => {
-    const events = (await natural(client)).split(/(?<=\n\n)/);
-    for (const kept of [1, 3, Math.max(1, events.length - 5)]) {
-      expectTruthful(client, await streamOf(client, () => streamed(events.slice(0, kept).join(""))));
-      expect(proxy.rows()[0]).toMatchObject({ error_type: expect.any(String), stop_reason: null });
-    }
-  });
 
   test("what comes after the end is dropped", async () => {
     const plain = await natural(client);

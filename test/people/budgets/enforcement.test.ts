@@ -170,7 +170,7 @@ describe("amounts", () => {
       } as const;
       await using proxy = await startProxy(settings);
       // Small answers make the model look cheap.
-      for (let small = 0; small < 40; small += 1) await (await proxy.post(path, ask("Hi"))).text();
+      for (let small = 0; small < 15; small += 1) await (await proxy.post(path, ask("Hi"))).text();
       const amount = async () => (await used(proxy))[0]![1];
       await until(async () => (await used(proxy))[0]![2] === 0, "nothing is reserved any more");
       const before = await amount();

@@ -13,6 +13,7 @@ import { checkGeminiStream } from "../../support/grammar-gemini";
 import { checkMessagesStream } from "../../support/grammar-messages";
 import { checkResponsesStream } from "../../support/grammar-responses";
 import { type RunningProxy, startProxy } from "../../support/proxy";
+import { drawn } from "../../support/random";
 
 const models = {
   chat: ["gemini-3.1-pro-preview", "/chat/completions"],
@@ -145,7 +146,7 @@ const errorShape = (client: ClientDialect) => errorShapes[client];
 const detail = (type: string, members: object) =>
   expect.objectContaining({ "@type": `type.googleapis.com/google.rpc.${type}`, ...members });
 
-describe.each(combinations)("a client of %s and an upstream of %s", (client, upstream) => {
+describe.each(drawn("failures", combinations, 2))("a client of %s and an upstream of %s", (client, upstream) => {
   const faults = ["cut 4", "end 4", "error-event", "failed", "bad-json"];
   test.each(faults)("a stream that breaks (%s) ends in the client's own error", async (fault) => {
     const response = await post(client, upstream, `[demo: ${fault}] Tell me of [demo: long 20]`, true);

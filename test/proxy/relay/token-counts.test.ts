@@ -10,6 +10,7 @@ import { chinese, pieces } from "../../support/corpus";
 import { lists } from "../../support/drifted";
 import { eventStream } from "../../support/event-stream";
 import { type RunningProxy, startProxy } from "../../support/proxy";
+import { drawn } from "../../support/random";
 import { temporaryFolder } from "../../support/temporary-folder";
 import { until } from "../../support/until";
 
@@ -75,9 +76,7 @@ describe("a ratio that was learnt", () => {
   const families = [
     "claude-sonnet-4.6",
     "claude-sonnet-5",
-    exampleModels.small,
-    exampleModels.gpt,
-    exampleModels.flash,
+    ...drawn("families", [exampleModels.small, exampleModels.gpt, exampleModels.flash]),
   ];
 
   test("brings an estimate within -5 % and +10 % of the model's own number after 12 requests, and a restart keeps it", async () => {

@@ -326,14 +326,14 @@ describe("searches in threads", () => {
         { tool: "tool-search", candidates },
         "regex",
       );
-    const slow = Promise.allSettled([1, 2, 3].map(() => findSlowly(never, 500)));
+    const slow = Promise.allSettled([1, 2, 3].map(() => findSlowly(never, 300)));
     expect(await search("tool_7$")).toEqual({ kind: "tools", names: ["tool_7"] });
     for (const { status } of await slow) expect(status).toBe("rejected");
     expect(await search("tool_7$")).toEqual({ kind: "tools", names: ["tool_7"] });
   });
 
   test("the time that a search waits for a thread is part of its limit", async () => {
-    const slow = [1, 2, 3, 4].map(() => noted("slow", findSlowly(never, 2_000)));
+    const slow = [1, 2, 3, 4].map(() => noted("slow", findSlowly(never, 800)));
     await Promise.all([noted("waiting", find(200)), ...slow]);
     expect(outcomes[0]).toBe("waiting: The search took too long.");
   });
