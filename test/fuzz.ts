@@ -16,7 +16,8 @@ const given = process.argv.slice(2);
 const files: string[] = [];
 for (const file of [...new Bun.Glob("test/**/*.test.ts").scanSync(root)].sort()) {
   const isChosen = given.length === 0 || given.some((part) => file.includes(part));
-  if (isChosen && /support\/random"|\/shapes"/.test(await Bun.file(join(root, file)).text())) files.push(file);
+  if (isChosen && /support\/random"|\/shapes"|describeWithMembers/.test(await Bun.file(join(root, file)).text()))
+    files.push(file);
 }
 
 const endsAt = performance.now() + seconds * 1000;

@@ -1,4 +1,5 @@
 /** Pairs: Messages, from the folders `fixtures/messages-*`, and rows of what is read, written and passed on. */
+
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,6 +13,7 @@ import { rules } from "../../src/dialects/messages/rules";
 import { kinds, ProxyError } from "../../src/lib/errors";
 import { jsonOf, readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
+import { chunkSizes } from "../support/differential";
 import { ableModel } from "../support/facts";
 import { checkMessagesStream } from "../support/grammar-messages";
 import fc, { triesOf } from "../support/random";
@@ -698,7 +700,7 @@ function passed(frames: SseFrame[]): { out: SseFrame[]; fixups: string[] } {
 describe("a reply that is passed through", () => {
   test.each(quirks.filter((quirk) => holds(quirk, "stream.txt")))("is fixed as it streams: %s", (quirk) => {
     const stream = bytesAt(quirk, "stream.txt");
-    for (let size = 1; size < 60; size++) {
+    for (const size of chunkSizes) {
       const { out, fixups } = passed(run(readSse, chunksOf(stream, size)));
       expect(Buffer.from(wire(out)).toString()).toBe(textAt(quirk, "mended.txt"));
       expect(fixups.sort()).toEqual(mendsOf(quirk).sort());

@@ -17,6 +17,7 @@ import { type Command, run } from "./command";
 import { addMember, saveAccounts, type TestMember, withTeamStores } from "./members";
 import type { PgBouncer } from "./pgbouncer";
 import { quickest } from "./quickest";
+import { drawn } from "./random";
 import { describeWithDatabases, type TestDatabases } from "./shared-postgres";
 import { sharedTokenizer } from "./tokenizer";
 
@@ -70,10 +71,13 @@ export const individuals = (...logins: string[]): DemoAccount[] =>
 /** Where a team is kept: in a database, for any number of servers, or in a data folder, for one. */
 export type TeamPlace = TestDatabases | "folder";
 
-/** The same tests where members are kept in a data folder, and where they are in Postgres. */
+/**
+ * The same tests where members are kept in a data folder, and where they are in Postgres: a run of the check has one of the two. That
+ * both keep the same promises is proven by `team/contract.test.ts`.
+ */
 export function describeWithMembers(name: string, body: (place: TeamPlace) => void): void {
-  describe(`${name}, in a data folder`, () => body("folder"));
-  describeWithDatabases(`${name}, in Postgres`, body);
+  const inFolder = () => describe(`${name}, in a data folder`, () => body("folder"));
+  for (const there of drawn(name, [inFolder, () => describeWithDatabases(`${name}, in Postgres`, body)], 2)) there();
 }
 
 /** What a new team is kept in: its variables. @param place A text is the address of a database. */

@@ -355,7 +355,7 @@ test("a rollup made in another way is made again", async () => {
   let history = open();
   write(
     history,
-    Array.from({ length: 2_500 }, () => randomEntry(chance, time())),
+    Array.from({ length: 800 }, () => randomEntry(chance, time())),
   );
   await history.prune();
   history.close();
@@ -363,17 +363,17 @@ test("a rollup made in another way is made again", async () => {
     database.run("DROP TABLE rollup; CREATE TABLE rollup (older); INSERT INTO rollup VALUES (1)");
   });
   history = open();
-  expect(history.count()).toBe(2_500);
+  expect(history.count()).toBe(800);
   expect(addedUp()).toEqual([]);
-  await expectAllAgrees(history, chance, 3);
+  await expectAllAgrees(history, chance, 2);
   await history.prune();
   expect(addedUp().length).toBeGreaterThan(0);
-  await expectAllAgrees(history, chance, 3);
+  await expectAllAgrees(history, chance, 2);
 });
 
 test("processes that are killed while they write leave a rollup that agrees with the rows", async () => {
   const source = join(import.meta.dir, "../../../src/books/history/history.ts");
-  for (let round = 0; round < (proof ? 4 : 2); round += 1) {
+  for (let round = 0; round < (proof ? 4 : 1); round += 1) {
     const code = `import { openHistory } from ${JSON.stringify(source)};
       const [path, template, round] = process.argv.slice(-3);
       const history = openHistory(path, { retentionDays: () => 14, maxRows: () => 3_000, warn() {}, now: () => ${noon} });
