@@ -6,7 +6,7 @@ import { expect } from "bun:test";
 import { dirname } from "node:path";
 import { disturb, type StoreName, storeNames } from "../support/crash";
 import type { Disturbance } from "../support/disk-tracer";
-import { openChance } from "../support/random";
+import { drawn, openChance } from "../support/random";
 import { testWith } from "../support/sandbox";
 
 /** What each store changes when nothing disturbs it. */
@@ -17,7 +17,7 @@ function changesOf(name: StoreName): Promise<string[]> {
   return known;
 }
 
-for (const name of storeNames)
+for (const name of drawn("stores", storeNames))
   testWith(
     "tracing",
     `${name} can be opened again, with all that was served, after a crash or a fault of the disk`,
@@ -61,7 +61,7 @@ const moments: [title: string, store: StoreName, change: RegExp, which: number, 
   ],
 ];
 
-for (const [title, store, change, which, error] of moments)
+for (const [title, store, change, which, error] of drawn("moments", moments, 2))
   testWith("tracing", title, async () => {
     const changes = await changesOf(store);
     const matching = changes.flatMap((each, at) => (change.test(each) ? [at + 1] : []));
@@ -76,7 +76,7 @@ const durable: StoreName[] = [
   "a client's settings where there were none",
 ];
 
-for (const name of durable)
+for (const name of drawn("durable", durable, 2))
   testWith(
     "tracing",
     `${name} outlast a loss of power: nothing counts as written or removed before the disk has it`,
