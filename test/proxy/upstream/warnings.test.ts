@@ -34,7 +34,7 @@ describe("what is read", () => {
     const models = ["a", "b", "c", "d", "e"].map((id) => item(id, { ...kept, warning_messages: [outdated] }));
     expect(warningsOf([...models, models[0]!]).map(warningInWords)).toEqual([
       "GitHub is about to shut out this version of dragoman: look for an update. It says of a, b, c and 2 more: Please update your client before 1 January.",
-      "Of what is kept of prompts to a, b, c and 2 more GitHub says: Kept.",
+      "GitHub says of a, b, c and 2 more: Kept.",
     ]);
   });
 });
@@ -60,7 +60,7 @@ describe("where it is shown", () => {
   test("what a vendor keeps is told, as no fault", async () => {
     await using proxy = await start();
     await proxy.app.notices.check();
-    const words = "Of what is kept of prompts to claude-fable-5, claude-fable-5.1, claude-fable-5.2 GitHub says:";
+    const words = "GitHub says of claude-fable-5, claude-fable-5.1, claude-fable-5.2:";
     expect(proxy.lines.filter((line) => line.includes(`Prompts may be kept. ${words}`))).toHaveLength(1);
     expect(await page(proxy, "/admin/models")).toContain("Anthropic retains prompts and outputs of this model");
     expect(factsOf(proxy.app).find(({ name }) => name === "Warnings")).toMatchObject({ state: "idle" });
