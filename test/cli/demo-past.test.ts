@@ -16,6 +16,7 @@ import { run } from "../support/command";
 import { startProxy } from "../support/proxy";
 import { temporaryFolder } from "../support/temporary-folder";
 import { sharedTokenizer } from "../support/tokenizer";
+import { until } from "../support/until";
 
 const now = new Date(2026, 10, 18, 16, 40).getTime();
 
@@ -177,7 +178,15 @@ test("the demo of a team has members, one of whom has no budget left, and a link
     expect(await ask("carla", exampleModels.gpt)).toEqual([403, expect.stringContaining("may not use")]);
 
     const path = await inviteGuest(members);
-    expect(await (await fetch(server.url.origin + path)).text()).toContain("You are invited");
+    const link = server.url.origin + path;
+    expect(await (await fetch(link)).text()).toContain("You are invited");
+    // Whoever accepts it on this machine is the guest from then on, who confirms tools, and not the owner.
+    const begun = await fetch(`${link}/sign-in`, { method: "POST", redirect: "manual" });
+    const at = server.url.origin + begun.headers.get("location")!;
+    await until(async () => (await (await fetch(at)).text()).includes("Show my key"), "GitHub has let the guest in");
+    const cookie = (await fetch(`${link}/key`, { method: "POST" })).headers.get("set-cookie")!.split(";")[0]!;
+    const device = await fetch(`${server.url.origin}/admin/device`, { headers: { cookie } });
+    expect(await device.text()).toMatch(/Sign in a tool.*guest/s);
     // The team stays as it is.
     expect(await makeTeam(stores, demo.accounts)).toEqual([]);
   } finally {

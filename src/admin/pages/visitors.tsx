@@ -169,18 +169,9 @@ export class Visitors {
     }
   }
 
-  /** @param secret As in `NewPageSignIn`. @returns The headers that begin a member's sign-in. */
+  /** @param secret As in `NewPageSignIn`. @returns The headers that begin a member's sign-in, in place of any other of the browser. */
   async signInAs(request: Request, member: string, secret: string | Uint8Array): Promise<Record<string, string>> {
     return { "set-cookie": await this.#cookies.begin(request, { member, secret }) };
-  }
-
-  /** The same for a member's new key; none if the browser may open the pages already. */
-  async signInWith(request: Request, caller: Caller, member: string, secret: string): Promise<Record<string, string>> {
-    const isIn = await this.#enter(request, caller).then(
-      () => true,
-      () => false,
-    );
-    return isIn ? {} : this.signInAs(request, member, secret);
   }
 
   async signOut(request: Request): Promise<Response> {

@@ -6,10 +6,9 @@ import type { WaitingLogin } from "../../../people/keys/logins";
 import type { Membership } from "../../../people/keys/membership";
 import { TextField } from "../../ui/form-fields";
 import { Ago, Value } from "../../ui/format";
-import { ActionButton, CardForm } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
-import { type Frame, Page } from "../../ui/layout";
-import { Pair, Section } from "../../ui/lists";
+import { FormTokenInput, type Frame, Page } from "../../ui/layout";
+import { Pair } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
 import { html, type PageContext, redirect } from "../../ui/page-context";
 import { keyOfVisitor } from "../visitor-key";
@@ -96,35 +95,41 @@ function ConfirmPage({ context, name, code, login }: ConfirmProps): Markup {
         A tool asks to use your accounts as <strong>{name}</strong>. Continue only if this code is the one that your own
         tool shows now:
       </p>
-      <p class="device-code">
-        <code>{code}</code>
-      </p>
-      <Section id="asks" title="What asks" card>
-        <dl class="pairs">
-          <Pair name="Tool">
-            <Value of={login.tool} max={50} />, as it calls itself
-          </Pair>
-          <Pair name="Began">
-            <Ago at={login.beganAt} now={app.now()} />
-          </Pair>
-          <Pair name="From">
-            <Value of={placeOf(login)} max={60} />
-          </Pair>
-        </dl>
-      </Section>
       {login.network !== here && (
         <p class="note bad" role="alert">
           It began at another address than yours. If somebody sent you this code or link, deny it: whoever began the
           sign-in would use your accounts.
         </p>
       )}
-      <CardForm frame={frame} to={path} title="Your answer" submit="This is my tool: confirm">
+      <form method="post" action={path} class="config decision">
+        <FormTokenInput frame={frame} />
         <input type="hidden" name="user_code" value={code} />
-        <p class="about">The tool gets a key of yours, which you can revoke on the page Keys.</p>
-      </CardForm>
-      <ActionButton frame={frame} to={path} fields={{ user_code: code, decision: "deny" }} label="Deny the sign-in">
-        Deny
-      </ActionButton>
+        <fieldset class="card">
+          <legend class="device-code">
+            <code>{code}</code>
+          </legend>
+          <dl class="pairs">
+            <Pair name="Tool">
+              <Value of={login.tool} max={50} />, as it calls itself
+            </Pair>
+            <Pair name="Began">
+              <Ago at={login.beganAt} now={app.now()} />
+            </Pair>
+            <Pair name="From">
+              <Value of={placeOf(login)} max={60} />
+            </Pair>
+          </dl>
+          <p class="about">The tool gets a key of yours, which you can revoke on the page Keys.</p>
+          <div class="actions">
+            <button type="submit" class="primary">
+              This is my tool: confirm
+            </button>
+            <button type="submit" name="decision" value="deny">
+              Deny
+            </button>
+          </div>
+        </fieldset>
+      </form>
     </Page>
   );
 }

@@ -71,7 +71,7 @@ async function serve(
       url: browserUrl(request),
       member,
       params,
-      signedIn: (key) => visitors.signInWith(request, caller, member.id, key),
+      signedIn: (key) => visitors.signInAs(request, member.id, key),
     });
   } catch (thrown) {
     const error = asProxyError(thrown);
