@@ -49,6 +49,8 @@ test("these are for everybody: their handlers see to who may use them", () => {
     "POST /admin/join/:code/sign-in",
     "GET /admin/join/:code/sign-in/:id",
     "POST /admin/join/:code/key",
+    "GET /admin/github",
+    "GET /admin/github/done",
     "GET /admin/",
     "POST /admin/sign-in",
     "GET /admin/sign-in",
