@@ -3,10 +3,11 @@
  * exist.
  */
 import { expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";
 import manifest from "../package.json";
 import { columnNames } from "../src/books/history/entry";
+import { isOwnName } from "../src/config/home-names";
 import { documents, passages, refresh, textOfDocument } from "./support/docs";
 
 const root = join(import.meta.dir, "..");
@@ -106,6 +107,83 @@ test("the README in Chinese keeps step with the English one: headings, tables, c
       expect([anchor, linksIn(translation)]).toEqual([anchor, expect.arrayContaining([anchor])]);
   }
 });
+
+/** Of each document with promises: what `promises.txt` has of it, line by line. */
+const promised = new Map(
+  readFileSync(join(import.meta.dir, "promises.txt"), "utf8")
+    .split(/^# /m)
+    .slice(1)
+    .map((part): [string, string[]] => {
+      const [document = "", ...lines] = part.split("\n");
+      return [document, lines.filter((line) => line !== "")];
+    }),
+);
+
+test.each([...promised])("each sentence of %s has a line of its own in promises.txt", (document, lines) => {
+  const beginnings = lines.map((line) => line.replace(/^- (.*)$|^(.*?) [→≠] .*$/, "$1$2"));
+  const text = texts.get(document)!;
+  const sentences = sentencesOf(text.match(/^### What is promised\n[\s\S]*?(?=^#)/m)?.[0] ?? text);
+  expect(sentences.length).toBeGreaterThan(10);
+  const without = sentences.filter((sentence) => !beginnings.some((beginning) => sentence.startsWith(beginning)));
+  const ofAnother = beginnings.filter((line) => sentences.filter((sentence) => sentence.startsWith(line)).length !== 1);
+  expect({ without, ofAnother }).toEqual({ without: [], ofAnother: [] });
+});
+
+test("each key and variable of the config is named by a test of what it does", async () => {
+  const ofTables = ["config/schema.test.ts", "config/environment.test.ts", "docs.test.ts"];
+  const files = [...new Bun.Glob("**/*.{ts,tsx}").scanSync(import.meta.dir)].filter((file) => !ofTables.includes(file));
+  const words = new Set<string>();
+  for (const file of files)
+    for (const [word] of readFileSync(join(import.meta.dir, file), "utf8").matchAll(/\w+/g)) words.add(word);
+  const names = ["config", "environment"].flatMap((passage) =>
+    [...passages[passage]!().matchAll(/^\| `(?:[^`]*\.)?(\w+)`/gm)].map(([, name]) => name!),
+  );
+  expect(names.length).toBeGreaterThan(60);
+  expect(names.filter((name) => !words.has(name))).toEqual([]);
+});
+
+test("SECURITY.md names each file of the data folder, and no other", () => {
+  const [, rows = ""] = texts.get(".github/SECURITY.md")!.split("## What is stored");
+  const cells = [...rows.matchAll(/^\| (`.*?) \|/gm)].map(([, cell]) => cell!);
+  const named = cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name!.replace(/\/$/, "")));
+  const table = readFileSync(join(root, "src/config/home-names.ts"), "utf8");
+  const kept = [...table.matchAll(/^ {2}\w+: "([^"]+)",$/gm)].map(([, name]) => name!);
+  expect(kept.length).toBeGreaterThan(10);
+  const isNamed = (name: string) => named.some((each) => new Bun.Glob(each).match(name));
+  expect(kept.filter((name) => !isNamed(name))).toEqual([]);
+  expect(named.filter((name) => !isOwnName(name.replace("*", "log")))).toEqual([]);
+});
+
+test("each test that promises.txt names is there by that title", async () => {
+  const files = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync(root)];
+  const tests = (await Promise.all(files.map((file) => Bun.file(join(root, file)).text()))).join("\n");
+  const titles = [...promised.values()]
+    .flat()
+    .flatMap((line) => (line.startsWith("- ") ? [] : (line.split(" → ")[1]?.split(" | ") ?? [])));
+  expect(titles.length).toBeGreaterThan(300);
+  const isThere = (title: string) => tests.includes(JSON.stringify(title)) || tests.includes(`\`${title}\``);
+  expect(titles.filter((title) => !isThere(title))).toEqual([]);
+});
+
+/**
+ * Of paragraphs, lists and rows of tables, without markup. A row is a sentence whose cells stand behind colons. Generated passages
+ * and rows that lead to other documents are left out: other tests hold them.
+ */
+function sentencesOf(text: string): string[] {
+  return withoutBlocks(text)
+    .replace(/<!-- ([\w-]+) -->[\s\S]*?<!-- \/\1 -->/g, "")
+    .replace(/^\|.*\n\| ---.*|^(?:#|!\[|\| \[).*/gm, "")
+    .split("\n")
+    .flatMap((line) =>
+      line
+        .replace(/^(?:\d+\.|-) (?:\*\*[^*]*\.\*\* )?|^\*\*[^*]*\.\*\* /, "")
+        .replace(/^\|\s*|\s*\|\s*$/g, "")
+        .replace(/\s*(?<!\\)\|\s*/g, ": ")
+        .replace(/\]\([^)]*\)|\*\*|[`[]/g, "")
+        .split(/(?<=[.?!][)”"]?) (?=\p{Lu}|\d|dragoman )/u),
+    )
+    .filter((sentence) => sentence.trim() !== "");
+}
 
 const withoutBlocks = (text: string) => text.replace(/^```[\s\S]*?^```/gm, "");
 const linksIn = (text: string) => [...withoutBlocks(text).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!);

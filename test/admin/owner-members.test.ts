@@ -127,6 +127,7 @@ describeWithDatabases("the owner's members", (postgres) => {
     expect(await (await join(servers[1], first.link)).text()).toContain("replaced it by a newer one");
     expect((await join(servers[1], second.link)).status).toBe(200);
     expect((await named("cleo")).invitation_expires_at_ms).toBe(second.expires_at_ms);
+    expect(Math.round((second.expires_at_ms - Date.now()) / 60_000)).toBe((7 * dayMs) / 60_000);
     expect(await post("/members/cleo/withdraw")).toEqual({ withdrawn: 1 });
     expect(await (await join(servers[1], second.link)).text()).toContain("took this invitation back");
     expect(await post("/members/cleo/withdraw")).toEqual({ withdrawn: 0 });

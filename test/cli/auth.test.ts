@@ -289,6 +289,9 @@ describe("auth add --app", () => {
     const doctor = await inProcess(["doctor"], whole);
     expect(doctor.stdout).toMatch(/account of DRAGOMAN_APP_ID[\s\S]*Signed in/);
     expect(doctor.stdout + doctor.stderr).not.toMatch(/PRIVATE|ghs_/);
+    // One that GitHub does not know is refused with its number, so it was asked for.
+    const beyond = { ...whole, DRAGOMAN_APP_REPOSITORY: "404" };
+    expect((await inProcess(["doctor"], beyond)).stdout).toContain("repository 404 is most likely not one");
     expect((await inProcess(["doctor"], env)).stdout).toContain("A GitHub App needs all of DRAGOMAN_APP_ID,");
     expect((await inProcess(["usage"], env)).stderr).toContain("A GitHub App needs all of DRAGOMAN_APP_ID,");
   });

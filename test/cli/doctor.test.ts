@@ -451,6 +451,24 @@ describe("accounts", () => {
     });
   });
 
+  test("a key or project that is bound to an account which is not signed in is named", async () => {
+    await using github = scriptedGithub();
+    const [here, gone] = ["github.com/octo-demo", "github.com/work-demo"];
+    github.signIn("octo-demo");
+    const bound = async (notes: string[]) => {
+      const apiKeys = [{ name: "company", key: "k-0123456789abcdef", accounts: [here, gone] }];
+      const config = { auth: { apiKeys }, projectAccounts: { shop: [here], notes } };
+      writeFileSync(join(github.data, "config.json"), JSON.stringify(config), { mode: 0o600 });
+      return (await examine(github.env)).of("bindings").map(({ state, message }) => [state, message]);
+    };
+    expect(await bound([gone])).toEqual([
+      ["warn", `The key \`company\` is bound to \`${gone}\`, which is not signed in.`],
+      ["warn", `The project \`notes\` is bound to \`${gone}\`, which is not signed in.`],
+    ]);
+    github.signIn("work-demo");
+    expect(await bound([gone])).toEqual([["ok", "3 bindings of keys and projects."]]);
+  });
+
   test("the token of the environment is looked at as well", async () => {
     await using github = scriptedGithub();
     withoutPolicy(github);

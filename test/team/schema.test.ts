@@ -139,6 +139,36 @@ describeWithOwnPostgres("the schema", (server) => {
     expect([...(await patient)]).toEqual([{ one: 1 }]);
   });
 
+  test("a server has nine connections at most, of which one is direct, and all that it makes is in the schema dragoman", async () => {
+    const url = await server.database({ empty: true });
+    const direct = new URL(url);
+    direct.searchParams.set("application_name", "direct");
+    const postgres = new Postgres({ url, directUrl: direct.href });
+    opened.push(postgres);
+    await migrate(postgres);
+    const busy = Array.from({ length: 20 }, () => [
+      postgres.ask((sql) => sql`SELECT pg_sleep(0.3)`),
+      postgres.requests.ask((sql) => sql`SELECT pg_sleep(0.3)`),
+      postgres.askDirect((sql) => sql`SELECT pg_sleep(0.02)`),
+    ]).flat();
+    await using beside = new SQL(url, { max: 1 });
+    let most = { all: 0, direct: 0 };
+    const look = async () => {
+      const [now] = await beside`SELECT count(*)::int AS all,
+          count(*) FILTER (WHERE query LIKE '%0.02%' OR application_name = 'direct')::int AS direct
+        FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`;
+      if (now.all > most.all) most = now;
+    };
+    const ended = Promise.all(busy).then(() => true);
+    while (!(await Promise.race([ended, look()]))) await Bun.sleep(20);
+    expect(most).toEqual({ all: 9, direct: 1 });
+    const elsewhere = await beside`SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+      WHERE nspname NOT IN ('dragoman', 'pg_catalog', 'information_schema', 'pg_toast')
+      UNION ALL SELECT proname FROM pg_proc JOIN pg_namespace ON pg_namespace.oid = pronamespace
+      WHERE nspname NOT IN ('dragoman', 'pg_catalog', 'information_schema')`;
+    expect([...elsewhere]).toEqual([]);
+  });
+
   test("an address without a database is an error, and the process may end", async () => {
     const postgres = connected("postgres://nobody@127.0.0.1:1/none");
     expect(await postgres.ask((sql) => sql`SELECT 1`).catch(({ details }) => details.code)).toBe("database_away");

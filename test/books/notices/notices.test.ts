@@ -265,12 +265,15 @@ describe("the test button", () => {
   };
 
   test("the test button sends a notice, or says what failed without the address", async () => {
-    await using receiver = startReceiver(204, 404);
+    await using receiver = startReceiver(204, 404, 204);
     await using proxy = await startProxy({ config: { notices: { webhookUrl: receiver.url } } });
     expect(await press(proxy)).toEqual({ faults: [] });
     expect(titlesOf(receiver.received)).toEqual(["Test notice from dragoman"]);
     const { faults } = (await press(proxy)) as { faults: string[] };
     expect(faults).toEqual(["The notice could not be sent to the webhook: The webhook answered with status 404."]);
+    await proxy.app.config.change({ notices: { webhookUrl: receiver.url, webhookFormat: "slack" } });
+    expect(await press(proxy)).toEqual({ faults: [] });
+    expect(JSON.parse(receiver.received.at(-1)!.body)).toEqual({ text: expect.stringContaining("*Test notice") });
     const config = await (await fetch(`${proxy.url}/api/admin/config`)).text();
     expect(config + proxy.lines.join("\n")).not.toContain("secret-path");
   });

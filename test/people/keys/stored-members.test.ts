@@ -1,7 +1,7 @@
 /** Scenario: members in a data folder: what is on the disk, and what two processes know of each other. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { readEnvironment } from "../../../src/config/environment";
 import { openLocalStores } from "../../../src/parts/local-stores";
@@ -38,6 +38,33 @@ test("a member's token, key and link are in no file, and the seal key is in a fi
   rmSync(join(home, "seal.key"));
   const other = openIn(home, { DRAGOMAN_SEAL_KEY: Buffer.alloc(32, 1).toString("base64") });
   expect(other.accounts.load()).toEqual([]);
+});
+
+test("with a seal key of the environment no file of one is made, and another key opens nothing", async () => {
+  const home = temporaryFolder();
+  const env = (byte: number) => ({ DRAGOMAN_SEAL_KEY: Buffer.alloc(32, byte).toString("base64") });
+  const { stores } = await withMember(home, openIn(home, env(1)));
+  await stores.close();
+  expect(readdirSync(home)).not.toContain("seal.key");
+  expect(openIn(home, env(1)).accounts.load()).toMatchObject([{ login: "anna-octo" }]);
+  expect(openIn(home, env(2)).accounts.load()).toEqual([]);
+});
+
+test("a copy of the data folder, made while no server runs, has members, keys and accounts as they were", async () => {
+  const home = temporaryFolder();
+  const { stores, member, key } = await withMember(home);
+  await stores.close();
+  const copy = join(temporaryFolder(), "restored");
+  cpSync(home, copy, { recursive: true });
+  rmSync(home, { recursive: true });
+  const restored = openIn(copy);
+  await restored.members.hear([key]);
+  expect(restored.members.needKeys).toBe(true);
+  expect(restored.members.list()).toMatchObject([{ id: member.id, name: "anna" }]);
+  expect(restored.members.findKey([key])).toMatchObject({ member: member.id });
+  expect(restored.accounts.load()).toMatchObject([
+    { login: "anna-octo", githubToken: "gho_of_anna_0123456789", member: member.id },
+  ]);
 });
 
 test("a pause and an order of a member's accounts last; removing the member removes them", async () => {

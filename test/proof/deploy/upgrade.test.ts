@@ -9,6 +9,7 @@ import { scriptedGithub } from "../../cli/bench";
 import { type Command, run } from "../../support/command";
 import { describeWith } from "../../support/sandbox";
 import { describeWithDatabases } from "../../support/shared-postgres";
+import { brokenBetween, type OpenApiDocument, type Surface } from "../../support/surface";
 import { placeOf, upstreamEnv } from "../../support/teams";
 import { temporaryFolder } from "../../support/temporary-folder";
 import { until } from "../../support/until";
@@ -60,6 +61,39 @@ test("the proof begins with the first tag: the version before is the newest that
   expect(versionBefore(folder)).toBe(first);
   commit("third");
   expect(versionBefore(folder)).toBe(second);
+});
+
+/** @param instead Another version's program. */
+async function surfaceOf(env: Record<string, string>, instead?: readonly string[]): Promise<Surface> {
+  await using server = run(["start", "--demo", "--port", "0", "--json"], { env, instead });
+  const { url } = await server.ready();
+  await using completion = run(["completion", "bash"], { env, instead });
+  expect(await completion.exited).toBe(0);
+  const api = (await ask(`${url}/api/admin/openapi.json`)).body as OpenApiDocument;
+  return { api, completion: completion.stdout() };
+}
+
+test("a path, member, value, command or option that is gone is named, and so is what is demanded anew", async () => {
+  const whole = await surfaceOf({ DRAGOMAN_HOME: temporaryFolder() });
+  expect(brokenBetween(whole, whole)).toEqual([]);
+  const { api, completion } = structuredClone(whole);
+  const config = "POST /api/admin/config application/json sent";
+  const [properties] = [api.paths["/api/admin/config"]!.post!.requestBody!.content!["application/json"]!.schema!];
+  expect(properties.properties?.logLevel ?? properties.$ref).toBeDefined();
+  delete api.paths["/usage"];
+  const schema = properties.$ref ? api.components.schemas[properties.$ref.split("/").at(-1)!]! : properties;
+  delete schema.properties!.maxRows;
+  schema.required = ["logLevel"];
+  const shorter = completion.replace("--dry-run ", "");
+  const broken = brokenBetween(whole, { api, completion: shorter });
+  for (const line of [
+    "GET /usage",
+    `${config}.maxRows`,
+    `${config} needs logLevel`,
+    "dragoman database copy --dry-run",
+  ])
+    expect(broken).toContain(line);
+  expect(broken.filter((line) => !/ \/usage\b|maxRows|needs logLevel|--dry-run/.test(line))).toEqual([]);
 });
 
 describeWith("versionBefore", "from the version before", () => {
@@ -124,6 +158,11 @@ describeWith("versionBefore", "from the version before", () => {
     expect(fresh.stderr()).not.toMatch(/ (?:warn|error) /);
     await finished(["connect", "claude-code", "--undo", "--yes"]);
     expect(readFileSync(settings, "utf8")).toBe(own);
+  });
+
+  test("each path, member, command and option of the version before is still there", async () => {
+    const env = { DRAGOMAN_HOME: temporaryFolder() };
+    expect(brokenBetween(await surfaceOf(env, before.program), await surfaceOf(env))).toEqual([]);
   });
 
   describeWithDatabases("a team", (postgres) => {

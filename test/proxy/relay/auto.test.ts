@@ -190,6 +190,19 @@ describe("one choice per conversation", () => {
     expect(tokens[0]).not.toBe(tokens[2]);
   });
 
+  test("an image that the chosen model does not see makes a new choice", async () => {
+    await using proxy = await withAccounts(["pro"], { pro: { pool: ["gpt-4", "claude-sonnet-4.6"] } });
+    const served = (await send(proxy, turns("one"))).headers.get("x-dragoman-model");
+    const url = "data:image/png;base64,iVBORw0KGgo=";
+    const picture = [
+      { type: "text", text: "what is this?" },
+      { type: "image_url", image_url: { url } },
+    ];
+    const after = await send(proxy, [...turns("one", "yes"), { role: "user", content: picture as never }]);
+    expect([served, after.headers.get("x-dragoman-model")]).toEqual(["gpt-4", "claude-sonnet-4.6"]);
+    expect(asked(proxy, "/auto").map(({ body }) => (body as { has_image: boolean }).has_image)).toEqual([false, true]);
+  });
+
   test("sessions with the same first words are two conversations", async () => {
     await using proxy = await withAccounts(["pro"]);
     for (const session of ["a", "b", "a"]) await send(proxy, turns("hello"), { "x-session-id": session });
@@ -663,5 +676,21 @@ describe("budgets", () => {
     await answer.text();
     expect(await rowOf(proxy)).toMatchObject({ cost: 0.33e9, cost_unit: "premium" });
     expect(await proxy.app.budgets.overview()).toMatchObject([{ used: 0.33 }]);
+  });
+
+  test("a budget for certain models counts what Auto chose where that is known, and else only if it names `auto`", async () => {
+    for (const [name, model, pattern, used] of [
+      ["pro", "claude-sonnet-4.6", "claude-*", 1],
+      ["free", "claude-haiku-4.5", "claude-*", 0],
+      ["free", "claude-haiku-4.5", "auto", 0.33],
+    ] as const) {
+      await using proxy = await withAccounts(
+        [name],
+        { [name]: { pool: [model] } },
+        budget(10, { scope: { model: pattern } }),
+      );
+      await (await proxy.post("/v1/chat/completions", bodies.chat.body)).text();
+      expect([name, pattern, await proxy.app.budgets.overview()]).toMatchObject([name, pattern, [{ used }]]);
+    }
   });
 });

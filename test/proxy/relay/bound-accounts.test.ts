@@ -10,7 +10,13 @@ const [octo, work, plus] = ["github.com/octo-demo", "github.com/work-demo", "git
 const proxy = await startProxy({
   accounts: ["octo-demo", "work-demo", "plus-demo"],
   config: {
-    auth: { apiKeys: ["open", { name: "company", key: "company", accounts: [work] }] },
+    auth: {
+      apiKeys: [
+        "open",
+        { name: "company", key: "company", accounts: [work] },
+        { name: "both", key: "both", accounts: [work, octo] },
+      ],
+    },
     projectAccounts: { shop: [work], notes: [octo, plus] },
   },
 });
@@ -51,10 +57,11 @@ const callers: Caller[] = [
     headers: { "x-dragoman-project": "notes" },
     accounts: ["octo-demo", "plus-demo"],
   },
+  { says: "of-both", key: "both", headers: { "x-dragoman-project": "notes" }, accounts: ["octo-demo"] },
   { says: "of-nobody", key: "company", headers: { "x-dragoman-project": "notes" }, accounts: [] },
 ];
 
-test("of 144 requests with failures of each account not one crosses", async () => {
+test("of 180 requests with failures of each account not one crosses", async () => {
   const statuses = new Map<number, number>();
   const seen = new Map<string, Set<string>>(callers.map(({ says }) => [says, new Set()]));
   let numbers = 0;

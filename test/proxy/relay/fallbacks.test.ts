@@ -326,6 +326,13 @@ describe("no other model is asked", () => {
     expect([callsTo(proxy, gptPath), mock.calls().length]).toEqual([0, 0]);
   });
 
+  test("no other model is asked for the chain of a model that served in another's place", async () => {
+    await using proxy = await start({ fallbacks: { [claude]: [gpt], [gpt]: [local] } });
+    for (const path of [claudePath, gptPath]) proxy.demo.intercept(path, faults["503"]!);
+    expect((await proxy.post("/v1/messages", hello(claude))).status).toBe(503);
+    expect([callsTo(proxy, claudePath), callsTo(proxy, gptPath), mock.calls().length]).toEqual([1, 1, 0]);
+  });
+
   test("twice, under whatever names the chain has it, and never more than three", async () => {
     await using proxy = await start({
       fallbacks: {

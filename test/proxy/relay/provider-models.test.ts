@@ -34,6 +34,7 @@ const near = await startProxy({
         baseUrl: mock.url,
         apiKey: providerKey,
         maxTokens: "max_tokens",
+        thinking: "reasoning_content",
         unsupportedParams: ["stream_options", "tools.*.function.strict"],
       },
       wrong: { type: "chat", baseUrl: `${far.url}/v1`, apiKey: "pk-wrong-0123456789" },
@@ -217,6 +218,23 @@ describe("what a provider is sent", () => {
     expect(mock.calls().at(-1)!.body).toMatchObject({ max_tokens: 7 });
     await send("/v1/messages", { ...hello("mock/gpt-small"), max_tokens: 7 });
     expect(mock.calls().at(-1)!.body).toMatchObject({ max_completion_tokens: 7 });
+  });
+
+  test("is its earlier thinking in the field that it knows, and in none where no field is named", async () => {
+    for (const [name, expected] of [
+      ["own", { role: "assistant", content: "Hello.", reasoning_content: "They greet." }],
+      ["mock", { role: "assistant", content: "Hello." }],
+    ] as const) {
+      const content = [
+        { type: "thinking", thinking: "They greet.", signature: "" },
+        { type: "text", text: "Hello." },
+      ];
+      const turn = (text: string) => ({ role: "user", content: text });
+      const messages = [turn("Hi."), { role: "assistant", content }, turn("Again.")];
+      await send("/v1/messages", { model: `${name}/gpt-small`, max_tokens: 9, messages });
+      expect(mock.calls().at(-1)!.body).toMatchObject({ messages: [{}, {}, {}] });
+      expect((mock.calls().at(-1)!.body as { messages: object[] }).messages[1]).toEqual(expected);
+    }
   });
 
   test("is without a parameter that it has refused by name, then and for an hour", async () => {

@@ -34,6 +34,8 @@ test.each<[string, Record<string, string>, string, string | null]>([
   ["the agent type's own route", subagent("Explore"), haiku, "subagent:Explore"],
   ["the route of all subagents", subagent("Plan"), small, "subagent"],
   ["the route of all subagents without a type", subagent(), small, "subagent"],
+  ["the route of all subagents for Codex", { "x-codex-parent-thread-id": "t1" }, small, "subagent"],
+  ["the route of all subagents for opencode", { "x-parent-session-id": "s1" }, small, "subagent"],
   ["no route for the conversation", { "x-claude-code-request-class": "main" }, claude, null],
   ["no route for who declares nothing", {}, claude, null],
   ["the client's own model where the route's is gone", { "x-claude-code-request-class": "compaction" }, claude, null],
@@ -52,7 +54,7 @@ test("what routes saved is the price of the model that the client asked for, les
   };
   expect(saved.map(({ route, request_count }) => [route, request_count])).toEqual([
     ["subagent:Explore", 1],
-    ["subagent", 2],
+    ["subagent", 4],
   ]);
   const [row] = (await proxy.app.history.list({ route: "subagent:Explore" }, 1)).items;
   const { tokens } = (await proxy.app.catalogue.models()).find(({ id }) => id === claude)!.price;

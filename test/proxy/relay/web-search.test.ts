@@ -410,6 +410,17 @@ describe("limits and failures", () => {
     expect(own.rows().find(({ path }) => path === "web_search")!.error_message).toContain("There is no model");
   });
 
+  test("a key searches whichever models it may use, and its budget counts the search", async () => {
+    const key = { name: "narrow", key: "k-narrow", models: [models.messages] };
+    const budgets = [{ name: "all", scope: { key: "narrow" }, unit: "requests", limit: 9, per: "day" }];
+    await using narrow = await startProxy({ config: { auth: { apiKeys: [key] }, budgets } });
+    const reply = await narrow.post("/v1/messages", ask(), { headers: { "x-api-key": key.key } });
+    expect(resultsOf(await reply.json())[0].content).toMatchObject([{ type: "web_search_result" }]);
+    const search = narrow.rows().find(({ path }) => path === "web_search")!;
+    expect([search.http_status, search.upstream_model]).not.toContain(models.messages);
+    expect(await narrow.app.budgets.overview()).toMatchObject([{ used: narrow.rows().length }]);
+  });
+
   test("`webSearchModel` names the model, or turns searches off", async () => {
     await using named = await startProxy({ config: { webSearchModel: "gpt-5.2" } });
     await named.post("/v1/messages", ask());
