@@ -1,5 +1,6 @@
 /** Scenario: a member signs in to the pages with GitHub, by an app of the owner's: whose account the browser has, and nobody else's. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { stateOf } from "../../src/people/accounts/web-flow";
 import { toolAt } from "../support/device-login";
 import { fieldsIn } from "../support/form-fields";
 import type { TestMember } from "../support/members";
@@ -81,6 +82,14 @@ describeWithMembers("a sign-in with GitHub", (place) => {
     const tries: Record<string, () => Promise<{ status: number }>> = {
       "a browser that began nothing": () => get(back),
       "a browser that began another": () => get(back, other.cookie),
+      // Somebody's own code and a state that anybody can compute would sign this browser in as them.
+      "a browser that began nothing, with a state made for that": async () => {
+        const { address } = await begin();
+        const challenge = new Bun.CryptoHasher("sha256").update("").digest("base64url");
+        address.searchParams.set("code_challenge", challenge);
+        address.searchParams.set("state", stateOf(""));
+        return get(await allowed({ address }, "ben-octo"));
+      },
       "a code of another flow": async () => {
         const stolen = new URL(await allowed(other, "ben-octo"));
         stolen.searchParams.set("state", new URL(back).searchParams.get("state")!);

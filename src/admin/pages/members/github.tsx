@@ -23,6 +23,8 @@ import { pathHere } from "../visitors";
 const callback = "/admin/github/done";
 /** Seconds that the person may take at GitHub. */
 const longest = 600;
+/** Characters of a verifier (RFC 7636, section 4.1). */
+const leastVerifier = 43;
 
 type Asker = Pick<Asked, "dragoman" | "visitors" | "caller"> & { request: Request };
 
@@ -49,10 +51,10 @@ function begin({ dragoman, request, caller }: Asker): Response {
 async function finish({ dragoman, visitors, request, caller }: Asker): Promise<Response> {
   const { app, caller: github } = githubOf(dragoman);
   const url = browserUrl(request);
-  const [verifier = "", next = ""] = (valueIn(request, githubCookie) ?? "").split(".");
+  const [verifier = "", next = ""] = valueIn(request, githubCookie)?.split(".") ?? [];
   const code = url.searchParams.get("code");
-  // Somebody else's code would sign this browser in as that person.
-  if (url.searchParams.get("state") !== stateOf(verifier))
+  // Somebody else's code would sign this browser in as that person; the state of no verifier anybody can compute.
+  if (verifier.length < leastVerifier || url.searchParams.get("state") !== stateOf(verifier))
     throw refused("This sign-in was not begun in this browser, or more than ten minutes ago.");
   if (code === null) throw refused("GitHub was not allowed to say whose account it is.");
   const { githubCodes: tries } = dragoman.wrongSecrets;
