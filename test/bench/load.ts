@@ -2,7 +2,11 @@
 import { connect } from "node:net";
 import { cpuOf, quantile } from "./statistics";
 
-export type Job = { url: string; body: string } /** Requests by a number of connections; a full answer each. */ & (
+export type Job = {
+  url: string;
+  body: string /** Of a client. */;
+  key?: string | undefined;
+} /** Requests by a number of connections; a full answer each. */ & (
   | { kind: "requests"; connections: number; count: number }
   /** Requests at a fixed rate, whether the earlier ones are answered or not. Their times begin when they were due. */
   | { kind: "rate"; perSecond: number; count: number }
@@ -60,7 +64,8 @@ function work(): Promise<unknown> {
 }
 
 async function post(url = job.url, body = job.body): Promise<Response> {
-  const response = await fetch(url, { method: "POST", body, headers: { "content-type": "application/json" } });
+  const headers = { "content-type": "application/json", ...(job.key !== undefined && { "x-api-key": job.key }) };
+  const response = await fetch(url, { method: "POST", body, headers });
   if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
   return response;
 }

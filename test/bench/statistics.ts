@@ -12,6 +12,19 @@ export function cpuOf(pid: number): number {
 // What Linux says to user space, whatever the kernel's own clock.
 const ticksPerSecond = 100;
 
+/** Seconds of CPU of the threads that live, to the nanosecond. */
+export function workOf(pid: number): number {
+  const folder = `/proc/${pid}/task`;
+  const nanoseconds = readdirSync(folder).map((thread) => {
+    try {
+      return Number(readFileSync(`${folder}/${thread}/schedstat`, "utf8").split(" ")[0]);
+    } catch {
+      return 0; // it has just ended
+    }
+  });
+  return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e9;
+}
+
 /** MiB. */
 export function rssOf(pid: number): number {
   const [, kilobytes = "0"] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];

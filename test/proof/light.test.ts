@@ -1,11 +1,15 @@
 /**
- * Rows: what a small request costs beside time: each line that it runs is one that a newcomer follows, and each object
- * that it makes has to be collected. The limits are what was reached in November 2026 and a little more.
+ * Rows: what requests cost beside time: each line that a small one runs is one that a newcomer follows, each object that it
+ * makes has to be collected, and what nobody asked for is not loaded. The limits are what was reached in November 2026 and a
+ * little more.
  */
 import { expect, test } from "bun:test";
-import { startUpstream } from "../bench/processes";
+import { readdirSync, readFileSync } from "node:fs";
+import { clientPath, modelOf, requestBody } from "../bench/dialects";
+import { load, startDragoman, startUpstream, subjects } from "../bench/processes";
 import { linesOfRequests, nameOf, sumOf } from "../bench/request-lines";
 import { objectsOfRequest, totalOf } from "../bench/request-objects";
+import { growthOf } from "../bench/statistics";
 
 /** Before its way was made light it was 2,099, 2,316, 2,095, 2,478, 2,293 and 2,524. */
 const mostLines = [
@@ -34,3 +38,26 @@ test.each(["chat", "responses", "messages"] as const)(
   },
   60_000,
 );
+
+const threadsOf = (pid: number) =>
+  readdirSync(`/proc/${pid}/task`).map((thread) => readFileSync(`/proc/${pid}/task/${thread}/comm`, "utf8").trim());
+
+test("an agent's first prompts start no thread: nobody has asked for a count, and the vocabulary takes 50 MiB", async () => {
+  const upstream = await startUpstream();
+  const dragoman = await startDragoman(subjects.source, upstream);
+  try {
+    const url = dragoman.url + clientPath.messages;
+    const prompt = (model: string) => requestBody("messages", model, true, 100_000);
+    const { growth } = await growthOf(dragoman.pid, async () => {
+      for (const model of [modelOf("messages"), modelOf("chat")])
+        await load({ kind: "requests", url, body: prompt(model), connections: 1, count: 5 });
+    });
+    expect([threadsOf(dragoman.pid).filter((name) => name === "Worker"), growth < 40]).toEqual([[], true]);
+    const body = requestBody("messages", modelOf("messages"), false, 100_000);
+    await load({ kind: "requests", url: `${url}/count_tokens`, body, connections: 1, count: 1 });
+    expect(threadsOf(dragoman.pid)).toContain("Worker");
+  } finally {
+    await dragoman.stop();
+    await upstream.stop();
+  }
+}, 60_000);
