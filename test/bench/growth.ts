@@ -15,7 +15,7 @@ import { entry } from "../support/history-rows";
 import { clientPath, type Dialect, dialects, modelOf, requestBody } from "./dialects";
 import type { StreamsResult } from "./load";
 import { load, newFolder, type Started, startDragoman, startUpstream, subjects } from "./processes";
-import { growthOf, machine, quantile, rssOf, workOf } from "./statistics";
+import { growthOf, machine, quantile, rssOf, workIn } from "./statistics";
 
 interface Subject extends Started {
   size: number;
@@ -53,9 +53,8 @@ const request: Figure = {
   turns: 5,
   async of({ url, pid, body, key }) {
     const count = body.length > 100_000 ? 40 : 1_000;
-    const before = workOf(pid);
-    await load({ kind: "requests", url: url + clientPath.chat, body, key, connections: 4, count });
-    return ((workOf(pid) - before) / count) * 1e6;
+    const job = { kind: "requests", url: url + clientPath.chat, body, key, connections: 4, count } as const;
+    return ((await workIn(pid, () => load(job))) / count) * 1e6;
   },
 };
 const start: Figure = { name: "start: CPU to the first answer, ms", of: ({ startCpuMs }) => startCpuMs };
@@ -63,24 +62,19 @@ const memory: Figure = { name: "memory before the first request, MiB", of: ({ pi
 const idle: Figure = {
   name: "an idle hour: CPU, s",
   digits: 1,
-  async of({ pid }) {
-    const before = workOf(pid);
-    await Bun.sleep(5_000);
-    return (workOf(pid) - before) * (hourMs / 5_000);
-  },
+  of: async ({ pid }) => (await workIn(pid, () => Bun.sleep(5_000))) * (hourMs / 5_000),
 };
 const answer = (path: string): Figure => ({
   name: `\`${path.replace(/\?.*/, "")}\`: CPU, ms`,
   digits: 1,
   turns: 5,
   async of({ url, pid }) {
-    const before = workOf(pid);
-    for (let time = 0; time < 5; time++) {
+    const ask = async () => {
       const response = await fetch(url + path, { headers: { "x-admin-token": secret } });
       await response.text();
       if (!response.ok) throw new Error(`${path} answered ${response.status}`);
-    }
-    return ((workOf(pid) - before) / 5) * 1e3;
+    };
+    return (await workIn(pid, async () => Promise.all(Array.from({ length: 5 }, ask)))) * (1e3 / 5);
   },
 });
 
@@ -90,9 +84,7 @@ const event = (dialect: Dialect): Figure => ({
   name: `${dialect}: an event, CPU, µs`,
   turns: 2,
   async of(subject) {
-    const before = workOf(subject.pid);
-    await streams(dialect, subject);
-    return ((workOf(subject.pid) - before) / (subject.size * events)) * 1e6;
+    return ((await workIn(subject.pid, () => streams(dialect, subject))) / (subject.size * events)) * 1e6;
   },
 });
 const grown = (dialect: Dialect): Figure => ({
@@ -154,10 +146,10 @@ const only = at < 0 ? Object.keys(growing) : process.argv[at + 1]!.split(",");
 const begun = performance.now();
 const upstream = await startUpstream();
 try {
-  const lines = ["| with | figure | sizes | | | order |", "| --- | --- | --: | --: | --: | --- |"];
-  for (const name of only) lines.push(...(await measured(name, growing[name]!)));
+  console.log("| with | figure | sizes | | | order |\n| --- | --- | --: | --: | --: | --- |");
+  for (const name of only) console.log((await measured(name, growing[name]!)).join("\n"));
   const took = Math.round((performance.now() - begun) / 1000);
-  console.log(`${lines.join("\n")}\n\n${machine()}; ${new Date().toISOString().slice(0, 10)}; ${took} s`);
+  console.log(`\n${machine()}; ${new Date().toISOString().slice(0, 10)}; ${took} s`);
 } finally {
   await upstream.stop();
 }

@@ -12,17 +12,25 @@ export function cpuOf(pid: number): number {
 // What Linux says to user space, whatever the kernel's own clock.
 const ticksPerSecond = 100;
 
-/** Seconds of CPU of the threads that live, to the nanosecond. */
-export function workOf(pid: number): number {
+/** Seconds of CPU meanwhile, to the nanosecond; without that of threads that ended. */
+export async function workIn(pid: number, work: () => Promise<unknown>): Promise<number> {
+  const before = workOfThreads(pid);
+  await work();
+  let sum = 0;
+  for (const [thread, seconds] of workOfThreads(pid)) sum += seconds - (before.get(thread) ?? 0);
+  return sum;
+}
+
+function workOfThreads(pid: number): Map<string, number> {
   const folder = `/proc/${pid}/task`;
-  const nanoseconds = readdirSync(folder).map((thread) => {
+  const found = new Map<string, number>();
+  for (const thread of readdirSync(folder))
     try {
-      return Number(readFileSync(`${folder}/${thread}/schedstat`, "utf8").split(" ")[0]);
+      found.set(thread, Number(readFileSync(`${folder}/${thread}/schedstat`, "utf8").split(" ")[0]) / 1e9);
     } catch {
-      return 0; // it has just ended
+      // It has just ended.
     }
-  });
-  return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e9;
+  return found;
 }
 
 /** MiB. */
