@@ -8,7 +8,7 @@ import { basename, dirname, join, normalize } from "node:path";
 import manifest from "../package.json";
 import { columnNames } from "../src/books/history/entry";
 import { isOwnName } from "../src/config/home-names";
-import { documents, passages, refresh, textOfDocument } from "./support/docs";
+import { documents, passages, refresh, textOfDocument } from "../src/deploy/documents/documents";
 
 const root = join(import.meta.dir, "..");
 const texts = new Map(documents.map((document) => [document, textOfDocument(document)]));

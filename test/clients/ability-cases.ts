@@ -6,12 +6,13 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SeenRequest } from "../../src/demo/demo";
+import { models } from "../../src/deploy/documents/client-settings";
+import { Collected, type Family } from "../../src/deploy/documents/works-with";
 import { type RunningProxy, startProxy } from "../support/proxy";
-import { models, type Tool, task, tools } from "./clients";
+import { type Tool, task, tools } from "./clients";
 import { type Installed, install } from "./install";
 import { type Meeting, meet } from "./meet";
 import type { Strength } from "./strength-cases";
-import { Collected, type Family } from "./works-with";
 
 /** Milliseconds. */
 const within = 90_000;

@@ -7,10 +7,11 @@ import { join } from "node:path";
 import { z } from "zod";
 import { chooseModels } from "../../src/clients/models";
 import type { DemoAccount } from "../../src/demo/accounts";
+import { models } from "../../src/deploy/documents/client-settings";
 import { clientModelSource, clientModels } from "../../src/proxy/upstream/models/model-view";
 import { autoAccounts } from "../support/auto-accounts";
 import { startProxy } from "../support/proxy";
-import { models, type Tool, task, tools } from "./clients";
+import { type Tool, task, tools } from "./clients";
 import { type Installed, install } from "./install";
 import { meet } from "./meet";
 

@@ -3,8 +3,8 @@
  * catalogue's.
  */
 import { expect, test } from "bun:test";
+import { clientSettings, models } from "../../src/deploy/documents/client-settings";
 import { startProxy } from "../support/proxy";
-import { clientSettings, models } from "./clients";
 
 test("the example's models, limits and dialects are those of the model list", async () => {
   await using proxy = await startProxy({ demo: { generation: "C" } });

@@ -1,7 +1,8 @@
 /** What nobody can wait for, and whether real clients tell it to their person at once. */
 import { demoAccounts, quotas } from "../../src/demo/accounts";
+import type { models } from "../../src/deploy/documents/client-settings";
 import { type ProxyOptions, startProxy } from "../support/proxy";
-import { type models, type Tool, tools } from "./clients";
+import { type Tool, tools } from "./clients";
 import type { Installed } from "./install";
 import { meet } from "./meet";
 

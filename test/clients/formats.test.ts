@@ -6,9 +6,9 @@ import { editSettings, readSettings } from "../../src/clients/formats";
 import { clientOf } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
 import { revertValues } from "../../src/clients/settings-file/revert";
+import { models } from "../../src/deploy/documents/client-settings";
 import { isObject } from "../../src/lib/json";
 import fc, { triesOf } from "../support/random";
-import { models } from "./clients";
 
 const place = { url: "http://127.0.0.1:4141", key: "k-0123456789abcdef", models: chooseModels(Object.values(models))! };
 const agents = { json: "claude-code", toml: "codex" } as const;

@@ -2,12 +2,14 @@
  * How long real clients stay at a stream in which nothing but keep-alives comes: `bun test/clients/held.ts [seconds] [client …]`.
  * The table in README.md beside this file was measured so. Needs npm and its registry; not part of the tests.
  */
+
+import type { models } from "../../src/deploy/documents/client-settings";
 import { type ClientCodec, codecs } from "../../src/dialects/codecs";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { commentFrame, gatherFrames, jsonFrame, type SseFrame } from "../../src/lib/net/stream/sse";
 import { eventStream } from "../support/event-stream";
-import { type models, type Tool, tools } from "./clients";
+import { type Tool, tools } from "./clients";
 import { type Installed, install } from "./install";
 import { meet } from "./meet";
 

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { clientOf, freshFiles } from "../../src/clients/index";
 import { type ClientModel, chooseModels } from "../../src/clients/models";
-import { models, printedFiles, type Tool, variablesOf } from "./clients";
+import { models } from "../../src/deploy/documents/client-settings";
+import { printedFiles, type Tool, variablesOf } from "./clients";
 import type { Installed } from "./install";
 
 export interface Meeting {

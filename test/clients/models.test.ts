@@ -7,9 +7,9 @@ import { clientOf } from "../../src/clients/index";
 import { type ClientModel, chooseModels } from "../../src/clients/models";
 import { setVariables, usualShell } from "../../src/clients/shells";
 import { clientStatus } from "../../src/clients/status";
+import { models } from "../../src/deploy/documents/client-settings";
 import fc from "../support/random";
 import { temporaryFolder } from "../support/temporary-folder";
-import { models } from "./clients";
 
 const { claude, gpt, gemini, small, opus } = models;
 const like = (model: ClientModel, id: string, more: Partial<ClientModel> = {}): ClientModel => ({

@@ -10,9 +10,10 @@ import { portionsIn } from "../../src/books/history/portions";
 import { clientOf } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
+import { models } from "../../src/deploy/documents/client-settings";
 import { percent } from "../../src/lib/format";
 import { startProxy } from "../support/proxy";
-import { models, tools as settings } from "./clients";
+import { tools as settings } from "./clients";
 import { install } from "./install";
 
 /** Milliseconds for one prompt. */

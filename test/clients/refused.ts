@@ -3,9 +3,11 @@
  * how many requests came, and when its sentence was shown. `bun test/clients/refused.ts [client …] [status …]`; the
  * table in README.md beside this file was measured so. Needs npm and its registry; not part of the tests.
  */
+
+import type { models } from "../../src/deploy/documents/client-settings";
 import { codecs } from "../../src/dialects/codecs";
 import { ProxyError } from "../../src/lib/errors";
-import { type models, type Tool, tools } from "./clients";
+import { type Tool, tools } from "./clients";
 import { type Installed, install } from "./install";
 import { meet } from "./meet";
 

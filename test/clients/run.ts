@@ -5,14 +5,15 @@
  * `bun run test:clients [client …]` tries only those.
  */
 import { clientOf } from "../../src/clients/index";
+import { models } from "../../src/deploy/documents/client-settings";
+import { Collected, type Family, type Feature } from "../../src/deploy/documents/works-with";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
 import { autoOutcomes } from "./auto-cases";
-import { models, type Tool, tools } from "./clients";
+import { type Tool, tools } from "./clients";
 import { tellings } from "./error-cases";
 import { install } from "./install";
 import { strengths } from "./strength-cases";
 import { type Attempt, endAll, type Outcome, tryOut } from "./try-client";
-import { Collected, type Family, type Feature } from "./works-with";
 
 /** How many run side by side. */
 const atOnce = 3;

@@ -8,16 +8,17 @@ import { join } from "node:path";
 import { countTokens } from "gpt-tokenizer";
 import { z } from "zod";
 import type { ClientModel } from "../../src/clients/models";
+import { models } from "../../src/deploy/documents/client-settings";
+import type { Family, Feature } from "../../src/deploy/documents/works-with";
 import { clientModelSource, clientModels } from "../../src/proxy/upstream/models/model-view";
 import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { abilitiesOf } from "./ability-cases";
-import { models, type Tool, task, tools } from "./clients";
+import { type Tool, task, tools } from "./clients";
 import { type Installed, install } from "./install";
 import { meet, type Seen } from "./meet";
 import { rewrites } from "./rewrite-cases";
 import { type Sent, startWitness } from "./witness";
-import type { Family, Feature } from "./works-with";
 
 export interface Strength {
   tool: Tool;

@@ -7,9 +7,10 @@ import { dirname, join } from "node:path";
 import { clientOf } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
 import { type Demo, startDemo } from "../../src/demo/demo";
+import { models } from "../../src/deploy/documents/client-settings";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
 import { type Command, program, run } from "../support/command";
-import { models, printedFiles, type Tool, task, variablesOf } from "./clients";
+import { printedFiles, type Tool, task, variablesOf } from "./clients";
 import { startDropping } from "./dropped";
 import type { Installed } from "./install";
 

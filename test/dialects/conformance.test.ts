@@ -8,6 +8,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
+import { geminiReader } from "../../src/deploy/documents/gemini-reply";
 import { chat } from "../../src/dialects/chat/codec";
 import type { ClientCodec, Codec, ReplyContext } from "../../src/dialects/codec";
 import { gemini } from "../../src/dialects/gemini/codec";
@@ -20,7 +21,6 @@ import { readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { collectInto, run } from "../../src/lib/net/stream/stream";
 import { chunkSizes } from "../support/differential";
 import { ableModel } from "../support/facts";
-import { geminiReader } from "../support/gemini-reply";
 import { checkChatStream } from "../support/grammar-chat";
 import { checkGeminiStream } from "../support/grammar-gemini";
 import { checkMessagesStream } from "../support/grammar-messages";

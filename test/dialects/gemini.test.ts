@@ -1,11 +1,11 @@
 /** Rows: Gemini as its clients speak it: requests that are read, and replies that are written. */
 import { describe, expect, test } from "bun:test";
+import { geminiReader } from "../../src/deploy/documents/gemini-reply";
 import { gemini } from "../../src/dialects/gemini/codec";
 import { jsonSchemaOf } from "../../src/dialects/gemini/schema";
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { overviewOf } from "../../src/dialects/overview";
-import { geminiReader } from "../support/gemini-reply";
 import fc, { triesOf } from "../support/random";
 import { refusalOf } from "../support/refusal";
 import { decodeFrames, wire, written } from "../support/streams";

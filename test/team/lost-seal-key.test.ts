@@ -1,7 +1,7 @@
 /** Scenario: what src/deploy/TEAMS.md tells an operator who has lost the seal key, done as it stands there. */
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { textOfDocument } from "../support/docs";
+import { textOfDocument } from "../../src/deploy/documents/documents";
 import { addMember, saveAccounts, withTeamStores } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type TeamServer } from "../support/teams";

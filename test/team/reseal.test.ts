@@ -5,10 +5,10 @@
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { textOfDocument } from "../../src/deploy/documents/documents";
 import { keyIdIn, keyIdOf } from "../../src/lib/seals";
 import { program } from "../support/command";
 import { browserOf, signedInTool, toolAt } from "../support/device-login";
-import { textOfDocument } from "../support/docs";
 import { startEdge } from "../support/edge";
 import { inProcess } from "../support/in-process";
 import { withTeamStores } from "../support/members";

@@ -5,6 +5,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { requests as ideas } from "../../../src/deploy/documents/request-ideas";
 import { codecs } from "../../../src/dialects/codecs";
 import {
   type ClientDialect,
@@ -26,7 +27,6 @@ import type { Model } from "../../../src/proxy/upstream/models/model";
 import { Comparison } from "../../support/differential";
 import { exchangeOf } from "../../support/exchange";
 import { ableModel } from "../../support/facts";
-import { requests as ideas } from "../../support/fidelity";
 import { openChance, triesOf } from "../../support/random";
 import { fixtures, hasFixture, jsonAt } from "../../support/streams";
 

@@ -6,8 +6,8 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { createOpenAI } from "@ai-sdk/openai";
 import Anthropic from "@anthropic-ai/sdk";
 import { generateText, type ModelMessage } from "ai";
+import { marksSentBack } from "../../../src/deploy/documents/own-marks";
 import type { ClientDialect } from "../../../src/dialects/hub/conversation";
-import { marksSentBack } from "../../support/own-marks";
 import { startProxy } from "../../support/proxy";
 
 // What it says about models it does not know is of no use here.

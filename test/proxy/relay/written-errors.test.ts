@@ -6,11 +6,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
+import { examples } from "../../../src/deploy/documents/failure-examples";
 import { rows } from "../../../src/proxy/upstream/copilot/failure-rows";
 import { offerOnly } from "../../support/catalogue";
 import { eventStream } from "../../support/event-stream";
 import { drawn } from "../../support/random";
-import { examples } from "../upstream/failure-examples";
 import { type TimedProxy, timed } from "./bench";
 
 /** A string that no sentence of ours or an upstream's holds; the number tells the fields apart. */

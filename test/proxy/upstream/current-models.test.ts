@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { demoAccounts } from "../../../src/demo/accounts";
 import { visibleModels } from "../../../src/demo/models";
 import { DemoState } from "../../../src/demo/state";
+import { documents, textOfDocument } from "../../../src/deploy/documents/documents";
 import { currentModels, exampleModels } from "../../../src/proxy/upstream/models/known-models";
-import { documents, textOfDocument } from "../../support/docs";
 
 const root = join(import.meta.dir, "../../..");
 

@@ -1,5 +1,6 @@
 /** Rows: what an upstream's error means, what may help, and its words for a person. */
 import { describe, expect, test } from "bun:test";
+import { examples } from "../../../src/deploy/documents/failure-examples";
 import { isSuspensionAnswer } from "../../../src/people/accounts/suspension";
 import {
   readBrokenReply,
@@ -9,7 +10,6 @@ import {
 } from "../../../src/proxy/upstream/copilot/failure";
 import { isSuspensionEvent, rowOf, statuses, statusOf } from "../../../src/proxy/upstream/copilot/failure-match";
 import { rows } from "../../../src/proxy/upstream/copilot/failure-rows";
-import { examples } from "./failure-examples";
 
 const now = Date.parse("2026-07-20T10:00:00Z");
 const read = (status: number, body: unknown, headers: Record<string, string> = {}) =>

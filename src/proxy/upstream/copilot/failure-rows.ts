@@ -100,7 +100,7 @@ const suspended = {
 /** Codes of limits that hold for every account and model alike. */
 export const ofEveryModel = /^(?:integration_rate_limit|extension_blocked)/;
 
-/** `test/proxy/upstream/failure-examples.ts` has an answer for each row. */
+/** `src/deploy/documents/failure-examples.ts` has an answer for each row. */
 export const rows: readonly FailureRow[] = [
   // Items made by another account. A 401 here does not mean that this account's token is bad.
   {

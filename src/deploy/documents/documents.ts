@@ -5,21 +5,21 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { adminEndpoints } from "../../src/admin/api/plugin";
-import { metricRows } from "../../src/books/observe/metrics";
-import { callOf, usageOf } from "../../src/cli/command";
-import { commands } from "../../src/cli/commands";
-import { variables } from "../../src/config/environment";
-import { configSchema } from "../../src/config/schema";
-import { roadColumns, roads } from "../../src/people/accounts/roads";
-import { clientEndpoints } from "../../src/routes/clients";
-import { clientSettings, clientsTable } from "../clients/clients";
-import { worksWithLine, worksWithTable } from "../clients/works-with";
+import { adminEndpoints } from "../../admin/api/plugin";
+import { metricRows } from "../../books/observe/metrics";
+import { callOf, usageOf } from "../../cli/command";
+import { commands } from "../../cli/commands";
+import { variables } from "../../config/environment";
+import { configSchema } from "../../config/schema";
+import { roadColumns, roads } from "../../people/accounts/roads";
+import { clientEndpoints } from "../../routes/clients";
 import { rowsOfAnswers, rowsOfSteps, rowsOfTroubles } from "./after-table";
+import { clientSettings, clientsTable } from "./client-settings";
 import { fidelityTable } from "./fidelity";
 import { marksSentBack } from "./own-marks";
+import { worksWithLine, worksWithTable } from "./works-with";
 
-const root = join(import.meta.dir, "../..");
+const root = join(import.meta.dir, "../../..");
 
 /** Every document, by its path from the root. */
 export const documents = ["*.md", "{.github,src,test}/**/*.md"]
@@ -28,8 +28,7 @@ export const documents = ["*.md", "{.github,src,test}/**/*.md"]
 
 export const textOfDocument = (document: string) => readFileSync(join(root, document), "utf8");
 
-const example = (name: string) =>
-  `\`\`\`js\n${readFileSync(join(import.meta.dir, "../../src/deploy", name), "utf8")}\`\`\``;
+const example = (name: string) => `\`\`\`js\n${readFileSync(join(import.meta.dir, "..", name), "utf8")}\`\`\``;
 
 const table = (head: string[], rows: string[][]) =>
   [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.map(cellText).join(" | ")} |`).join("\n");

@@ -1,16 +1,16 @@
 /**
- * Makes the pictures of README.md: `bun test/support/pictures.ts`. The demo with its two weeks of made-up history, as a person
+ * Makes the pictures of README.md: `bun .github/pictures.ts`. The demo with its two weeks of made-up history, as a person
  * starts it, in Chromium and in a terminal. A palette, as pngquant makes one, keeps the files small.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { version } from "../../package.json";
-import { openBrowser } from "./browser";
-import "./on-path";
-import { atTerminal } from "./terminal";
+import { version } from "../package.json";
+import { openBrowser } from "../test/support/browser";
+import "../test/support/on-path";
+import { atTerminal } from "../test/support/terminal";
 
-const folder = join(import.meta.dir, "../../.github");
+const folder = import.meta.dir;
 const columns = 84;
 /** Lines that one scene shows: the last ones of what was written. */
 const rows = 22;

@@ -3,7 +3,9 @@
  * whole table.
  */
 import { expect, test } from "bun:test";
-import { pairs, replies, replyFate, requestFate, requests } from "../support/fidelity";
+import { pairs, replyFate, requestFate } from "../../src/deploy/documents/fidelity";
+import { replies } from "../../src/deploy/documents/reply-ideas";
+import { requests } from "../../src/deploy/documents/request-ideas";
 
 /** Their loss changes nothing for who asked. */
 const idle = ["cache markers"];

@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { clientOf, isClientId } from "../../src/clients/index";
+import { clientOf, isClientId } from "../../clients/index";
 
 /** What is tried, and how a person reads it. The columns of the table. */
 const features = {

@@ -4,9 +4,9 @@
  * client to every upstream, and knows no kind that is not listed here.
  */
 
-import { isSealed } from "../../src/dialects/hub/seal";
-import { isPacked } from "../../src/dialects/hub/signature";
-import { isOwnId } from "../../src/dialects/responses/ids";
+import { isSealed } from "../../dialects/hub/seal";
+import { isPacked } from "../../dialects/hub/signature";
+import { isOwnId } from "../../dialects/responses/ids";
 
 const isOwnCompaction = (content: string): boolean =>
   isSealed(content, "summary.") || isSealed(content, "compactions.");

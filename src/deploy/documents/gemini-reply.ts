@@ -1,8 +1,8 @@
 /** Reads replies of the gemini dialect, as a client does. No upstream speaks it, so the codec cannot. */
-import type { Codec } from "../../src/dialects/codec";
-import { unframed } from "../../src/dialects/hub/beat";
-import type { ReplyEvent, StopReason } from "../../src/dialects/hub/reply";
-import { jsonOf } from "../../src/lib/net/stream/sse";
+import type { Codec } from "../../dialects/codec";
+import { unframed } from "../../dialects/hub/beat";
+import type { ReplyEvent, StopReason } from "../../dialects/hub/reply";
+import { jsonOf } from "../../lib/net/stream/sse";
 
 interface Part {
   text?: string;

@@ -1,7 +1,7 @@
 /** What follows after each kind of answer, as the table of `proxy/relay/after.ts` and the table of failures say it together. */
-import { modelTrouble, type Step, steps, type Trouble, table } from "../../src/proxy/relay/after";
-import { readFailure } from "../../src/proxy/upstream/copilot/failure";
-import { examples } from "../proxy/upstream/failure-examples";
+import { modelTrouble, type Step, steps, type Trouble, table } from "../../proxy/relay/after";
+import { readFailure } from "../../proxy/upstream/copilot/failure";
+import { examples } from "./failure-examples";
 
 const inOrder = (then: readonly Step[]) => (then.length === 0 ? "end" : [...new Set(then)].join(" → "));
 
