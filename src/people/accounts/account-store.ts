@@ -252,7 +252,7 @@ export function openAccountStore(
     },
     stamp: () =>
       folders(folder)
-        .flatMap((host) => files(join(folder, host)).map((file) => stampOf(join(folder, host, file))))
+        .map((host) => stampOfFolder(join(folder, host)))
         .join("\n"),
   };
 }
@@ -315,7 +315,20 @@ function fileOf(login: string): string {
   return `${device.test(name) ? "@" : ""}${name}.json`;
 }
 
-/** Each save makes a new file: `writePrivate` never writes into the old one. */
+/** Milliseconds: the coarsest time that a file system notes, and a little more. */
+const coarsestTime = 5_000;
+
+/**
+ * Each save makes a new file (`writePrivate`), which changes the time of its folder: of thousands of accounts that nobody changes,
+ * no file is asked. While that time is young, a second change may not show in it.
+ */
+function stampOfFolder(folder: string): string {
+  const { mtimeMs = 0 } = statSync(folder, { throwIfNoEntry: false }) ?? {};
+  const own = `${folder} ${mtimeMs}`;
+  if (Math.abs(Date.now() - mtimeMs) > coarsestTime) return own;
+  return [own, ...files(folder).map((file) => stampOf(join(folder, file)))].join("\n");
+}
+
 function stampOf(path: string): string {
   const stats = statSync(path, { throwIfNoEntry: false });
   return `${path} ${stats?.ino} ${stats?.mtimeMs} ${stats?.size}`;

@@ -1,6 +1,6 @@
 /** Scenario: accounts saved in files of the data folder. */
 import { beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ProxyError } from "../../../src/lib/errors";
 import { openAccountStore, type SavedAccount } from "../../../src/people/accounts/account-store";
@@ -32,6 +32,22 @@ function store() {
 const logins = (accounts: SavedAccount[]) => accounts.map(({ login }) => login);
 
 describe("saved accounts", () => {
+  test("a look whether they have changed asks of no file while nobody has changed them, and notices who does", () => {
+    const { add, remove, stamp } = store();
+    for (const login of ["ada", "bob", "eve"]) add(person(login, 1));
+    const long = 3_600;
+    const later = () => utimesSync(join(folder, "github.com"), Date.now() / 1000 - long, Date.now() / 1000 - long);
+    later();
+    const idle = stamp();
+    expect(idle.split("\n")).toEqual([expect.stringContaining("github.com")]);
+    for (const change of [() => add(person("bob", 2)), () => remove("eve"), () => add(person("mia", 3))]) {
+      later();
+      const before = stamp();
+      change();
+      expect(stamp()).not.toBe(before);
+    }
+  });
+
   test("no account is saved before the first sign-in", () => {
     const { load, lines } = store();
     expect(load()).toEqual([]);
