@@ -47,12 +47,17 @@ const claudeCodeSwitches: readonly Switch[] = [
   },
 ];
 
-/** The variables that name the model of a family, and how the picker shows it. */
-const namedDefault = (family: string, model: ClientModel): Record<string, string> => ({
-  [`ANTHROPIC_DEFAULT_${family}_MODEL`]: anthropicId(model.id),
-  [`ANTHROPIC_DEFAULT_${family}_MODEL_NAME`]: model.name,
-  ...(model.summary && { [`ANTHROPIC_DEFAULT_${family}_MODEL_DESCRIPTION`]: model.summary }),
-});
+/** The variables that name the model of a family, and how the picker shows it: a substitute would stand there twice. */
+function namedDefault(family: string, model: ClientModel): Record<string, string> {
+  const isOfFamily = model.id.includes(family.toLowerCase()) || model.name === model.id;
+  const substitute = isOfFamily ? [] : [`instead of Claude ${family[0]}${family.slice(1).toLowerCase()}`];
+  const description = [...substitute, ...(model.summary ? [model.summary] : [])].join(" · ");
+  return {
+    [`ANTHROPIC_DEFAULT_${family}_MODEL`]: anthropicId(model.id),
+    [`ANTHROPIC_DEFAULT_${family}_MODEL_NAME`]: model.name,
+    ...(description && { [`ANTHROPIC_DEFAULT_${family}_MODEL_DESCRIPTION`]: description }),
+  };
+}
 
 const claudeCode: Client = {
   name: "Claude Code",

@@ -48,6 +48,19 @@ describe("the choice", () => {
     });
   });
 
+  test("Claude Code's list says which row stands there for a class that the plan lacks", () => {
+    const { variables } = clientOf("claude-code")!.setUp({
+      url: "http://localhost",
+      models: chooseModels([opus, claude])!,
+    });
+    const described = Object.entries(variables).filter(([name]) => name.endsWith("_DESCRIPTION"));
+    const substitutes = described.filter(([, value]) => value?.startsWith("instead of"));
+    expect(substitutes.map(([name, value]) => [name, value?.split(" · ")[0]])).toEqual([
+      ["ANTHROPIC_DEFAULT_HAIKU_MODEL_DESCRIPTION", "instead of Claude Haiku"],
+      ["ANTHROPIC_DEFAULT_FABLE_MODEL_DESCRIPTION", "instead of Claude Fable"],
+    ]);
+  });
+
   test("takes the newest version whatever its suffix, no dear model of it, and a small model by the list's word", () => {
     const choice = chooseModels([
       like(gpt, "gpt-5.5", { priceCategory: "high" }),

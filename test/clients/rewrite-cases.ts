@@ -86,7 +86,7 @@ async function byCommands({ rewrites: commands = [] }: Tool, { work, env }: Plac
   return { faults, said };
 }
 
-/** Chooses another model on the screen, which is as long as the list. */
+/** Chooses another model on the screen. */
 async function byScreen({ work, env }: Place, installed: Installed) {
   const state = { hasCompletedOnboarding: true, theme: "dark", projects: { [work]: { hasTrustDialogAccepted: true } } };
   await Bun.write(join(env.HOME!, ".claude.json"), JSON.stringify(state));
@@ -120,7 +120,14 @@ async function byScreen({ work, env }: Place, installed: Installed) {
     await press("/model");
     await press("\r");
     faults.push(...(await shows(/Selectmodel/)));
-    for (let presses = 0; presses < 40; presses++) child.terminal!.write("\u001b[B");
+    // It shows ten rows, writes only what changes, and writes everything anew for a window of another size.
+    for (let presses = 1; presses <= 40; presses++) {
+      child.terminal!.write("\u001b[B");
+      await Bun.sleep(150);
+      if (presses % 5 !== 0) continue;
+      child.terminal!.resize(presses % 10 === 0 ? 120 : 121, 80);
+      await Bun.sleep(500);
+    }
     for (const name of ["ClaudeOpus5.5", "GPT-6Sol", "GPT-5.4", "Gemini3.8Flash"])
       faults.push(...(await shows(new RegExp(name.replaceAll(".", "\\."), "i"))));
     await press("\u001b[A");
