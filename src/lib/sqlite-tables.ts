@@ -2,14 +2,10 @@
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import { ProxyError } from "./errors";
 import { type Statement, sql, type Tables } from "./sql";
-import { type FileContent, isBusy, type Migration, reasonOf, SqliteFile, sqliteCode } from "./sqlite";
+import { type FileOptions, isBusy, reasonOf, SqliteFile, sqliteCode } from "./sqlite";
 import { Turns } from "./turns";
 
-interface SqliteTablesOptions {
-  migrations: Migration[];
-  content: FileContent;
-  warn(sentence: string): void;
-}
+type SqliteTablesOptions = Pick<FileOptions, "migrations" | "prepare" | "content" | "warn">;
 
 /** Milliseconds that another process may hold the file, and between two tries. */
 const [patienceMs, pauseMs] = [5_000, 20];

@@ -43,7 +43,7 @@ export function openDatabase(path: string, options: OpenOptions): Database {
   }
 }
 
-interface FileOptions extends Omit<OpenOptions, "tries"> {
+export interface FileOptions extends Omit<OpenOptions, "tries"> {
   /** Called each time the file was opened. */
   opened?(database: Database): void;
   /** Called with a database that is damaged, before its file is moved aside. @returns What is lost, if not `content.consequence`. */
@@ -176,6 +176,20 @@ function openSound(path: string, { migrations, prepare, tries = 20 }: OpenOption
 }
 
 /** Does one step in a transaction. The version is read again inside, because another process may just have done the step. */
+/** Adds the columns that a table of an older version lacks. @param columns Their definitions, by their names. */
+export function addColumns(database: Database, table: string, columns: ReadonlyMap<string, string>): void {
+  const missing = () => {
+    const rows = database.query<{ name: string }, [string]>("SELECT name FROM pragma_table_info(?)").all(table);
+    const present = new Set(rows.map(({ name }) => name));
+    return [...columns].filter(([name]) => !present.has(name));
+  };
+  if (missing().length === 0) return;
+  const add = database.transaction(() => {
+    for (const [, definition] of missing()) database.run(`ALTER TABLE ${table} ADD COLUMN ${definition}`);
+  });
+  add.immediate();
+}
+
 function migrate(database: Database, migrations: Migration[]): void {
   database
     .transaction(() => {

@@ -14,13 +14,14 @@ import { lazy } from "../lib/lazy";
 import { createLogger } from "../lib/logger";
 import { Seals } from "../lib/seals";
 import type { Tables } from "../lib/sql";
+import { addColumns } from "../lib/sqlite";
 import { inFile, SqliteTables } from "../lib/sqlite-tables";
 import { accountKeyOf, type LocalAccountStore, openAccountStore } from "../people/accounts/account-store";
 import { openAffinity } from "../people/accounts/affinity";
 import { openMemorySignIns } from "../people/accounts/sign-in-store";
 import { type LedgerOptions, type LocalLedger, openLedger } from "../people/budgets/ledger";
 import { AccessTokens } from "../people/keys/access-tokens";
-import { memberTables, overOf } from "../people/keys/member-tables";
+import { memberColumnTypes, memberTables, overOf } from "../people/keys/member-tables";
 import { StoredLogins } from "../people/keys/stored-logins";
 import { StoredMembers } from "../people/keys/stored-members";
 
@@ -47,6 +48,7 @@ export function openLocalStores(
   const file = inHome(home, "members");
   const tables = new SqliteTables(file, {
     migrations: [(database) => database.run(inFile(memberTables))],
+    prepare: (database) => addColumns(database, "members", memberColumnTypes),
     // The file that takes its place says that there were members, so nobody is served without a key.
     content: { name: "file of members", consequence: "nobody is a member any more: invite them again, or restore it" },
     warn: (sentence) => logger.warn(sentence),

@@ -1,6 +1,6 @@
 /** The schema of the history's file. */
 import type { Database } from "bun:sqlite";
-import type { Migration } from "../../lib/sqlite";
+import { addColumns, type Migration } from "../../lib/sqlite";
 import { columnNames, entryColumns, promptIndexes } from "./entry";
 import { portionTable } from "./portions";
 import { prepareRollup } from "./sqlite-rollup";
@@ -17,17 +17,7 @@ export const migrations: Migration[] = [
 
 /** Adds the columns that the file lacks, and the tables of the rollup and of token ratios. */
 export function prepareHistory(database: Database): void {
-  const sql = "SELECT name FROM pragma_table_info('requests')";
-  const missing = () => {
-    const present = database.query<{ name: string }, []>(sql).all();
-    return columnNames.filter((name) => !present.some((column) => column.name === name));
-  };
-  if (missing().length > 0)
-    database
-      .transaction(() => {
-        for (const name of missing()) database.run(`ALTER TABLE requests ADD COLUMN ${name} ${entryColumns[name].sql}`);
-      })
-      .immediate();
+  addColumns(database, "requests", new Map(columnNames.map((name) => [name, `${name} ${entryColumns[name].sql}`])));
   for (const columns of promptIndexes)
     database.run(
       `CREATE INDEX IF NOT EXISTS requests_${columns.replace(", ", "_")} ON requests (${columns}) WHERE prompt IS NOT NULL`,

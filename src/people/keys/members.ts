@@ -78,7 +78,7 @@ export interface Members {
   hear(sent: readonly string[], from?: SentFrom): Awaitable<void>;
   /** The same of the key with this SHA-256. */
   hearOf(digest: Uint8Array): Awaitable<void>;
-  /** The same of all members, if the database answers. */
+  /** The same of all members, if the database answers. @throws ProxyError `unable` if it has never answered */
   hearAll(): Awaitable<void>;
   /** All of them, by name. */
   list(): readonly Member[];

@@ -93,6 +93,7 @@ export class StoredMembers implements Members {
   /** Whoever sends keys that nobody has must not take all connections. */
   readonly #strangers = new Turns(2);
   #allAt = Number.NEGATIVE_INFINITY;
+  #wereHeard = false;
   /** When something was changed here last: what was asked before does not count. */
   #changedAt = Number.NEGATIVE_INFINITY;
   #isUsed = false;
@@ -129,9 +130,10 @@ export class StoredMembers implements Members {
         const [at, all] = [performance.now(), await this.#read(sql`1 = 1`, this.#options.tables)];
         this.#known = new Map(all.map((known) => [known.member.id, known]));
         this.#allAt = at;
+        this.#wereHeard = true;
       } catch (thrown) {
-        // The database does not answer: pages show what is known.
-        if (!(thrown instanceof ProxyError)) throw thrown;
+        // The database does not answer: pages show what is known, if that is anything.
+        if (!(thrown instanceof ProxyError) || !this.#wereHeard) throw thrown;
       }
     });
   }

@@ -50,6 +50,25 @@ test("with a seal key of the environment no file of one is made, and another key
   expect(openIn(home, env(2)).accounts.load()).toEqual([]);
 });
 
+test("a file of an older version gets the columns that it lacks, and one that cannot be read is no list without members", async () => {
+  const home = temporaryFolder();
+  const { stores, member } = await withMember(home);
+  await stores.close();
+  const inFile = (statement: string) => {
+    using file = new Database(join(home, "members.sqlite"));
+    file.run(statement);
+  };
+  inFile("ALTER TABLE members DROP COLUMN key_days");
+  const later = openIn(home);
+  await later.members.setLimits("anna", { key_days: 30 });
+  expect(later.members.find(member.id)).toMatchObject({ name: "anna", key_days: 30 });
+  await later.close();
+  inFile("ALTER TABLE members RENAME COLUMN name TO was_name");
+  const without = openIn(home);
+  expect(async () => without.members.hearAll()).toThrow("The file of members cannot be used now");
+  await without.close();
+});
+
 test("a copy of the data folder, made while no server runs, has members, keys and accounts as they were", async () => {
   const home = temporaryFolder();
   const { stores, member, key } = await withMember(home);
