@@ -1,12 +1,25 @@
 /** What follows after each kind of answer, as the table of `proxy/relay/after.ts` and the table of failures say it together. */
 import { modelTrouble, type Step, steps, type Trouble, table } from "../../proxy/relay/after";
-import { readFailure } from "../../proxy/upstream/copilot/failure";
+import { type Failure, readFailure } from "../../proxy/upstream/copilot/failure";
 import { examples } from "./failure-examples";
 
 const inOrder = (then: readonly Step[]) => (then.length === 0 ? "end" : [...new Set(then)].join(" → "));
 
-/** After all other remedies the request is sent again. */
-const troubleOfRemedy: Record<string, Trouble> = { "next-account": "unable", none: "refused" };
+const troubleOfRemedy: Record<Failure["remedy"], Trouble> = {
+  "next-account": "unable",
+  none: "refused",
+  // The request is sent again.
+  "renew-token": "mended",
+  "renew-token-or-host": "mended",
+  "relearn-host": "mended",
+  repair: "mended",
+  "fit-tools": "mended",
+  "fit-effort": "mended",
+  "free-choice": "mended",
+  "fold-system": "mended",
+  "drop-tools": "mended",
+  "drop-param": "mended",
+};
 
 /** The troubles that an answer to a call is, from the most particular to the most general. */
 function troublesOf([status, code, message, param]: (typeof examples)[number]): Trouble[] {
@@ -14,7 +27,7 @@ function troublesOf([status, code, message, param]: (typeof examples)[number]): 
   const failure = readFailure(status, new Headers(), body, 0);
   const { account, error, remedy } = failure;
   if (error.details.code === "account_suspended") return ["blocked"];
-  const first = error.details.code === "auto_token_refused" ? "choiceRefused" : (troubleOfRemedy[remedy] ?? "mended");
+  const first = error.details.code === "auto_token_refused" ? "choiceRefused" : troubleOfRemedy[remedy];
   // A fresh token that is refused as well is the account's failure.
   const ofAccount = first === "unable" || remedy === "renew-token" || remedy === "renew-token-or-host";
   const isLimit = account !== undefined || remedy === "renew-token";

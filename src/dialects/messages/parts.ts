@@ -211,7 +211,10 @@ export function encodePart(part: Part, dropped: Set<string>): JsonObject | undef
     case "foreign": {
       if (part.dialect === "messages") return part.value;
       dropped.add(nameOf(part));
+      return undefined;
     }
+    default:
+      return part satisfies never;
   }
 }
 

@@ -213,6 +213,8 @@ export function encodeItem(part: Exclude<Part, ContentPart>, writing: Writing): 
       const status = part.failed ? { status: "incomplete" } : {};
       return { ...extras, type, call_id: part.id, output: encodeOutput(part.parts, dropped), ...status };
     }
+    default:
+      return part satisfies never;
   }
 }
 

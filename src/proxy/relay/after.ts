@@ -23,6 +23,9 @@ export const steps = {
 
 export type Step = keyof typeof steps;
 
+/** Whether another model of the chain is asked. */
+export const asksNextModel = (step: Step): boolean => step === "next model" || step === "put-off model";
+
 interface Row {
   /** What came of the try: a sentence. */
   what: string;

@@ -9,7 +9,7 @@ import { asProxyError, ProxyError } from "../../lib/errors";
 import { isSuspension } from "../../people/accounts/suspension";
 import type { RequestScope } from "../scope";
 import { autoId, autoOnlyCode } from "../upstream/copilot/auto-model";
-import { after, modelTrouble, type Step, type Trouble, table } from "./after";
+import { after, asksNextModel, modelTrouble, type Step, type Trouble, table } from "./after";
 import { AutoSeats } from "./auto-choice";
 import { Chain, chainOf, targetNamed } from "./chain";
 import type { Exchange } from "./exchange";
@@ -124,7 +124,7 @@ class Route {
         step = this.#after(thrown);
       }
       if (step === "put-off model") chain?.end();
-      if (chain && (step === "next model" || step === "put-off model")) this.model = await chain.next();
+      if (chain && asksNextModel(step)) this.model = await chain.next();
     }
   }
 
@@ -142,7 +142,7 @@ class Route {
     const { chain, exchange, model, parts } = this;
     if (step === "in words") return this.target;
     this.#summary = undefined;
-    if (step === "next model" || step === "put-off model") {
+    if (asksNextModel(step)) {
       this.#auto = undefined;
       this.#calls = exchange.book.attempts.length;
       requireFurtherModels(exchange.key, model.provider, exchange.incoming.body);
@@ -178,8 +178,7 @@ class Route {
       book.addFixup(`refused:${codec.compaction!.trigger}`);
     }
     if (step === "Auto") book.passOver({ model: model.model.id, status: error.status, why: error.written });
-    const isOver = step === "end" || step === "next model" || step === "put-off model";
-    if (!isOver) return step;
+    if (step !== "end" && !asksNextModel(step)) return step;
     // Of the first model, and of what concerns all models, the client gets the very error.
     const isTold = step === "end" && (!this.#isFallback || troubles.some((trouble) => table[trouble].isOfRequest));
     if (!chain || isTold) throw thrown;

@@ -80,6 +80,9 @@ function addPart(part: Part, to: PromptParts): void {
       return;
     case "foreign":
       to.texts.push(withoutBinary(part.value));
+      return;
+    default:
+      part satisfies never;
   }
 }
 

@@ -11,7 +11,7 @@ CREATE INDEX requests_member ON dragoman.requests (member, id);
 CREATE INDEX requests_account_key ON dragoman.requests (account_key, id);
 CREATE INDEX requests_key_name ON dragoman.requests (key_name, id);
 
--- What the requests of an hour, and of a day, add up to: see history/rollup.ts. Only periods of the second table have all cells.
+-- What the requests of an hour, and of a day, add up to: see books/history/rollup.ts. Only periods of the second table have all cells.
 CREATE TABLE dragoman.rollup (
   /* the columns of history/rollup.ts */
 );
@@ -23,7 +23,7 @@ CREATE TABLE dragoman.rollup_periods (
   PRIMARY KEY (length, hour)
 );
 
--- What prompts were made of, by day: see history/portions.ts.
+-- What prompts were made of, by day: see books/history/portions.ts.
 /* the table of history/portions.ts */;
 
 -- Called with the times of rows that may belong to periods which were added up: these are added up again. The lock waits for a
@@ -35,7 +35,7 @@ BEGIN
     WHERE hour BETWEEN first_ms / (length * 3600000) * length AND last_ms / (length * 3600000) * length;
 END $$;
 
--- How models count tokens, learnt from the requests: see tokens/token-ratio.ts.
+-- How models count tokens, learnt from the requests: see proxy/tokens/token-ratio.ts.
 CREATE TABLE dragoman.token_ratios (
   model text PRIMARY KEY,
   ratio double precision NOT NULL,
