@@ -11,8 +11,7 @@ import { type AppOptions, openApp } from "../../src/parts/open-app";
 import { openStores } from "../../src/parts/open-stores";
 import { handler } from "../../src/server";
 import { addMember, saveAccounts, withTeamStores } from "../support/members";
-import { describeWithDatabases, type TestDatabases } from "../support/shared-postgres";
-import { individuals, placeOf, upstreamEnv } from "../support/teams";
+import { describeWithMembers, individuals, placeOf, type TeamPlace, upstreamEnv } from "../support/teams";
 import { temporaryFolder } from "../support/temporary-folder";
 import { sharedTokenizer } from "../support/tokenizer";
 import { key, token } from "./callers";
@@ -57,7 +56,7 @@ interface Setting {
   config?: object;
   options?: Pick<AppOptions, "openTo" | "adminAuth">;
   trusts?: string[];
-  /** The first key is a member's: there is a database. */
+  /** The first key is a member's. */
   team?: "without members" | "with a member";
   by: Proxy;
   /** The name that callers use. */
@@ -267,11 +266,12 @@ interface Started extends AsyncDisposable {
 
 async function start(
   { team, env = {}, config = {}, options, trusts }: Setting,
-  databases?: TestDatabases,
+  place: TeamPlace = "folder",
 ): Promise<Started> {
   const demo = startDemo({ pace: 0, accounts: individuals("octo-demo") });
-  const home = temporaryFolder();
-  const database = team ? { ...upstreamEnv(demo), ...(databases && (await placeOf(databases))) } : {};
+  const kept: (() => void)[] = [];
+  const home = temporaryFolder((remove) => kept.push(remove));
+  const database = team ? { ...upstreamEnv(demo), ...(place !== "folder" && (await placeOf(place))) } : {};
   const variables = { HOME: home, DRAGOMAN_HOME: home, ...database, ...env };
   await Bun.write(`${home}/config.json`, JSON.stringify(config));
   let memberKey = "";
@@ -301,6 +301,7 @@ async function start(
       app.close();
       await stores.close();
       await demo.stop();
+      for (const remove of kept) remove();
     },
   };
 }
@@ -312,11 +313,11 @@ const asks = {
   signIn: ["/oauth/device_authorization", { method: "POST", body: new URLSearchParams({ surface: "a tool" }) }],
 } as const satisfies Record<keyof Row, [path: string, init?: RequestInit]>;
 
-function inEach(chosen: [string, Setting][], databases?: TestDatabases): void {
+function inEach(chosen: [string, Setting][], place?: TeamPlace): void {
   describe.each(chosen)("%s", (_, setting) => {
     let started: Started;
     beforeAll(async () => {
-      started = await start(setting, databases);
+      started = await start(setting, place);
     });
     afterAll(() => started?.[Symbol.asyncDispose]());
 
@@ -349,15 +350,15 @@ function inEach(chosen: [string, Setting][], databases?: TestDatabases): void {
 }
 
 inEach(Object.entries(settings).filter(([, { team }]) => !team));
-describeWithDatabases("with a database", (databases) => {
+describeWithMembers("for a team", (place) => {
   inEach(
     Object.entries(settings).filter(([, { team }]) => team),
-    databases,
+    place,
   );
 
   test("`https://localhost` behind a trusted proxy can be signed in to, with the form of its own page", async () => {
     const setting = settings["a team behind a proxy on this machine, before anybody has a key"]!;
-    await using started = await start(setting, databases);
+    await using started = await start(setting, place);
     const signIn = (host: string, origin: string, by: Proxy = onThisMachine) =>
       started.ask("/admin/sign-in", by("192.0.2.50", host, { origin }), {
         method: "POST",

@@ -4,8 +4,7 @@ import type { SeenRequest } from "../../src/demo/demo";
 import { clientEndpoints } from "../../src/routes/clients";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import fc from "../support/random";
-import { describeWithDatabases } from "../support/shared-postgres";
-import { individuals, startTeam, type TeamServer } from "../support/teams";
+import { describeWithMembers, individuals, startTeam, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
 const say = (content: string) => [{ role: "user", content }];
@@ -132,7 +131,7 @@ interface Person extends Pick<TestMember, "name" | "key" | "logins"> {
   id: string | null;
 }
 
-describeWithDatabases("members of a team", (postgres) => {
+describeWithMembers("members of a team", (place) => {
   /** What comes back, and whether it was served. */
   async function converse(server: TeamServer, { key }: { key: string }, { path, messages = [] }: Call) {
     const socket = new WebSocket(`${server.url.replace("http", "ws")}${path}`, {
@@ -176,7 +175,7 @@ describeWithDatabases("members of a team", (postgres) => {
   });
 
   test("whatever is asked and whatever fails, no request leaves with the token of somebody else", async () => {
-    await using team = await startTeam(postgres, { accounts: individuals("octo-demo") });
+    await using team = await startTeam(place, { accounts: individuals("octo-demo") });
     const server = await team.server();
     const { key } = await server.admin("/keys", { name: "owner" });
     await server.admin("/config", {
@@ -284,7 +283,7 @@ describeWithDatabases("members of a team", (postgres) => {
     [...marks].every(([mark, { id }]) => id === null || !Buffer.from(bytes).includes(mark));
 
   test("rows carry the member; a removed member's key is refused everywhere", async () => {
-    await using team = await startTeam(postgres);
+    await using team = await startTeam(place);
     const [one, other] = [await team.server(), await team.server()];
     await withTeamStores(team, async (stores) => {
       const anna = await addMember(stores, team, "Anna", individuals("anna-demo"));
@@ -319,7 +318,7 @@ describeWithDatabases("members of a team", (postgres) => {
   });
 
   test("GitHub's suspension of a member's account stops this member, and nobody else", async () => {
-    await using team = await startTeam(postgres);
+    await using team = await startTeam(place);
     const server = await team.server();
     await withTeamStores(team, async (stores) => {
       const anna = await addMember(stores, team, "anna", individuals("anna-one", "anna-two"));
@@ -337,7 +336,7 @@ describeWithDatabases("members of a team", (postgres) => {
   });
 
   test("an invitation is used once, and a login belongs to one member", async () => {
-    await using team = await startTeam(postgres);
+    await using team = await startTeam(place);
     await withTeamStores(team, async (stores) => {
       const { members } = stores;
       const { code, isKnown } = await members.invite("anna");
