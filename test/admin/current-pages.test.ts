@@ -144,20 +144,6 @@ describe("without a script", () => {
     expect(textOf(await (await fetch(`${proxy.url}/admin/cache`)).text())).toMatch(/By client .*Codex 2 2,000 25% /);
   });
 
-  test("the overview compares the week with the one before, where the history goes back so far", async () => {
-    await using proxy = await startProxy();
-    const day = 24 * 3_600_000;
-    const spent = (daysAgo: number, cost: number) =>
-      proxy.app.history.add(entry({ started_at_ms: Date.now() - daysAgo * day, cost }));
-    spent(1, 3_000_000_000);
-    spent(9, 2_000_000_000);
-    spent(13.5, 0);
-    proxy.history.flush();
-    expect(textOf(await (await fetch(`${proxy.url}/admin`)).text())).toMatch(/the week before 2, now 50% more/);
-    await proxy.app.config.change({ retentionDays: 10 });
-    expect(textOf(await (await fetch(`${proxy.url}/admin`)).text())).not.toContain("the week before");
-  });
-
   test("a request leads to those before and after it, and one that failed says what to do", async () => {
     await using proxy = await startProxy();
     const ids = ["first", "second", "third"].map((name) => `req_${name}`);

@@ -428,10 +428,6 @@ describe("the config form", () => {
     expect(html).not.toContain(canary);
   });
 
-  test("the config form changes nothing when it is sent as it came", async () => {
-    expect((await send(proxy, "/admin/config", form)).headers.get("location")).toBe("/admin/config?unchanged=1");
-  });
-
   test("the config form shows the changes, and applies them after confirmation", async () => {
     const shown = await (
       await send(proxy, "/admin/config", {
@@ -561,29 +557,6 @@ describe("the config form", () => {
     expect(unchanged.headers.get("location")).toBe("/admin/config?unchanged=1");
     await save({ "providers.1.remove": "on" });
     expect(proxy.app.config.current.providers).toEqual(before);
-  });
-
-  test("the config form adds and removes a provider", async () => {
-    const added = {
-      "providers.1.name": "mine",
-      "providers.1.type": "anthropic",
-      "providers.1.baseUrl": "https://mine.example",
-      "providers.1.apiKey": "secret-of-mine-00",
-    };
-    await send(
-      proxy,
-      "/admin/config/save",
-      await fieldsIn(await (await send(proxy, "/admin/config", { ...form, ...added })).text()),
-    );
-    expect(Object.keys(proxy.app.config.current.providers)).toEqual(["other", "mine"]);
-    const now = await fieldsIn(await textOf(proxy, "/admin/config"));
-    await send(
-      proxy,
-      "/admin/config/save",
-      await fieldsIn(await (await send(proxy, "/admin/config", { ...now, "providers.1.remove": "on" })).text()),
-    );
-    expect(Object.keys(proxy.app.config.current.providers)).toEqual(["other"]);
-    expect(proxy.app.config.current.providers.other!.apiKey).toBe(`${canary}-p`);
   });
 });
 
