@@ -142,21 +142,6 @@ describe("a client's own request", () => {
     expect(fixed.body).toBe(body);
   });
 
-  test("a client's own request has only the members changed that a fixup is about", () => {
-    const body = jsonAt("messages-system-role", "request.json");
-    const { body: changed } = messages.fixRequest(body, facts);
-    const names = Object.keys({ ...body, ...changed });
-    expect(names.filter((name) => changed[name] !== body[name]).sort()).toEqual([
-      "messages",
-      "output_config",
-      "system",
-    ]);
-    const fields = jsonAt("messages-unsupported-fields", "request.json");
-    const { body: left, fixups } = messages.fixRequest(fields, facts);
-    expect(Object.keys(left).filter((name) => left[name] !== fields[name])).toEqual([]);
-    expect(fixups).toEqual(["unsupported-fields"]);
-  });
-
   test("a client's own request is left to the upstream to refuse when it is malformed", () => {
     const odd = [5, null, "x", [null], [1], [{}], [{ role: 1, content: 5 }], [{ role: "user", content: [null] }]];
     for (const value of odd)
@@ -283,17 +268,6 @@ describe("what a client asks, in the hub", () => {
       { role: "system", parts: [{ kind: "text", text: "Be kind." }] },
     ]);
     expect(reasoning).toEqual({ effort: "low", adaptive: false });
-  });
-
-  test("has no billing line of Claude Code's, whichever dialect it is for", () => {
-    const system = [
-      { type: "text", text: "x-anthropic-billing-header: cc_version=2;" },
-      { type: "text", text: "Be brief." },
-    ];
-    const conversation = ask({ system, messages: [{ role: "user", content: "Hi." }] });
-    expect(conversation.turns[0]).toEqual({ role: "system", parts: [{ kind: "text", text: "Be brief." }] });
-    expect(conversation.extras).toBeUndefined();
-    expect(messages.encodeRequest(conversation, facts).body.system).toEqual([{ type: "text", text: "Be brief." }]);
   });
 
   test("reads thinking, and unpacks the proofs of other makers", () => {
@@ -743,23 +717,6 @@ describe("a reply that is passed through", () => {
     expect(out.slice(0, 3)).toEqual(good.slice(0, 3));
     expect(out.slice(3).map(({ event }) => event)).toEqual(["content_block_stop", "error"]);
     expect(Buffer.from(wire(out)).toString()).not.toContain(data);
-  });
-
-  test("that is cut inside a call does not pretend the call was whole", () => {
-    const frames = run(readSse, [bytesAt("tool-call", "messages.stream.txt")]);
-    const cut = frames.slice(
-      0,
-      frames.findIndex(({ event }) => event === "content_block_stop"),
-    );
-    const { out } = passed(cut);
-    expect(out.slice(cut.length).map(({ event }) => event)).toEqual(["error"]);
-    expect(jsonOf(out.at(-1)!)).toEqual({ type: "error", error: { type: "api_error", message: cutReply.message } });
-  });
-
-  test("that is cut inside thinking ends the thinking first", () => {
-    const frames = run(readSse, [bytesAt("thinking-then-tool", "messages.stream.txt")]);
-    const { out } = passed(frames.slice(0, 4));
-    expect(out.slice(4).map(({ event }) => event)).toEqual(["content_block_stop", "error"]);
   });
 
   test.each([

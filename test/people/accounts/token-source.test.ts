@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Demo, type Interceptor, startDemo } from "../../../src/demo/demo";
 import { Account } from "../../../src/people/accounts/account";
 import { hostsFor } from "../../../src/people/accounts/hosts";
-import { exchangeToken } from "../../../src/people/accounts/token-exchange";
 import { failureOf } from "../../support/refusal";
 import { refuseExchange } from "../../support/refused-exchange";
 import { until } from "../../support/until";
@@ -73,16 +72,6 @@ describe("a token is there when it is needed", () => {
     expect(exchangesOf(demo)).toBe(1);
   });
 
-  test("50 callers at expiry make one exchange", async () => {
-    const { account, clock } = openDemoAccount(demo);
-    const old = await account.copilotToken();
-    clock.pass(31 * minute);
-    const tokens = await Promise.all(Array.from({ length: 50 }, () => account.copilotToken()));
-    expect(new Set(tokens).size).toBe(1);
-    expect(tokens[0]).not.toBe(old);
-    expect(exchangesOf(demo)).toBe(2);
-  });
-
   test("the token is renewed a minute before GitHub wants it, and nobody waits for that", async () => {
     const { account, clock } = openDemoAccount(demo);
     const old = await account.copilotToken();
@@ -107,18 +96,6 @@ describe("a token is there when it is needed", () => {
     const old = await account.copilotToken();
     clock.pass(1501 * second);
     expect(await account.copilotToken()).not.toBe(old);
-  });
-
-  test("the first call after eight hours of sleep brings a new token before it goes out", async () => {
-    const { account, clock } = openDemoAccount(demo);
-    const old = await account.copilotToken();
-    clock.pass(5 * minute);
-    clock.jump(8 * hour);
-    demo.expireTokens();
-    const fresh = await account.copilotToken();
-    expect(fresh).not.toBe(old);
-    expect((await listModels(fresh)).status).toBe(200);
-    expect(exchangesOf(demo)).toBe(2);
   });
 
   test("a wall clock set back two hours does not keep a dead token", async () => {
@@ -175,14 +152,6 @@ describe("odd answers of the exchange", () => {
     clock.pass(10 * second);
     await account.copilotToken();
     await until(() => exchangesOf(demo) === 2, "GitHub is asked for the next token");
-  });
-
-  test("refresh_in 0 is read as half a minute, whatever else is said", async () => {
-    exchangeSays({ refresh_in: 0 });
-    const caller = { hosts: hostsOf(demo), version: "1" };
-    expect(await exchangeToken(caller, demo.accounts[0]!.githubToken)).toMatchObject({
-      copilot: { refreshIn: 30_000 },
-    });
   });
 
   test("refresh_in 0 in every answer means no more than two exchanges a minute", async () => {
@@ -294,17 +263,6 @@ describe("while GitHub is down", () => {
     expect(account.state).toMatchObject({ name: "cooling", outage: true });
   });
 
-  test("headers at once and then silence end at the same limit", async () => {
-    demo.intercept(
-      exchangePath,
-      () => new Response(new ReadableStream({ start: (sink) => sink.enqueue(new Uint8Array([123])) })),
-    );
-    const { account } = openDemoAccount(demo, "octo-demo", { timeoutMs: 100 });
-    expect((await failureOf(account.copilotToken())).message).toContain(
-      "GitHub's answer was not complete after 0.1 s;",
-    );
-  });
-
   test("five minutes of outage: 503 with retry-after, few questions, and it recovers alone", async () => {
     let isDown = true;
     const { account, clock } = openDemoAccount(demo);
@@ -326,20 +284,6 @@ describe("while GitHub is down", () => {
     isDown = true; // another outage starts with short waits again
     clock.pass(hour);
     expect((await failureOf(account.copilotToken())).details.headers).toEqual({ "retry-after": "1" });
-  });
-
-  test("the exchange is down at the start and comes back: the next request is served", async () => {
-    demo.intercept(exchangePath, down, 3);
-    const { account, clock, lines } = openDemoAccount(demo);
-    for (const pause of [1, 2, 4]) {
-      await failureOf(account.copilotToken());
-      await failureOf(account.copilotToken()); // within the pause nothing is asked
-      clock.pass(pause * second);
-    }
-    expect(exchangesOf(demo)).toBe(3);
-    await account.copilotToken();
-    expect(account.state).toEqual({ name: "ready" });
-    expect(lines.join("")).toContain("octo-demo is ready again.");
   });
 
   const date = "Mon, 20 Jul 2026 10:00:00 GMT";
@@ -442,16 +386,6 @@ test("the same cooldown announced by many answers is one line in the log", () =>
 });
 
 describe("the model host refuses", () => {
-  test("a 401 in the middle of its time: one exchange, and the new token is taken", async () => {
-    const { account } = openDemoAccount(demo);
-    const old = await account.copilotToken();
-    demo.expireTokens();
-    expect((await listModels(old)).status).toBe(401);
-    const fresh = await account.renewToken(old);
-    expect((await listModels(fresh)).status).toBe(200);
-    expect(exchangesOf(demo)).toBe(2);
-  });
-
   test("200 refused callers, late ones included, make one exchange", async () => {
     const { account } = openDemoAccount(demo);
     const old = await account.copilotToken();
@@ -509,13 +443,6 @@ describe("the model host refuses", () => {
     expect(lines.join("")).toContain("GitHub does not exchange the token of this sign-in; it is used directly.");
     await account.copilotToken();
     expect(exchangesOf(demo)).toBe(1);
-  });
-
-  test("each account is served at the host its own token names", async () => {
-    const { account } = openDemoAccount(demo, "work-demo");
-    const token = await account.copilotToken();
-    expect(token.baseUrl).toBe(demo.businessUrl);
-    expect((await listModels(token)).status).toBe(200);
   });
 
   test("after a 421 the account learns its new host, by one exchange however many ask", async () => {

@@ -366,3 +366,37 @@ describe("searches in threads", () => {
     expect(await find(5_000)).toEqual(["tool_7"]);
   });
 });
+
+test("a namespace of tools stays in the calls of a conversation that is translated because a search runs here", async () => {
+  await using proxy = await startProxy({ demo: { generation: "C" } });
+  const look = (name: string) => ({ type: "function", name, parameters: { type: "object", properties: {} } });
+  const calls = [
+    { call_id: "call_1", name: "read", namespace: "mcp__files" },
+    { call_id: "call_2", name: "mcp__files__read" },
+  ];
+  // This model has no search of its own.
+  const response = await proxy.post("/v1/responses", {
+    model: exampleModels.small,
+    store: false,
+    tools: [
+      { type: "namespace", name: "mcp__files", description: "Files.", tools: [look("read")] },
+      look("mcp__files__read"),
+      { type: "tool_search" },
+      { ...look("far"), defer_loading: true },
+    ],
+    input: [
+      { type: "message", role: "user", content: [{ type: "input_text", text: "Hi." }] },
+      ...calls.flatMap((call) => [
+        { type: "function_call", arguments: "{}", ...call },
+        { type: "function_call_output", call_id: call.call_id, output: "found" },
+      ]),
+    ],
+  });
+  expect(response.status).toBe(200);
+  const sent = proxy.demo.journal.at(-1)!.body as Json;
+  expect(sent.tools.map(({ name }: Json) => name)).toContain("tool_search");
+  const told = sent.input.filter(({ type }: Json) => type === "function_call");
+  expect(told.map(({ name, namespace }: Json) => [name, namespace])).toEqual(
+    calls.map(({ name, namespace }) => [name, namespace]),
+  );
+});
