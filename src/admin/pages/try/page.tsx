@@ -114,7 +114,7 @@ function PromptForm({ context, form, models }: Omit<TryProps, "curl"> & { models
         </p>
       </Labelled>
       <div class="actions">
-        <button type="submit" class="primary" data-named="Send">
+        <button type="submit" class={models.length > 0 ? "primary" : undefined} data-named="Send">
           Make the command
         </button>
         <button type="button" id="try-stop" hidden>
