@@ -49,6 +49,12 @@ const declared = {
     ...{ tool_choice: true, tools: true, access_programs: true },
     // The package makes it of the output.
   } satisfies Omit<Names<Response>, "output_text">,
+  /** What Open Responses' schema of a response requires beside that, with a value of the type that it has. */
+  openResponse: {
+    ...{ previous_response_id: null, max_output_tokens: null, max_tool_calls: null, safety_identifier: null },
+    ...{ prompt_cache_key: null, presence_penalty: 0, frequency_penalty: 0, top_logprobs: 0, background: false },
+    ...{ store: false, service_tier: "default", truncation: "disabled" },
+  },
   responseUsage: {
     ...{ input_tokens: true, input_tokens_details: true, output_tokens: true, output_tokens_details: true },
     total_tokens: true,
@@ -107,12 +113,14 @@ const looks: Record<Dialect, { full(reply: Json): void; stream(events: Json[]): 
   responses: {
     full(reply) {
       has(reply, declared.response);
+      expect(reply).toMatchObject({ ...declared.openResponse, completed_at: expect.any(Number) });
       has(reply.usage, declared.responseUsage);
       has(reply.usage.input_tokens_details, declared.inputDetails);
       has(reply.usage.output_tokens_details, declared.outputDetails);
     },
     stream(events) {
       has(events[0].response, declared.response);
+      expect(events[0].response).toMatchObject({ ...declared.openResponse, completed_at: null });
       this.full(events.at(-1).response);
     },
   },

@@ -1,4 +1,7 @@
-/** The fields of a reply that repeat its request. */
+/**
+ * The fields of a reply that repeat its request, with what OpenAI's API answers where nothing was asked. OpenAI's package and Open
+ * Responses' schema of a response (openresponses/openresponses, November 2026) require them.
+ */
 import type { Conversation, JsonObject } from "../hub/conversation";
 import { encodeTextOptions, instructionsOf } from "./request";
 import { encodeChoice, encodeTools } from "./tools";
@@ -7,11 +10,15 @@ export function echoOf(conversation: Conversation): JsonObject {
   const extras = conversation.extras?.openai ?? {};
   return {
     access_programs: null,
+    background: false,
+    frequency_penalty: 0,
     instructions: instructionsOf(conversation) ?? null,
     max_output_tokens: conversation.maxTokens ?? null,
+    max_tool_calls: extras.max_tool_calls ?? null,
     metadata: extras.metadata ?? {},
     model: conversation.model,
     parallel_tool_calls: conversation.parallelTools ?? true,
+    presence_penalty: 0,
     previous_response_id: null,
     prompt_cache_key: extras.prompt_cache_key ?? null,
     reasoning: { effort: conversation.reasoning?.effort ?? null, summary: conversation.reasoning?.summary ?? null },
@@ -22,6 +29,7 @@ export function echoOf(conversation: Conversation): JsonObject {
     text: { format: { type: "text" }, ...encodeTextOptions(conversation) },
     tool_choice: encodeChoice(conversation) ?? "auto",
     tools: encodeTools(conversation, new Set()).list,
+    top_logprobs: extras.top_logprobs ?? 0,
     top_p: conversation.topP ?? 1,
     truncation: extras.truncation ?? "disabled",
     user: extras.user ?? null,

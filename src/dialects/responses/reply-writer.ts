@@ -76,7 +76,7 @@ class ResponseWriter extends WireWriter {
   private readonly echo: JsonObject;
   private readonly searches: ReturnType<typeof searchWriter>;
   private readonly toolSearches: ReturnType<typeof toolSearchWriter>;
-  private readonly createdAt = Math.floor(Date.now() / 1000);
+  private readonly createdAt = secondsNow();
   /** Empty until the response has started. */
   private id = "";
   private open: OpenItem | undefined;
@@ -130,6 +130,7 @@ class ResponseWriter extends WireWriter {
       id: this.id,
       object: "response",
       created_at: this.createdAt,
+      completed_at: status === "completed" ? secondsNow() : null,
       status,
       error: null,
       incomplete_details: null,
@@ -233,3 +234,6 @@ class ResponseWriter extends WireWriter {
 
 const lengthOfThinking = (output: JsonObject[]): number =>
   output.reduce((sum, item) => (item.type === "reasoning" ? sum + thinkingText(item).length : sum), 0);
+
+/** Of the clock, since 1970. */
+const secondsNow = (): number => Math.floor(Date.now() / 1000);
