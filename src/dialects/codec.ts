@@ -137,6 +137,8 @@ export interface Passage {
   /** Reads a stream, as `decodeStream`. One that is gathered ends with an error where it cannot be followed. */
   readStream(next: Sink<Beat>): Sink<SseFrame>;
   stream(next: Sink<SseFrame>): ClientSink<Beat>;
+  /** Finds what differs between a stream's events of text. */
+  readonly free: RegExp;
   full(): FullReply;
 }
 

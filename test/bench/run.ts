@@ -254,7 +254,7 @@ async function measureSaturated(): Promise<void> {
 }
 
 async function measurePaced(): Promise<void> {
-  const script = { events: quick ? 120 : 350, perRead: 1, every: 10 };
+  const script = { events: quick ? 200 : 400, perRead: 1, every: 10 };
   await measureStreams(script, 100, kinds.passedPaced, kinds.translatedPaced);
 }
 

@@ -1,6 +1,7 @@
 /** The chat dialect: OpenAI's Chat Completions API, as Copilot serves it. */
 import { numberIn } from "../../lib/json";
 import type { Codec } from "../codec";
+import { freeMembers } from "../hub/alike";
 import { objectsAmong } from "../hub/lists";
 import { repliesOf } from "../hub/upstream-stream";
 import { encodeError, sessionOf } from "../openai";
@@ -15,6 +16,7 @@ import { checkRequest, decodeRequest, encodeRequest } from "./request";
 import { fixRequest, repairRequest } from "./rules";
 import { schemas } from "./schemas";
 import { offersServerTools } from "./server-tools";
+import { textFields } from "./thinking";
 
 export const chat: Codec = {
   facts: {
@@ -44,6 +46,10 @@ export const chat: Codec = {
     Normalizer: ChatNormalizer,
     Reader: ChunkReader,
     Passed: PassedChat,
+    free: freeMembers({
+      text: ["id", ...textFields],
+      number: ["created", "check_offset", "start_offset", "end_offset"],
+    }),
     Collected: CollectedChat,
     contextOf,
     fixFull,

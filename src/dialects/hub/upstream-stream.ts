@@ -219,6 +219,8 @@ interface ReplyParts {
   Normalizer: new (next: Normalized, note: Note, context: ReplyContext) => Normalizer;
   Reader: new (next: Sink<Beat>) => EventReader;
   Passed: new (next: Sink<SseFrame>, note: Note, context: ReplyContext) => PassedStream;
+  /** Finds what differs between a stream's events of text. */
+  free: RegExp;
   Collected: new () => { read(beat: FramedBeat): void; body(): JsonObject };
   /** What passing a reply on needs to know of the request, where it is more than the model. */
   contextOf?(request: JsonObject): ReplyContext;
@@ -270,6 +272,10 @@ class PassedReply implements Passage {
 
   stream(next: Sink<SseFrame>): ClientSink<Beat> {
     return new this.parts.Passed(next, this.note, this.context);
+  }
+
+  get free(): RegExp {
+    return this.parts.free;
   }
 
   full(): FullReply {

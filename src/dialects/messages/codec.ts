@@ -1,6 +1,7 @@
 /** The messages dialect: Anthropic's Messages API. */
 import { isObject, numberIn } from "../../lib/json";
 import type { Codec } from "../codec";
+import { freeMembers } from "../hub/alike";
 import type { JsonObject } from "../hub/conversation";
 import { repliesOf } from "../hub/upstream-stream";
 import { type Outline, speakerOf } from "../overview";
@@ -44,6 +45,7 @@ export const messages: Codec = {
     Normalizer: MessagesNormalizer,
     Reader: StreamReader,
     Passed: PassedMessage,
+    free: freeMembers({ text: ["text", "thinking"] }),
     Collected: CollectedMessage,
     fixFull,
   }),

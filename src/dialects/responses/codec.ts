@@ -1,5 +1,6 @@
 /** The responses dialect: OpenAI's Responses API, as Copilot serves it. */
 import type { Codec } from "../codec";
+import { freeMembers } from "../hub/alike";
 import { repliesOf } from "../hub/upstream-stream";
 import { encodeError } from "../openai";
 import { CollectedResponse } from "./collect";
@@ -37,6 +38,7 @@ export const responses: Codec = {
     Normalizer: ResponsesNormalizer,
     Reader: ItemReader,
     Passed: PassedResponse,
+    free: freeMembers({ text: ["delta", "obfuscation"], number: ["sequence_number"], id: ["item_id"] }),
     Collected: CollectedResponse,
     fixFull,
   }),

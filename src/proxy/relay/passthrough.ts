@@ -81,7 +81,8 @@ function untouched({ incoming, running }: Exchange, { dialect }: PassedTarget) {
       return { events: events.filter(isNoError), lost };
     },
   };
-  const asItIs: Pick<Passage, "stream" | "full"> = {
+  const asItIs: Pick<Passage, "stream" | "full" | "free"> = {
+    free: passage.free,
     stream(out) {
       const client = passage.stream(out);
       return {

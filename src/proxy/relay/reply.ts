@@ -4,6 +4,7 @@
  */
 
 import type { ClientCodec, ClientSink, FullReply, Passage, ToClient } from "../../dialects/codec";
+import { AlikeEvents } from "../../dialects/hub/alike";
 import { type Beat, full } from "../../dialects/hub/beat";
 import type { Conversation } from "../../dialects/hub/conversation";
 import { omitUndefined } from "../../dialects/hub/json";
@@ -31,7 +32,7 @@ interface Way {
   who: string;
   reader: ReplyReader;
   /** Missing where the upstream speaks another dialect, or the reply is always written anew. */
-  passed?: Pick<Passage, "stream" | "full">;
+  passed?: Pick<Passage, "stream" | "free" | "full">;
   /** Missing where no stage changes a beat. */
   written?: {
     codec: ClientCodec;
@@ -52,12 +53,15 @@ interface Way {
 export type ReplyReader = Pick<Passage, "readFull" | "readStream">;
 
 export class ReplyWay implements UpstreamReply {
+  /** Of the stream that is passed on. */
+  #alike: AlikeEvents | undefined;
+
   constructor(private readonly way: Way) {}
 
   open(first: Answer, next: Sink<Beat>): Reading {
     const { loop, reader, running, who, written } = this.way;
     const events = new Recorded(running, written?.estimate ? withNumbers(running.book, written.estimate)(next) : next);
-    if (!loop) return { body: first.body, bytes: bytesInto(reader, who, first, events) };
+    if (!loop) return { body: first.body, bytes: bytesInto(reader, who, first, events, this.#alike) };
     const { plan, parts, ask } = loop;
     return openLoop(
       {
@@ -77,8 +81,11 @@ export class ReplyWay implements UpstreamReply {
 
   stream(out: Sink<SseFrame>): ClientSink<Beat> {
     const { passed, running, written } = this.way;
-    const client = running.keepItem ? keepingItems(running.keepItem)(out) : out;
-    if (!written) return passed!.stream(client);
+    const alike = written ? undefined : new AlikeEvents(out, passed!.free);
+    const last = alike ?? out;
+    const client = running.keepItem ? keepingItems(running.keepItem)(last) : last;
+    this.#alike = alike;
+    if (!written) return alike!.beforeWriter(passed!.stream(client));
     return passedUntilChanged(passed, written.codec.encodeStream(written.asked, written.estimate))(client);
   }
 
@@ -119,16 +126,21 @@ class FullAnswer implements FullReply {
   }
 }
 
-/** Where the bytes of an answer go. */
+/**
+ * Where the bytes of an answer go.
+ * @param alike Takes events before they are read; where something is to be noticed, all are read.
+ */
 function bytesInto(
   reader: ReplyReader,
   who: string,
   { isStream, watch }: Omit<Answer, "body">,
   next: Sink<Beat>,
+  alike?: AlikeEvents,
 ): Reading["bytes"] {
   if (!isStream) return new FullBytes(reader, who, watch, next);
   const frames = reader.readStream(next);
-  return readSse(watch?.frames(frames) ?? frames);
+  if (watch) return readSse(watch.frames(frames));
+  return alike ? readSse(alike.beforeReader(frames), alike) : readSse(frames);
 }
 
 /** A full reply is one beat. */

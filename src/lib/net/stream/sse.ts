@@ -18,6 +18,15 @@ export interface SseFrame {
   json?: unknown;
 }
 
+/** Takes frames before they are read, where they need not be. */
+export interface UnreadFrames {
+  /**
+   * @param text A character for each of the bytes; a frame begins at `start`.
+   * @returns Where the frames end that were taken.
+   */
+  pass(text: string, start: number, bytes: Uint8Array): number;
+}
+
 /** Maximum size of a frame, in bytes; a stream with a larger one fails. */
 const frameLimit = 16 * 1024 * 1024;
 
@@ -26,7 +35,7 @@ const frameLimit = 16 * 1024 * 1024;
  * A tail without a blank line is a frame only if its data is whole JSON; otherwise the stream was cut inside it.
  * @throws ProxyError `upstream` when a frame grows past {@link frameLimit}.
  */
-export const readSse = (next: Sink<SseFrame>): Sink<Uint8Array> => new SseReader(next);
+export const readSse = (next: Sink<SseFrame>, unread?: UnreadFrames): Sink<Uint8Array> => new SseReader(next, unread);
 
 const noBytes = new Uint8Array(0);
 const decoder = new TextDecoder(); // it also drops a byte order mark
@@ -37,7 +46,10 @@ class SseReader implements Sink<Uint8Array> {
   #buffer = noBytes;
   #held = 0;
 
-  constructor(next: Sink<SseFrame>) {
+  constructor(
+    next: Sink<SseFrame>,
+    private readonly unread?: UnreadFrames,
+  ) {
     this.#next = next;
   }
 
@@ -47,15 +59,16 @@ class SseReader implements Sink<Uint8Array> {
     if (buffer !== chunk && !mayEnd(buffer, chunk)) return void this.#keep(buffer, 0);
     // One character per byte, at memory speed: enough to find the frames, and the text itself when all is ASCII.
     const text = latin1(buffer);
+    let start = this.unread?.pass(text, 0, buffer) ?? 0;
+    if (start === text.length) return void this.#keep(buffer, start);
     const ascii = isAscii(buffer);
     const frameEnd = text.includes("\r") ? anyFrameEnd : lineFeedFrameEnd;
-    let start = 0;
     while (start < text.length) {
       const end = frameEnd(text, start);
       if (end === -1) break;
       const bytes = part(buffer, start, end);
       this.#next.push(readFrame(ascii ? text.slice(start, end) : decoder.decode(bytes), bytes));
-      start = end;
+      start = this.unread?.pass(text, end, buffer) ?? end;
     }
     this.#keep(buffer, start);
   }
@@ -95,9 +108,9 @@ function mayEnd(buffer: Uint8Array, chunk: Uint8Array): boolean {
   return buffer.length - chunk.length < 65_536 || /\n[\n\r]|\r\r/.test(latin1(buffer.subarray(-chunk.length - 1)));
 }
 
-const latin1 = (bytes: Uint8Array): string => Buffer.prototype.latin1Slice.call(bytes, 0, bytes.length);
+export const latin1 = (bytes: Uint8Array): string => Buffer.prototype.latin1Slice.call(bytes, 0, bytes.length);
 
-const part = (buffer: Uint8Array, start: number, end: number): Uint8Array =>
+export const part = (buffer: Uint8Array, start: number, end: number): Uint8Array =>
   start === 0 && end === buffer.length ? buffer : buffer.subarray(start, end);
 
 /** The frame's data as JSON, parsed at the first call; undefined when it is not JSON, which is found out with each call. */
@@ -166,7 +179,8 @@ const isNext = (bytes: Uint8Array, first: Uint8Array, length: number): boolean =
 
 const encoder = new TextEncoder();
 
-function frameText(frame: SseFrame): string {
+/** A frame as it is sent. */
+export function frameText(frame: SseFrame): string {
   const event = frame.event === undefined ? "" : `event: ${frame.event}\n`;
   return frame.data === undefined ? `${event}\n` : `${event}data: ${oneLineEach(frame.data)}\n\n`;
 }
@@ -205,6 +219,9 @@ function anyFrameEnd(text: string, start: number): number {
   }
   return -1;
 }
+
+/** The frame of these bytes. */
+export const frameIn = (bytes: Uint8Array): SseFrame => readFrame(decoder.decode(bytes), bytes);
 
 function readFrame(text: string, bytes: Uint8Array | undefined): SseFrame {
   if (isLineEnd(text, 0)) return { bytes };

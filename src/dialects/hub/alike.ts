@@ -1,0 +1,200 @@
+/**
+ * Most events of a stream are alike: they differ in a text, and in the ids and numbers that go with its place. What the stages
+ * make of such an event is learned as a replacement in its text, which the next ones get at once, many at a time.
+ *
+ * A replacement is trusted once it has given what the stages made of a further event, and forgotten with the first event that
+ * is not alike. Before that one the stages see the last of those that passed: of earlier ones they would remember nothing.
+ */
+import { BoundedMap } from "../../lib/bounded-map";
+import { frameIn, frameText, latin1, part, type SseFrame, type UnreadFrames } from "../../lib/net/stream/sse";
+import type { Sink } from "../../lib/net/stream/stream";
+import type { ClientSink } from "../codec";
+import type { Beat } from "./beat";
+
+const free = { text: '"(?<text>§)"', number: "(?<number>\\d+)", id: '"(?<id>§)"' };
+type Free = keyof typeof free;
+
+/**
+ * Finds the free values of an event by the names of their members, at whatever depth: strings and whole numbers that the client
+ * gets as they are, and ids, in whose place it may get the same one each time.
+ */
+export function freeMembers(members: Partial<Record<Free, readonly string[]>>): RegExp {
+  const kinds = (Object.keys(members) as Free[]).map((kind) => `"(?:${members[kind]!.join("|")})": ?${free[kind]}`);
+  return new RegExp(kinds.join("|").replaceAll("§", String.raw`[^"\\]*(?:\\.[^"\\]*)*`), "dg");
+}
+
+/** The inside of a JSON string that is not empty: one character for each byte, so that UTF-8 passes. */
+const anyText = String.raw`(?!")([^"\\\0-\x1f]*(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})[^"\\\0-\x1f]*)*)`;
+const anyNumber = String.raw`(0|[1-9]\d{0,14})`;
+
+/** Events with holes for what is free in them, one after the other; by their source. */
+const patterns = new BoundedMap<string, RegExp>(50);
+
+/** After so many events of a stream learning begins, and after so many it ends; a longer event is not learned from. */
+const [first, last, longest] = [6, 40, 8192];
+
+/** Stands before the reader of a stream, before its writer, and behind that. */
+export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
+  #pattern: RegExp | undefined;
+  /** What each event is replaced by; undefined if it stays as it is. */
+  #by: string | undefined;
+  /** Not yet trusted. */
+  #candidate: { pattern: RegExp; by: string } | undefined;
+  #seen = 0;
+  /** What the stages make of an event that is learned from, as long as they read nothing but a piece of text in it. */
+  #made: SseFrame[] | undefined;
+  /** The pieces of a call are never alike. */
+  #isCall = false;
+  #isMuted = false;
+  /** The last run of events that passed, if the stages have seen none after it. */
+  #unseen: string | undefined;
+  #stages: Sink<SseFrame> | undefined;
+
+  /** @param client Gets what the stages made, and what passed. @param free Of {@link freeMembers}. */
+  constructor(
+    private readonly client: Sink<SseFrame>,
+    private readonly free: RegExp,
+  ) {}
+
+  /** Takes the frames that do not pass. */
+  beforeReader(stages: Sink<SseFrame>): Sink<SseFrame> {
+    this.#stages = stages;
+    return {
+      push: (frame) => this.#show(frame),
+      end: () => {
+        this.#catchUp();
+        stages.end();
+      },
+    };
+  }
+
+  /** @param writer Writes to this. */
+  beforeWriter(writer: ClientSink<Beat>): ClientSink<Beat> {
+    return {
+      type: writer.type,
+      push: (beat) => {
+        for (const event of beat.events)
+          if (event.type === "block-start") this.#isCall = event.block.kind === "tool-call";
+        if (this.#isCall || beat.events.length !== 1 || beat.events[0]?.type !== "block-delta") this.#made = undefined;
+        writer.push(beat);
+      },
+      end: () => writer.end(),
+      keepAlive: () => {
+        this.#catchUp();
+        writer.keepAlive();
+      },
+      fail: (error) => {
+        this.#catchUp();
+        writer.fail(error);
+      },
+    };
+  }
+
+  /** Takes what the stages made. */
+  push(frame: SseFrame): void {
+    if (this.#isMuted) return;
+    this.#made?.push(frame);
+    this.client.push(frame);
+  }
+
+  end(): void {
+    this.client.end();
+  }
+
+  pass(text: string, start: number, bytes: Uint8Array): number {
+    const pattern = this.#pattern;
+    if (!pattern) return start;
+    let end = start;
+    for (pattern.lastIndex = start; end < text.length && pattern.test(text); ) end = pattern.lastIndex;
+    if (end === start) return start;
+    const events = text.slice(start, end);
+    const by = this.#by;
+    this.client.push({ bytes: by === undefined ? part(bytes, start, end) : bytesOf(events.replace(pattern, by)) });
+    this.#unseen = events;
+    return end;
+  }
+
+  /** Shows the stages the last event, if they have not seen it: they are about to get anything else. */
+  #catchUp(): void {
+    this.#pattern = undefined;
+    const events = this.#unseen;
+    if (events === undefined) return;
+    this.#unseen = undefined;
+    this.#seen = first;
+    const before = events.lastIndexOf("\n\n", events.length - 3);
+    this.#isMuted = true;
+    try {
+      this.#stages?.push(frameIn(bytesOf(before === -1 ? events : events.slice(before + 2))));
+    } finally {
+      this.#isMuted = false;
+    }
+  }
+
+  #show(frame: SseFrame): void {
+    this.#catchUp();
+    this.#seen++;
+    const { bytes } = frame;
+    this.#made = bytes && this.#seen > first && this.#seen <= last ? [] : undefined;
+    this.#stages?.push(frame);
+    const [made, more] = this.#made ?? [];
+    if (bytes && made && !more) this.#learn(latin1(bytes), textOf(made));
+  }
+
+  #learn(event: string, made: string): void {
+    if (event.length > longest || event.includes("\r")) return;
+    const [parts, partsMade] = [partsOf(event, this.free), partsOf(made, this.free)];
+    const source = sourceOf(parts, partsMade);
+    const pattern = patterns.renewed(source, () => new RegExp(source, "gy"));
+    const known = this.#candidate;
+    if (known?.pattern === pattern && event.replace(pattern, known.by) === made) {
+      this.#pattern = pattern;
+      // With an id that is replaced, the event is another one.
+      this.#by = event === made ? undefined : known.by;
+    } else this.#candidate = { pattern, by: replacementOf(parts, partsMade) };
+  }
+}
+
+const bytesOf = (text: string): Uint8Array => Buffer.from(text, "latin1");
+const textOf = (frame: SseFrame): string => latin1(frame.bytes ?? Buffer.from(frameText(frame)));
+
+/** An event: a literal, a free value, a literal and so on, to the last literal. */
+interface Parts {
+  literals: string[];
+  values: { kind: string; value: string }[];
+}
+
+function partsOf(event: string, free: RegExp): Parts {
+  const parts: Parts = { literals: [], values: [] };
+  let from = 0;
+  for (const { indices } of event.matchAll(free)) {
+    const [kind, at] = Object.entries(indices!.groups!).find(([, place]) => place !== undefined)!;
+    parts.literals.push(event.slice(from, at[0]));
+    parts.values.push({ kind, value: event.slice(...at) });
+    from = at[1];
+  }
+  parts.literals.push(event.slice(from));
+  return parts;
+}
+
+const joined = (literals: string[], between: string[]): string =>
+  literals.map((literal, at) => literal + (between[at] ?? "")).join("");
+
+/** Of the pattern. A value that is empty, or an id that is kept, is not free: another one would mean more than a text. */
+function sourceOf({ literals, values }: Parts, made: Parts): string {
+  const literally = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&").replaceAll("\n", "\\n");
+  const holes = values.map(({ kind, value }, at) => {
+    const isFree = value !== "" && (kind !== "id" || value !== made.values[at]?.value);
+    return isFree ? (kind === "number" ? anyNumber : anyText) : `(${literally(value)})`;
+  });
+  return joined(literals.map(literally), holes);
+}
+
+/** As `String.replace` takes it, where `$1` is the first free value. */
+function replacementOf(event: Parts, made: Parts): string {
+  const unchanged = (text: string) => text.replaceAll("$", "$$$$");
+  const values = made.values.map(({ kind, value }, at) => {
+    const isReplaced = kind === "id" && value !== event.values[at]?.value;
+    return isReplaced ? unchanged(value) : `$${at + 1}`;
+  });
+  return joined(made.literals.map(unchanged), values);
+}

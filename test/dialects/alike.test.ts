@@ -1,0 +1,181 @@
+/** Pairs: what passes because it is alike reaches the client and the record as it would through all stages. */
+import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { codecs } from "../../src/dialects/codecs";
+import { AlikeEvents } from "../../src/dialects/hub/alike";
+import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
+import type { ReplyEvent } from "../../src/dialects/hub/reply";
+import { gatherFrames, readSse } from "../../src/lib/net/stream/sse";
+import { copilotStreams } from "../support/copilot-streams";
+import { Comparison, chunkSizes } from "../support/differential";
+import { type Chance, drawn, openChance, triesOf } from "../support/random";
+import { bytesAt, fixtures, hasFixture } from "../support/streams";
+
+// Its signs mean something in a pattern and in a replacement.
+const model = "gpt-5.$1*";
+const forms = Object.entries(copilotStreams(model));
+const words = ["word", " größe 字 🎈", '"quoted" \\ and \n', "$1 $& $$", "", "a", "data: [DONE]", "x".repeat(300)];
+const error = 'data: {"error":{"message":"It failed.","code":"overloaded"}}\n\n';
+const split = (text: string): string[] => text.match(/(?:[^\n]+\n)+\n/g) ?? [];
+
+/** A chunk of a stream; what comes after it: silence, or a break. */
+interface Piece {
+  bytes: Uint8Array;
+  then?: "keep-alive" | "failure";
+}
+
+function passed(dialect: Dialect, pieces: readonly Piece[], isAlike: boolean) {
+  const out = gatherFrames();
+  const fixups = new Set<string>();
+  const events: ReplyEvent[] = [];
+  const passage = codecs[dialect].passOn({ model, stream: true }, (name) => fixups.add(name));
+  const alike = isAlike ? new AlikeEvents(out, passage.free) : undefined;
+  const client = alike ? alike.beforeWriter(passage.stream(alike)) : passage.stream(out);
+  let read = 0;
+  const stages = passage.readStream({
+    push(beat) {
+      read++;
+      // Where a page is cited is of no use to the record.
+      for (const event of beat.events)
+        if (event.type !== "block-delta") events.push(event.type === "block-end" ? { ...event, citations: [] } : event);
+      client.push(beat);
+    },
+    end: () => client.end(),
+  });
+  const reader = alike ? readSse(alike.beforeReader(stages), alike) : readSse(stages);
+  const sent: Uint8Array[] = [];
+  for (const { bytes, then } of pieces) {
+    reader.push(bytes);
+    if (then === "keep-alive") client.keepAlive();
+    if (then === "failure") client.fail({ type: "error", code: "timeout", message: "Too late." });
+    sent.push(out.take() ?? new Uint8Array());
+  }
+  reader.end();
+  sent.push(out.take() ?? new Uint8Array());
+  const text = Buffer.concat(sent).toString();
+  return { read, reached: { text: text.replaceAll(/"created":\d{10}\b/g, ""), fixups: [...fixups].sort(), events } };
+}
+
+const inChunks = (text: string, size: number): Piece[] => {
+  const bytes = new TextEncoder().encode(text);
+  const starts = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => at * size);
+  return starts.map((start) => ({ bytes: bytes.slice(start, start + size) }));
+};
+
+const texts = (of: (text: string, at: number) => string): string =>
+  Array.from({ length: 60 }, (_, at) => of(words[at % 9 < 5 ? 0 : at % words.length]!, at)).join("");
+
+/** Each form with texts of all kinds, in several spellings and with several ends; each event of the fixtures several times. */
+const streams = [
+  ...forms.flatMap(([name, { dialect, begin, words: of, end }]) => {
+    const all = texts(of);
+    const odd = all.replace("word", "\\u00e9\\/").replace("word", "\\ud83c\\udf88").replaceAll("}\n\n", "} \n\n");
+    return [
+      [name, dialect, begin + all + all + end],
+      [`${name}, spelled oddly`, dialect, begin + odd + end],
+      [`${name}, cut`, dialect, begin + all],
+      [`${name}, with an error`, dialect, begin + all + error],
+      [`${name}, with no JSON`, dialect, `${begin}${all}data: {"choices":[\n\n${all}${end}`],
+      [`${name}, with CRLF`, dialect, (begin + all + end).replaceAll("\n", "\r\n")],
+    ] as const;
+  }),
+  ...readdirSync(fixtures).flatMap((folder) =>
+    dialects.flatMap((dialect) => {
+      if (!hasFixture(folder, `${dialect}.stream.txt`)) return [];
+      const text = Buffer.from(bytesAt(folder, `${dialect}.stream.txt`)).toString();
+      const repeated = text.replaceAll(/(?:[^\n]+\n)+\n/g, (event) => event.repeat(12));
+      return [[`${folder}, repeated`, dialect, repeated] as const];
+    }),
+  ),
+];
+
+test("Every stream is the same to the client and the record, however it is cut.", () => {
+  const comparison = new Comparison();
+  for (const [name, dialect, text] of drawn("alike", streams))
+    for (const size of [...chunkSizes.slice(2), 700, 16_000, text.length * 4]) {
+      const pieces = inChunks(text, size);
+      const silent = pieces.map((piece, at) => (at === 9 ? { ...piece, then: "keep-alive" as const } : piece));
+      const [one, other] = [passed(dialect, silent, true), passed(dialect, silent, false)];
+      comparison.same(`${name}, ${dialect}, ${size}`, one.reached, other.reached);
+    }
+  comparison.expectAtLeast(150);
+}, 120_000);
+
+/** Events of all fixtures. */
+const strewn = Object.fromEntries(
+  dialects.map((dialect) => [
+    dialect,
+    streams
+      .filter((stream) => stream[1] === dialect && stream[0].endsWith(", repeated"))
+      .flatMap(([, , text]) => [...new Set(split(text))]),
+  ]),
+);
+
+/** The event with another place, number or spelling. */
+const changed = (event: string, { pick, below }: Chance): string => {
+  const indexes = /("(?:index|output_index|content_index|summary_index|sequence_number|created)": ?)\d+/;
+  return pick(
+    event.replace(indexes, `$1${below(3)}`),
+    event.replace(/"(item_id|id|content|text|delta)": ?"[^"\\]*"/, `"$1":"${pick("", "x", "\\n", "ä")}"`),
+    event.replace(/":"/, '": "'),
+    event.replace(/"content":"/, '"content":"","reasoning_text":"'),
+    event.replace(/"content":"[^"]+"/, '$&,"reasoning_text":"x"'),
+    event.replace("}", ',"new":1}'),
+    event.replace(/"word[^"]*"/, pick("null", "0", '"\\ud83c"', "[]")),
+  );
+};
+
+function randomStream(chance: Chance): [Dialect, Piece[]] {
+  const { below, maybe, pick } = chance;
+  const [, { dialect, begin, words: of, end }] = pick(...forms);
+  const [, other] = pick(...forms.filter(([, form]) => form.dialect === dialect));
+  let text = begin;
+  let at = 0;
+  for (let part = below(8) + 1; part > 0; part--) {
+    const run = maybe(0.7) ? of : other.words;
+    // A seed of its own for each event gives all of a run the same change.
+    const turned = maybe(0.2) ? `${below(1e6)}` : undefined;
+    for (let left = below(25); left > 0; left--) {
+      const event = run(maybe(0.8) ? "word" : pick(...words), at++);
+      if (maybe(0.03)) text += changed(event, chance);
+      else text += turned && maybe(0.9) ? changed(event, openChance(turned)) : event;
+    }
+    if (maybe(0.5)) text += pick(...strewn[dialect]!).repeat(pick(1, 1, 2, 12));
+    if (maybe(0.1)) text += changed(pick(...strewn[dialect]!), chance);
+  }
+  if (maybe(0.8)) text += maybe(0.8) ? end : error;
+  const bytes = new TextEncoder().encode(maybe(0.05) ? text.replaceAll("\n", "\r\n") : text);
+  const most = pick(40, 300, 3000, 100_000);
+  const pieces: Piece[] = [];
+  for (let start = 0; start < bytes.length; ) {
+    const size = 1 + below(most);
+    pieces.push({ bytes: bytes.slice(start, start + size), ...(maybe(0.02) ? { then: "keep-alive" } : {}) });
+    start += size;
+  }
+  if (maybe(0.1)) pieces.splice(below(pieces.length) + 1, Infinity, { bytes: new Uint8Array(), then: "failure" });
+  return [dialect, pieces];
+}
+
+test("A random stream with events strewn in, other places, silence and breaks is the same too.", () => {
+  const comparison = new Comparison();
+  let [read, all] = [0, 0];
+  const tries = triesOf(3000);
+  for (let at = 0; at < tries; at++) {
+    const [dialect, pieces] = randomStream(openChance(`alike ${at}`));
+    const [one, other] = [passed(dialect, pieces, true), passed(dialect, pieces, false)];
+    comparison.same(`stream ${at}, ${dialect}`, one.reached, other.reached);
+    read += one.read;
+    all += other.read;
+  }
+  comparison.expectAtLeast(tries);
+  expect(read).toBeLessThan(0.95 * all);
+}, 120_000);
+
+test("Most events of a long text pass unread, and each piece of a call is read.", () => {
+  for (const [name, { dialect, begin, words: of, end }] of forms) {
+    const events = Array.from({ length: 500 }, (_, at) => of("word", at)).join("");
+    const { read } = passed(dialect, inChunks(begin + events + end, 3000), true);
+    if (name.includes("calling a tool")) expect(read, name).toBeGreaterThan(500);
+    else expect(read, name).toBeLessThan(60);
+  }
+});
