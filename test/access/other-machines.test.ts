@@ -26,6 +26,13 @@ describeWith("networks", "a caller on another machine", () => {
   const get = ({ there }: Networked, headers: Record<string, string> = {}, to = path) =>
     there.fetch(`http://${addresses.here}:4141${to}`, { headers });
 
+  test("reaches nothing of a server that was started without --host", async () => {
+    await using usual = await startNetworked([]);
+    expect((await usual.here.fetch("http://localhost:4141/health")).status).toBe(200);
+    expect(await usual.there.raw(asked("Host: localhost:4141"))).toEqual([]);
+    await expect(get(usual, {}, "/health")).rejects.toThrow();
+  });
+
   test("gets 403 where no token is set, in words that say what to do", async () => {
     const answer = await get(closed);
     expect([answer.status, await answer.json()]).toMatchObject([

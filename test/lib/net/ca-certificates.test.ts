@@ -4,6 +4,7 @@ import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { certificateFiles, warnOfCertificateFault } from "../../../src/lib/net/out/ca-certificates";
 import { companyRoot } from "../../support/corporate-proxy";
+import { testWith } from "../../support/sandbox";
 import { temporaryFolder } from "../../support/temporary-folder";
 
 const root = readFileSync(companyRoot, "utf8");
@@ -45,3 +46,39 @@ test("a file that is not there, is a folder, or is not ours to read", () => {
     expect(certificateFiles({ SSL_CERT_FILE: path })[0]).toMatchObject({ fault: "may not be read by this account" });
   expect(certificateFiles({})).toEqual([]);
 });
+
+/** What a call of a program to a server whose certificate the company's root has signed comes to. */
+async function callWith(env: Record<string, string>, ...before: string[]): Promise<string> {
+  const pem = readFileSync(join(import.meta.dir, "../../support/tls/upstream.pem"), "utf8");
+  const server = Bun.serve({ port: 0, tls: { key: pem, cert: pem }, fetch: () => new Response("trusted") });
+  const call = `console.log(await fetch("https://localhost:${server.port}/", { tls: { serverName: "github.test" } }).then((r) => r.text(), (e) => e.code))`;
+  const command = [...before, process.execPath, "--no-env-file", "-e", call];
+  const child = Bun.spawn(command, { env: { PATH: process.env.PATH, ...env }, stderr: "ignore" });
+  const said = await new Response(child.stdout).text();
+  await server.stop(true);
+  return said.trim();
+}
+
+test.each(["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"])(
+  "the certificates of %s are trusted, and none without",
+  async (name) => {
+    expect(await callWith({ [name]: companyRoot })).toBe("trusted");
+    expect(await callWith({})).toMatch(/CERT|SIGN|ISSUER/);
+  },
+);
+
+testWith(
+  "mounts",
+  "NODE_USE_SYSTEM_CA=1 trusts the certificates of the system, which are not trusted without",
+  async () => {
+    const inSystem = [
+      "unshare",
+      "-Urm",
+      "sh",
+      "-c",
+      'mount --bind "$0" /etc/ssl/certs/ca-certificates.crt && exec "$@"',
+    ];
+    expect(await callWith({ NODE_USE_SYSTEM_CA: "1" }, ...inSystem, companyRoot)).toBe("trusted");
+    expect(await callWith({}, ...inSystem, companyRoot)).toMatch(/CERT|SIGN|ISSUER/);
+  },
+);

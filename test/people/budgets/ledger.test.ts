@@ -99,6 +99,8 @@ describe("periods", () => {
     const ledger = ledgerAt(freshPath(), () => now);
     const budget = budgetOf({ limit: 1 });
     const lost = reserved(ledger, [budget]);
+    // TEAMS.md promises 66 minutes.
+    expect(reservationLifetime).toBeLessThan(66 * 60_000);
     now += reservationLifetime - 1;
     expect(isExceeded(ledger, [budget])).toBe(true);
     now += 1;

@@ -57,6 +57,10 @@ describeWith("systemd", "under systemd, for an ordinary user", () => {
     for (const hidden of [secret, "hidden", "gho_notKept"]) expect(stderr).not.toContain(hidden);
     expect(stderr).toContain("DRAGOMAN_GITHUB_TOKEN is not saved");
     expect(await health()).toMatchObject({ status: "ok", demo: true });
+    // It starts when its user logs in.
+    expect((await manager.run(["systemctl", "--user", "is-enabled", "dragoman.service"])).stdout.trim()).toBe(
+      "enabled",
+    );
     const variables = readFileSync(`/proc/${await mainPid()}/environ`, "utf8").split("\0");
     expect(variables).toContain(`ADMIN_TOKEN=${secret}`);
     expect(variables).toContain(`HTTPS_PROXY=${env.HTTPS_PROXY}`);
