@@ -11,6 +11,7 @@ import { type AppOptions, openApp } from "../../src/parts/open-app";
 import { openStores } from "../../src/parts/open-stores";
 import { handler } from "../../src/server";
 import { addMember, saveAccounts, withTeamStores } from "../support/members";
+import { startProxy } from "../support/proxy";
 import { describeWithMembers, individuals, placeOf, type TeamPlace, upstreamEnv } from "../support/teams";
 import { temporaryFolder } from "../support/temporary-folder";
 import { sharedTokenizer } from "../support/tokenizer";
@@ -374,6 +375,23 @@ describeWithMembers("for a team", (place) => {
     const untrusted = await signIn("localhost:8443", "https://localhost:8443", elsewhere);
     expect([untrusted.status, await untrusted.text()]).toEqual([403, expect.stringContaining("--trust-proxy")]);
   });
+});
+
+test("a refused name and a refused page are told the line of the config that allows them, and that line does", async () => {
+  await using proxy = await startProxy();
+  const asks = {
+    allowedHosts: { host: "dragoman.example" },
+    allowedOrigins: { origin: "https://page.example" },
+  };
+  for (const [name, headers] of Object.entries(asks)) {
+    const ask = () => fetch(`${proxy.url}/v1/models`, { headers });
+    const refused = await ask();
+    const { error } = (await refused.json()) as { error: { message: string } };
+    expect([refused.status, error.message]).toEqual([403, expect.stringContaining(`"${name}": [`)]);
+    const [line] = /"allowed\w+": \["[^"]+"\]/.exec(error.message)!;
+    await proxy.app.config.change(JSON.parse(`{${line}}`));
+    expect([name, (await ask()).status]).toEqual([name, 200]);
+  }
 });
 
 test("the refusal of who may be elsewhere is in the shape of each API", async () => {

@@ -170,6 +170,25 @@ describeWithMembers("what a member's requests may use", (place) => {
     ]);
   });
 
+  test("the owner's search engine serves a member's search too, who learns neither its address nor its key", async () => {
+    const before = provider.seen.length;
+    const answer = await fetch(`${team.url}/v1/messages`, {
+      method: "POST",
+      headers: { "x-api-key": anna.key, "content-type": "application/json" },
+      body: JSON.stringify({
+        model: "claude-sonnet-4.6",
+        max_tokens: 100,
+        messages: [{ role: "user", content: "Please search the web for red pandas." }],
+        tools: [{ type: "web_search_20250305", name: "web_search" }],
+      }),
+    });
+    const text = await answer.text();
+    expect([answer.status, text]).toEqual([200, expect.stringContaining("web_search_tool_result")]);
+    const [search] = provider.seen.slice(before);
+    expect(Object.values(search!.headers)).toContain(secrets.engine);
+    expect(text).not.toMatch(new RegExp(`${secrets.engine}|${RegExp.escape(provider.url)}`));
+  });
+
   test("over HTTP: no provider is called, no key of the owner is spent or named, whatever a member asks", async () => {
     const before = provider.seen.length;
     const ask = (path: string, key: string, body?: unknown) =>

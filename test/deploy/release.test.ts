@@ -64,6 +64,19 @@ describe.each(names.map((name, index) => [name, workflows[index]!] as const))("%
   });
 });
 
+test("a release's executables are attested by the job that builds them, and its packages and image have their provenance", () => {
+  const { jobs } = workflows[names.indexOf("release.yml")]!;
+  const lines = (name: string) => jobs[name]!.steps.flatMap(({ run, uses }) => [run ?? "", uses ?? ""]);
+  expect(jobs.build!.permissions).toMatchObject({ attestations: "write", "id-token": "write" });
+  const [built, attested] = [/^bun run release /, /^actions\/attest-build-provenance@/].map((line) =>
+    lines("build").findIndex((each) => line.test(each)),
+  ) as [number, number];
+  expect(built).toBeGreaterThan(-1);
+  expect(attested).toBeGreaterThan(built);
+  expect(lines("npm").join("\n")).toMatch(/package\.ts publish \S+ --provenance/);
+  expect(lines("image").join("\n")).toContain("--provenance=mode=max");
+});
+
 test("a release is tried on every system there is a runner for, before anything is published", () => {
   const { jobs } = workflows[names.indexOf("release.yml")]!;
   const tried = jobs.try!.strategy!.matrix.include.map(({ target }) => target);
