@@ -156,14 +156,19 @@ describe("the protocols", () => {
     expect(generations(proxy)).toHaveLength(0);
   });
 
-  test("an account without Auto is told so, and asked by its next protocol only hours later", async () => {
-    await using proxy = await withAccounts(["pro"], { pro: { protocols: [] } });
-    for (let at = 0; at < 2; at++) {
+  test("an account without Auto is told so, and asked again only six hours later", async () => {
+    let hours = 0;
+    const monotonic = () => performance.now() + hours * 3_600_000;
+    await using proxy = await withAccounts(["pro"], { pro: { protocols: [] } }, { clock: { monotonic } });
+    for (hours of [0, 5.9]) {
       const answer = await proxy.post("/v1/chat/completions", bodies.chat.body);
       expect(answer.status).toBe(424);
       expect(await answer.text()).toContain("GitHub Copilot does not offer Auto to pro-demo");
     }
     expect(asked(proxy, "/auto")).toHaveLength(1);
+    hours = 6.1;
+    await (await proxy.post("/v1/chat/completions", bodies.chat.body)).text();
+    expect(asked(proxy, "/auto")).toHaveLength(2);
   });
 });
 
