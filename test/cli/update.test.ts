@@ -216,7 +216,10 @@ describe("the notice", () => {
       expect.stringMatching(/dragoman 9\.0\.0 is available; this is 0\.0\.0-test\. `.+ update` says how to get it\./),
     ]);
     expect(host.seen).toEqual(["/api/releases/latest"]);
-    now += 25 * 3_600_000;
+    now += 23.9 * 3_600_000;
+    await look();
+    expect(lines(proxy)).toHaveLength(1);
+    now += 0.2 * 3_600_000;
     await look();
     expect(lines(proxy)).toHaveLength(2);
     await proxy.app.config.change({ updateNotice: false });

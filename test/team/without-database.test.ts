@@ -3,8 +3,10 @@
  * way to get there.
  */
 import { expect, test } from "bun:test";
+import { run } from "../support/command";
 import { describeWithOwnPostgres } from "../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 const chat = (server: TeamApp, key: string) =>
@@ -13,6 +15,18 @@ const chat = (server: TeamApp, key: string) =>
     headers: { "content-type": "application/json", "x-api-key": key },
     body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] }),
   });
+
+test("a server that starts waits for its database for 30 seconds", async () => {
+  await using server = run(["start", "--port", "0"], {
+    env: {
+      DRAGOMAN_HOME: temporaryFolder(),
+      DRAGOMAN_DATABASE_URL: "postgres://nobody@127.0.0.1:9/none",
+      DRAGOMAN_SEAL_KEY: Buffer.alloc(32, 7).toString("base64"),
+    },
+  });
+  await until(() => server.stderr().includes("Waiting for the database, for 30 s at most."), "it says that it waits");
+  expect(server.process.exitCode).toBeNull();
+});
 
 describeWithOwnPostgres("without the database", (postgres) => {
   test("requests go on, changes are refused, and each request has one row when the database is back", async () => {
