@@ -58,7 +58,8 @@ const sharing = files.filter((file) => !isProof(file) && !changesGlobals(file));
 const alone = files.filter((file) => !isProof(file) && changesGlobals(file));
 const ofSharing = runTests(sharing, {
   ...keepsMemory,
-  workers: alone.length > 0 ? allWorkers - 1 : allWorkers,
+  // The others are through long before these, and would leave a core without work.
+  workers: allWorkers,
   isolated: false,
 });
 // The times of both are written to one file.

@@ -5,6 +5,7 @@ import OpenAI from "openai";
 import { againOf, kinds, ProxyError } from "../../../src/lib/errors";
 import { errorForClient } from "../../../src/proxy/relay/client-error";
 import { type ProxyOptions, type RunningProxy, startProxy } from "../../support/proxy";
+import { drawn } from "../../support/random";
 
 const claude = "claude-sonnet-4.6";
 const asks = {
@@ -60,8 +61,8 @@ const hopeless: [string, ProxyOptions, (proxy: RunningProxy) => void, RegExp][] 
   ],
 ];
 
-describe.each(hopeless)("%s", (_name, options, spoil, words) => {
-  test.each(paths)("is told at once by %s, once", async (path) => {
+describe.each(hopeless)("%s", (name, options, spoil, words) => {
+  test.each(drawn(name, paths, 2))("is told at once by %s, once", async (path) => {
     await using proxy = await startProxy(options);
     spoil(proxy);
     const told = await ask(proxy, path);

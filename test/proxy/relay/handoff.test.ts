@@ -9,6 +9,7 @@ import { offerOnly } from "../../support/catalogue";
 import { type Client, clients, type Question, type Turn } from "../../support/clients";
 import { tap } from "../../support/log-capture";
 import { startProxy } from "../../support/proxy";
+import { drawn } from "../../support/random";
 import { weather } from "../../support/scenarios";
 
 const makers = {
@@ -34,7 +35,7 @@ describe.each([...dialects])("a client of %s", (dialect) => {
   });
 
   describe.each(["full", "stream"] as const)("(%s)", (mode) => {
-    test.each(pairs)("goes from %s to %s and back", async (first, second) => {
+    test.each(drawn(`${dialect} ${mode}`, pairs, 2))("goes from %s to %s and back", async (first, second) => {
       const turns: Turn[] = [];
       const say = async (model: string, ...more: Turn[]) => {
         turns.push(...more);

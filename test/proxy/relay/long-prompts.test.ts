@@ -7,6 +7,7 @@ import { readIncoming } from "../../../src/proxy/relay/incoming";
 import { offerOnly } from "../../support/catalogue";
 import { exchangeOf } from "../../support/exchange";
 import { startProxy } from "../../support/proxy";
+import { drawn } from "../../support/random";
 
 const models = {
   chat: ["gpt-5-mini", "/chat/completions"],
@@ -42,7 +43,7 @@ function request(client: Dialect, upstream: Dialect, stream: boolean, more: obje
 
 const lastSent = () => proxy.demo.journal.findLast(({ path }) => upstreamPaths.test(path))!;
 
-test.each(combinations)(
+test.each(drawn("words", combinations, 2))(
   "from %s to %s, the upstream gets every word and the client no mark",
   async (client, upstream) => {
     for (const stream of [false, true]) {
@@ -56,7 +57,7 @@ test.each(combinations)(
   },
 );
 
-test.each(combinations)(
+test.each(drawn("refusals", combinations, 2))(
   "from %s to %s, a refusal that repeats the prompt leaves none of it in the row",
   async (client, upstream) => {
     proxy.demo.intercept(upstreamPaths, () =>

@@ -3,6 +3,7 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import type { ClientDialect } from "../../../src/dialects/hub/conversation";
 import { offerOnly } from "../../support/catalogue";
 import { startProxy } from "../../support/proxy";
+import { drawn } from "../../support/random";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests in four dialects
 type Json = any;
@@ -104,7 +105,7 @@ describe.each(Object.keys(models) as ClientDialect[])("a client of %s", (client)
     return { status: response.status, text: await response.text() };
   };
 
-  describe.each(models[client])("on %s", (model) => {
+  describe.each(drawn(client, models[client], 2))("on %s", (model) => {
     test.each(Object.entries(conversations))(
       "is told with 400 which part of the %s has no form there",
       async (place, make) => {
