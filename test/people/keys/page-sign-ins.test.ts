@@ -24,18 +24,6 @@ function opened(more: Partial<ConstructorParameters<typeof PageSignIns>[0]> = {}
 }
 const holds = async (signIns: PageSignIns, cookie: string) => (await signIns.find(cookie))?.holds ?? false;
 
-test("a sign-in is found by its cookie until it is signed out, and another one goes on", async () => {
-  const { signIns } = opened();
-  const [one, other] = [signIns.begin(owner), signIns.begin(owner)];
-  const view = await signIns.find(one);
-  expect([view?.member, view?.holds, await holds(signIns, other)]).toEqual([null, true, true]);
-  expect(signIns.lostKey(one), "the owner has no key that could be lost").toBe(false);
-  await signIns.end(one);
-  expect([view?.holds, await holds(signIns, one), await holds(signIns, other)]).toEqual([false, false, true]);
-  await signIns.end(one);
-  await signIns.end("none");
-});
-
 test("a sign-in expires after twelve hours, also for a view that is open", async () => {
   const { signIns, wait } = opened();
   const cookie = signIns.begin(owner);
