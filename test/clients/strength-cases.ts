@@ -265,8 +265,8 @@ async function worksUnasked(installed: Installed): Promise<Strength> {
   const wish = { tool, model: "claude-sonnet-4.6", task: "use the tool Bash", args, prepare };
   const { said, sent } = await visit(wish, installed);
   const faults: string[] = [];
-  // The scripted command does not exist: that the shell says so shows that it ran.
-  if (!/demo: command not found/.test(said)) faults.push("it did not run");
+  // The scripted command is `ls`, and the folder is empty.
+  if (!said.includes("(Bash completed with no output)")) faults.push("it did not run");
   if (/"level":"warning"/.test(said)) faults.push("there is a notice");
   if (sent.some(({ status }) => status !== 200)) faults.push("a request failed");
   const bytes = sent.reduce((sum, { body }) => sum + body.length, 0);
