@@ -9,7 +9,7 @@ export function clientGroup(): EndpointGroup {
   return {
     endpoints,
     security: ["clientKey", "bearer"],
-    errors: ["authentication", "permission"],
+    errors: ["authentication", "permission", "rate_limit"],
     errorAt: (path) => errorSchemas()[dialects.get(path)!],
   };
 }

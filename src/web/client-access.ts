@@ -9,7 +9,7 @@ import type { Server } from "../parts/app";
 import { findClientKey, type KeyedCaller, requireLasting, requireUnexpired } from "../people/keys/client-keys";
 import { refuseKeyInAddress } from "./google-clients";
 
-/** Sets the caller's key. @throws ProxyError `authentication`, `permission`. */
+/** Sets the caller's key. @throws ProxyError `authentication`, `permission`, `rate_limit`, `unable`. */
 export function requireClientKey(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
   return whenHeard(app, request, caller, admit);
 }

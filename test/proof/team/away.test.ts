@@ -225,6 +225,7 @@ describeWithPostgres("a database is away, because", () => {
       expect(thrown?.message).toContain("Whether the change was made is not known");
     }
     expect(parts.front.cuts).toBe(8);
+    await until(() => !stores.postgres.isAway, "the database is found again");
     await until(() => history.flush(), "the rows are written");
     expect((await history.list({}, 9)).items.map((row) => row.request_id).sort()).toEqual(ids.sort());
     await until(() => hasUsed(ledger, 6), "the ledger is exact");
