@@ -81,8 +81,8 @@ describe("what is shown", () => {
   });
 
   test("not even the end of a short secret is shown", async () => {
-    await post({ auth: { apiKeys: ["short"] }, anthropicApiKey: null });
-    expect((await show()).config).toMatchObject({ auth: { apiKeys: ["…"] }, anthropicApiKey: null });
+    await post({ auth: { apiKeys: ["short-of-15-abc", "enough-of-16-abc"] }, anthropicApiKey: null });
+    expect((await show()).config).toMatchObject({ auth: { apiKeys: ["…", "…-abc"] }, anthropicApiKey: null });
   });
 });
 
