@@ -3,10 +3,10 @@
  * company's way.
  */
 import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, run } from "../support/command";
-import { companyRoot, startCompany } from "../support/corporate-proxy";
+import { companyRoot, proxyCertificate, startCompany } from "../support/corporate-proxy";
 import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
 
@@ -70,41 +70,47 @@ describe("at start", () => {
   });
 });
 
-test("token, quota and models all come through the proxy, whose certificates the CA file vouches for", async () => {
-  await using github = scriptedGithub();
-  github.signIn("octo-demo");
-  await using company = await startCompany({
-    serve(request) {
-      const { pathname, search } = new URL(request.url);
-      return fetch(github.demo.url + pathname + search, {
-        method: request.method,
-        headers: request.headers,
-        body: request.body,
-      });
-    },
-  });
-  const env = {
-    ...github.env,
-    ...fromTest,
-    HTTPS_PROXY: company.url.replace("//", "//user:p%40ss@"),
-    NODE_EXTRA_CA_CERTS: companyRoot,
-  };
-  await using command = run(["start", "--port", "0", "--json"], { env });
-  const { url } = await command.ready();
-  const listed = await fetch(`${url}/v1/models`);
-  expect(listed.status).toBe(200);
-  const answer = await fetch(`${url}/v1/chat/completions`, {
-    method: "POST",
-    body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] }),
-  });
-  expect(answer.status).toBe(200);
-  // What the answer says beside is rounded: 72.4 % of 300.
-  expect(await fetch(`${url}/usage`).then((r) => r.text())).toContain('"remaining":217.');
-  expect(new Set(company.asked.map(({ line }) => line))).toEqual(
-    new Set(["CONNECT api.github.test:443 HTTP/1.1", "CONNECT copilot.test:443 HTTP/1.1"]),
-  );
-  for (const { signIn } of company.asked) expect(signIn).toBe(`Basic ${btoa("user:p@ss")}`);
-});
+test.each([false, true])(
+  "token, quota and models all come through the proxy, whose certificates the CA file vouches for (https: %p)",
+  async (isSecure) => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo");
+    await using company = await startCompany({
+      isSecure,
+      serve(request) {
+        const { pathname, search } = new URL(request.url);
+        return fetch(github.demo.url + pathname + search, {
+          method: request.method,
+          headers: request.headers,
+          body: request.body,
+        });
+      },
+    });
+    const roots = join(github.home, "roots.pem");
+    writeFileSync(roots, readFileSync(companyRoot, "utf8") + (isSecure ? readFileSync(proxyCertificate, "utf8") : ""));
+    const env = {
+      ...github.env,
+      ...fromTest,
+      HTTPS_PROXY: company.url.replace("//", "//user:p%40ss@"),
+      NODE_EXTRA_CA_CERTS: roots,
+    };
+    await using command = run(["start", "--port", "0", "--json"], { env });
+    const { url } = await command.ready();
+    const listed = await fetch(`${url}/v1/models`);
+    expect(listed.status).toBe(200);
+    const answer = await fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] }),
+    });
+    expect(answer.status).toBe(200);
+    // What the answer says beside is rounded: 72.4 % of 300.
+    expect(await fetch(`${url}/usage`).then((r) => r.text())).toContain('"remaining":217.');
+    expect(new Set(company.asked.map(({ line }) => line))).toEqual(
+      new Set(["CONNECT api.github.test:443 HTTP/1.1", "CONNECT copilot.test:443 HTTP/1.1"]),
+    );
+    for (const { signIn } of company.asked) expect(signIn).toBe(`Basic ${btoa("user:p@ss")}`);
+  },
+);
 
 test("a proxy that declines is named to the client, without its password", async () => {
   await using github = scriptedGithub();

@@ -5,17 +5,21 @@
 import { readFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
+import { createServer as createTlsServer } from "node:tls";
 
 const file = (name: string) => join(import.meta.dir, "tls", `${name}.pem`);
 
 /** The root certificate whose holder signs everything behind the proxy. */
 export const companyRoot = file("company-root");
 
+/** The certificate of a proxy that speaks TLS itself, which nobody has signed. */
+export const proxyCertificate = file("proxy");
+
 /** For github.test, api.github.test and copilot.test; for another name; for copilot.test, until 2021. */
 type Certificate = "upstream" | "elsewhere" | "expired";
 
 interface Company extends AsyncDisposable {
-  /** `http://127.0.0.1:<port>` */
+  /** `http://127.0.0.1:<port>`, or with https. */
   url: string;
   port: number;
   /** The first line of each request to the proxy, and how it signed in. */
@@ -28,10 +32,16 @@ interface Company extends AsyncDisposable {
 
 interface CompanyOptions {
   certificate?: Certificate;
+  /** Whether the proxy itself speaks TLS. */
+  isSecure?: boolean;
   serve?: (request: Request) => Response | Promise<Response>;
 }
 
-export async function startCompany({ certificate = "upstream", serve }: CompanyOptions = {}): Promise<Company> {
+export async function startCompany({
+  certificate = "upstream",
+  serve,
+  isSecure = false,
+}: CompanyOptions = {}): Promise<Company> {
   const pem = readFileSync(file(certificate), "utf8");
   const behind = Bun.serve({
     port: 0,
@@ -40,14 +50,16 @@ export async function startCompany({ certificate = "upstream", serve }: CompanyO
     fetch: serve ?? (() => new Response("from behind the proxy")),
   });
   const sockets = new Set<Socket>();
-  const proxy = createServer((socket) => {
+  const meet = (socket: Socket) => {
     sockets.add(socket.on("error", () => {}).on("close", () => sockets.delete(socket)));
     socket.once("data", (data) => take(socket, data.toString()));
-  });
+  };
+  const own = isSecure ? readFileSync(proxyCertificate, "utf8") : "";
+  const proxy = isSecure ? createTlsServer({ key: own, cert: own }, meet) : createServer(meet);
   await new Promise<void>((listening) => proxy.listen(0, "127.0.0.1", listening));
   const { port } = proxy.address() as { port: number };
   const company: Company = {
-    url: `http://127.0.0.1:${port}`,
+    url: `${isSecure ? "https" : "http"}://127.0.0.1:${port}`,
     port,
     asked: [],
     answer: undefined,
