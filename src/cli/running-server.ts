@@ -40,6 +40,10 @@ export function serverOf(environment: Environment): RunningServer | undefined {
 export const recordedIn = (environment: Environment): Instance[] =>
   [environment, ...demoEnvironments(environment)].flatMap(({ home }) => findInstance(home, { tighten: false }) ?? []);
 
+/** Whether the demo runs beside; changes nothing either. */
+export const isDemoRunning = (environment: Environment): boolean =>
+  demoEnvironments(environment).some(({ home }) => findInstance(home, { tighten: false }));
+
 /**
  * The keys of the config file and of the environment: a running server may still require a key that is no longer in the
  * file. If the file cannot be read, the other keys are still tried.

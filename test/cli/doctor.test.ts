@@ -147,6 +147,16 @@ describe("when all is well", () => {
     );
     expect(command.stdout()).toMatch(/\n1 failed\. \([\d.]+ m?s\)\n$/);
   });
+
+  test("beside a running demo, nobody has to be signed in", async () => {
+    await using github = scriptedGithub();
+    await using demo = run(["start", "--demo", "--json", "--port", "0"], { env: github.env });
+    await demo.ready();
+    const { of } = await examine(github.env);
+    expect(of("accounts")).toEqual([
+      expect.objectContaining({ state: "warn", message: expect.stringContaining("the running demo needs none") }),
+    ]);
+  });
 });
 
 describe("files", () => {

@@ -24,6 +24,7 @@ import { Catalogue } from "../../proxy/upstream/models/catalogue";
 import type { Model } from "../../proxy/upstream/models/model";
 import { accountUsageItem } from "../../routes/usage";
 import { remainingInWords, resetInWords } from "../format-usage";
+import { isDemoRunning } from "../running-server";
 import { about, type CheckContext, type Finding } from "./check";
 
 /** The time limit of one call, in milliseconds. The token exchange and the model list are two calls in sequence. */
@@ -61,6 +62,10 @@ export async function checkAccounts(subject: CheckContext): Promise<Finding[]> {
   if (temporary) subjects.unshift(examine(temporary, enterpriseHost, subject));
   if (subjects.length === 0 && faults.length === 0) {
     const hasProviders = Object.keys(subject.config?.providers ?? {}).length > 0;
+    if (isDemoRunning(environment))
+      return [
+        accounts.warn("No GitHub account is signed in; the running demo needs none.", "For yours: `dragoman auth`."),
+      ];
     return hasProviders
       ? [accounts.warn("No GitHub account is signed in: only other providers can serve.", "Run `dragoman auth`.")]
       : [accounts.fail("No GitHub account is signed in.", "Run `dragoman auth`.")];
