@@ -135,11 +135,13 @@ test("two who use one link at once, and two keys of one name, are one each; what
   expect(members.keyCount(member.id)).toBe(3);
 });
 
-test("a folder without members asks nothing and needs no key", async () => {
+test("a folder without members asks nothing and needs no key, and from the first invitation on it needs one", async () => {
   const home = temporaryFolder();
   const { members } = openIn(home);
   await members.hear([`drg_${"x".repeat(43)}`]);
   await members.hearAll();
   expect([members.needKeys, members.list(), await members.openInvitations()]).toEqual([false, [], []]);
   expect(readdirSync(home)).toEqual([]);
+  await members.invite("anna");
+  expect([members.needKeys, openIn(home).members.needKeys]).toEqual([true, true]);
 });
