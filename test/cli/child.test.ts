@@ -96,7 +96,7 @@ describe("a stdin that ends", () => {
   test("a stdin that ends lets what is quick end well, says why, and is exit code 0", async () => {
     await using command = run([...demo, "--stdin-lifetime"]);
     const { url } = await command.ready();
-    const text = (await ask(url, "[demo: long 20] Hello")).text();
+    const text = (await ask(url, "[demo: long 5] Hello")).text();
     command.process.stdin.end();
     expect(await command.exited).toBe(0);
     expect(await text).toEndWith("data: [DONE]\n\n");

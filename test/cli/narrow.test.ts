@@ -61,9 +61,11 @@ test("a prompt has one line and its reason, with the client as the pages call it
     );
 });
 
-test("a budget has one line", async () => {
-  const rows = rowsBelow(await screenOf(["budget"]), /^budget +scope +used +limit +resets +state$/);
-  expect(rows).toEqual([expect.stringMatching(/^Everything +all requests .+ credits per month +\d.+ ready$/)]);
+test("a budget has one row, whose cells break between words where its amounts are in the thousands", async () => {
+  const [first, ...more] = rowsBelow(await screenOf(["budget"]), /^budget +scope +used +limit +resets +state$/);
+  expect(first).toMatch(/^Everything +all requests +[\d,]+ \(\d+%\) +[\d,]+ credits .+ ready$/);
+  const words = [first, ...more].flatMap((line) => line!.trim().split(/\s+/));
+  expect(words).toEqual(expect.arrayContaining(["credits", "per", "month", "00:00", "UTC"]));
 });
 
 test("what stays after an uninstallation is a list that breaks between words", async () => {
