@@ -142,6 +142,11 @@ describeWithDatabases("servers of a team", (postgres) => {
       return items[0].used === limit && items[0].reserved === 0;
     }, "the ledger is settled");
     expect(await all[0]!.admin("/budgets/remove", { name: "team" })).toEqual({ removed: true });
+    await until(
+      async () =>
+        (await Promise.all(all.map((server) => server.admin("/budgets")))).every(({ items }) => items.length === 0),
+      "no server has a budget any more",
+    );
   });
 
   test("a member who has just joined is served everywhere at once; a key that was revoked is refused everywhere", async () => {
