@@ -12,14 +12,15 @@ import type { ClientSink } from "../codec";
 import type { Beat } from "./beat";
 
 const free = { text: '"(?<text>§)"', number: "(?<number>\\d+)", id: '"(?<id>§)"' };
-type Free = keyof typeof free;
 
 /**
  * Finds the free values of an event by the names of their members, at whatever depth: strings and whole numbers that the client
  * gets as they are, and ids, in whose place it may get the same one each time.
  */
-export function freeMembers(members: Partial<Record<Free, readonly string[]>>): RegExp {
-  const kinds = (Object.keys(members) as Free[]).map((kind) => `"(?:${members[kind]!.join("|")})": ?${free[kind]}`);
+export function freeMembers(members: Partial<Record<keyof typeof free, readonly string[]>>): RegExp {
+  const kinds = (Object.keys(members) as (keyof typeof free)[]).map(
+    (kind) => `"(?:${members[kind]!.join("|")})": ?${free[kind]}`,
+  );
   return new RegExp(kinds.join("|").replaceAll("§", String.raw`[^"\\]*(?:\\.[^"\\]*)*`), "dg");
 }
 
@@ -46,7 +47,7 @@ export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
   /** The pieces of a call are never alike. */
   #isCall = false;
   #isMuted = false;
-  /** The last run of events that passed, if the stages have seen none after it. */
+  /** The last event that passed, if the stages have seen none after it. */
   #unseen: string | undefined;
   #stages: Sink<SseFrame> | undefined;
 
@@ -104,27 +105,29 @@ export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
   pass(text: string, start: number, bytes: Uint8Array): number {
     const pattern = this.#pattern;
     if (!pattern) return start;
-    let end = start;
-    for (pattern.lastIndex = start; end < text.length && pattern.test(text); ) end = pattern.lastIndex;
-    if (end === start) return start;
-    const events = text.slice(start, end);
     const by = this.#by;
-    this.client.push({ bytes: by === undefined ? part(bytes, start, end) : bytesOf(events.replace(pattern, by)) });
-    this.#unseen = events;
+    // Most packets are one event: it is read once.
+    const isOne = by !== undefined && text.indexOf("\n\n", start) === text.length - 2;
+    let last = start;
+    let end = isOne ? text.length : start;
+    for (pattern.lastIndex = start; end < text.length && pattern.test(text); end = pattern.lastIndex) last = end;
+    const events = text.slice(start, end);
+    const made = by === undefined ? undefined : events.replace(pattern, by);
+    if (made === events || end === start) return start;
+    this.client.push({ bytes: made === undefined ? part(bytes, start, end) : bytesOf(made) });
+    this.#unseen = text.slice(last, end);
     return end;
   }
 
   /** Shows the stages the last event, if they have not seen it: they are about to get anything else. */
   #catchUp(): void {
     this.#pattern = undefined;
-    const events = this.#unseen;
-    if (events === undefined) return;
-    this.#unseen = undefined;
-    this.#seen = first;
-    const before = events.lastIndexOf("\n\n", events.length - 3);
+    const event = this.#unseen;
+    if (event === undefined) return;
+    [this.#unseen, this.#seen] = [undefined, first];
     this.#isMuted = true;
     try {
-      this.#stages?.push(frameIn(bytesOf(before === -1 ? events : events.slice(before + 2))));
+      this.#stages?.push(frameIn(bytesOf(event)));
     } finally {
       this.#isMuted = false;
     }
@@ -148,7 +151,6 @@ export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
     const known = this.#candidate;
     if (known?.pattern === pattern && event.replace(pattern, known.by) === made) {
       this.#pattern = pattern;
-      // With an id that is replaced, the event is another one.
       this.#by = event === made ? undefined : known.by;
     } else this.#candidate = { pattern, by: replacementOf(parts, partsMade) };
   }
