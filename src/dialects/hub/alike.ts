@@ -18,9 +18,7 @@ const free = { text: '"(?<text>§)"', number: "(?<number>\\d+)", id: '"(?<id>§)
  * gets as they are, and ids, in whose place it may get the same one each time.
  */
 export function freeMembers(members: Partial<Record<keyof typeof free, readonly string[]>>): RegExp {
-  const kinds = (Object.keys(members) as (keyof typeof free)[]).map(
-    (kind) => `"(?:${members[kind]!.join("|")})": ?${free[kind]}`,
-  );
+  const kinds = Object.entries(members).map(([kind, names]) => `"(?:${names.join("|")})": ?${free[kind as "text"]}`);
   return new RegExp(kinds.join("|").replaceAll("§", String.raw`[^"\\]*(?:\\.[^"\\]*)*`), "dg");
 }
 
