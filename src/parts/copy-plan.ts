@@ -24,8 +24,9 @@ export async function planCopy(
   const ledger = from.openLedger({ now: Date.now, warn });
   const periods = ledger.periods().length;
   ledger.close();
-  const source = openWholeHistory(from, warn);
   await from.members.hearAll();
+  from.members.requireHeard();
+  const source = openWholeHistory(from, warn);
   try {
     return {
       members: from.members.list().length,
@@ -57,6 +58,7 @@ async function othersIn(
   for (const account of to.accounts.load())
     if (!known.has(accountKeyOf(account))) others.push(`the account ${accountKeyOf(account)}`);
   await to.members?.hearAll();
+  to.members?.requireHeard();
   for (const { id, name } of to.members?.list() ?? []) if (!from.members?.find(id)) others.push(`the member ${name}`);
   const target = openWholeHistory(to, warn);
   try {

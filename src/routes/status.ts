@@ -2,7 +2,6 @@
 import type { z } from "zod";
 import { readMetrics } from "../books/observe/metrics";
 import { prometheusText, prometheusType } from "../books/observe/prometheus";
-import { ProxyError } from "../lib/errors";
 import type { Server } from "../parts/app";
 import { countStates } from "../people/accounts/account-state";
 import type { frontSchema, healthSchema, liveSchema, readySchema } from "./schemas";
@@ -51,12 +50,7 @@ const degradedParts = ({ allAccounts, history, team }: Server): z.infer<ReturnTy
 ];
 
 export async function metricsResponse(app: Server): Promise<Response> {
-  try {
-    await app.members?.hearAll();
-  } catch (thrown) {
-    // That the database is away is what a monitor is to read here.
-    if (!(thrown instanceof ProxyError)) throw thrown;
-  }
+  await app.members?.hearAll();
   return new Response(prometheusText(await readMetrics(app)), {
     headers: { "content-type": prometheusType, "cache-control": "no-store" },
   });

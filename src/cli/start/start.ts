@@ -199,12 +199,8 @@ async function nameNeighbour({ logger, environment }: App, { url, pid }: Instanc
 }
 
 async function announce(started: Started, { json, logFormat, environment }: StartOptions): Promise<void> {
+  await started.app.members?.hearAll();
   const { app, listening } = started;
-  try {
-    await app.members?.hearAll();
-  } catch (thrown) {
-    app.logger.error("The members cannot be read.", thrown);
-  }
   if (app.demo && environment.databaseUrl !== undefined)
     app.logger.warn("The demo has a data folder of its own: DRAGOMAN_DATABASE_URL is not used.");
   if (listening.warning) app.logger.warn(listening.warning);

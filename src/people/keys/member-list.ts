@@ -64,7 +64,7 @@ interface MemberUsage extends Costs {
 
 /** What the list asks of the members, and of their requests: a `History` has the answers. */
 export interface ListedMembers {
-  members: Pick<Members, "hearAll" | "list" | "keyCount" | "openInvitations">;
+  members: Pick<Members, "hearAll" | "requireHeard" | "list" | "keyCount" | "openInvitations">;
   accountsOf: Members["accountsOf"];
   history: {
     statistics(
@@ -95,6 +95,7 @@ export async function memberList(listed: ListedMembers, page: MemberPage, now: n
   const since = startOfMonth(now);
   const { members } = listed;
   const [usage] = await Promise.all([usageSince(listed, since), members.hearAll()]);
+  members.requireHeard();
   const part = page.name?.toLowerCase();
   const matching = members.list().filter(({ name }) => part === undefined || name.toLowerCase().includes(part));
   const ordered = page.sort === "name" ? matching : matching.toSorted(largestFirst(usage, page.sort));

@@ -78,8 +78,10 @@ export interface Members {
   hear(sent: readonly string[], from?: SentFrom): Awaitable<void>;
   /** The same of the key with this SHA-256. */
   hearOf(digest: Uint8Array): Awaitable<void>;
-  /** The same of all members, if the database answers. @throws ProxyError `unable` if it has never answered */
+  /** The same of all members, if the database answers. */
   hearAll(): Awaitable<void>;
+  /** For a list of them: nobody is known where none was ever heard. @throws ProxyError `unable` */
+  requireHeard(): void;
   /** All of them, by name. */
   list(): readonly Member[];
   find(id: string): Member | undefined;

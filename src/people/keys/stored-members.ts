@@ -93,7 +93,8 @@ export class StoredMembers implements Members {
   /** Whoever sends keys that nobody has must not take all connections. */
   readonly #strangers = new Turns(2);
   #allAt = Number.NEGATIVE_INFINITY;
-  #wereHeard = false;
+  /** Why the members were never heard; null once they were. */
+  #unheard: ProxyError | null | undefined;
   /** When something was changed here last: what was asked before does not count. */
   #changedAt = Number.NEGATIVE_INFINITY;
   #isUsed = false;
@@ -130,12 +131,17 @@ export class StoredMembers implements Members {
         const [at, all] = [performance.now(), await this.#read(sql`1 = 1`, this.#options.tables)];
         this.#known = new Map(all.map((known) => [known.member.id, known]));
         this.#allAt = at;
-        this.#wereHeard = true;
+        this.#unheard = null;
       } catch (thrown) {
-        // The database does not answer: pages show what is known, if that is anything.
-        if (!(thrown instanceof ProxyError) || !this.#wereHeard) throw thrown;
+        // The database does not answer: pages show what is known.
+        if (!(thrown instanceof ProxyError)) throw thrown;
+        if (this.#unheard !== null) this.#unheard = thrown;
       }
     });
+  }
+
+  requireHeard(): void {
+    if (this.#unheard) throw this.#unheard;
   }
 
   list(): readonly Member[] {

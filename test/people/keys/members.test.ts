@@ -196,6 +196,7 @@ describe("the list of members", () => {
   ]);
   const members = {
     hearAll() {},
+    requireHeard() {},
     list: () => [anna, ben, cleo],
     keyCount: (id: string) => (id === anna.id ? 2 : 0),
     accountsOf: async () => new Map([[ben.id, [{ account_key: "github.com/ben", state: "ready" }]]]),
