@@ -39,11 +39,12 @@ function onSmallDisk(folder: string, kilobytes: number): Command & { disk: () =>
 }
 
 function fillUp(file: string): void {
-  for (let size = 1024 * 1024; size > 512; size /= 2)
+  for (let size = 1024 * 1024; size > 512; )
     try {
       writeFileSync(file, new Uint8Array(size), { flag: "a" });
     } catch {
       // No room for so much at once.
+      size /= 2;
     }
 }
 
