@@ -2,6 +2,8 @@
 /** The model catalogue: capabilities, limits, prices and the accounts that offer each model. */
 import { asProxyError } from "../../../lib/errors";
 import { compact, moment, plural, priceInWords, shorten, significant } from "../../../lib/format";
+import { othersFirst } from "../../../lib/net/others-first";
+import { Turns } from "../../../lib/turns";
 import { haveOnlyAuto } from "../../../proxy/relay/target";
 import { type ModelItem, modelItems, modelsAllowed } from "../../api/models";
 import { Sentence, Unknown, Value } from "../../ui/format";
@@ -11,6 +13,9 @@ import { requestsPath, withQuery } from "../../ui/links";
 import { Empty, Picker, Table, Tabs } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
+
+/** A list takes some 12 ms to render. Several that are asked for at once come one by one, and requests of others in between. */
+const rendering = new Turns(1);
 
 export function modelsPage({ app, frame, member, url }: PageContext): StreamedPage {
   const now = app.now();
@@ -43,12 +48,16 @@ export function modelsPage({ app, frame, member, url }: PageContext): StreamedPa
     parts: [
       () =>
         modelItems(app).then(
-          (models) => (
-            <>
-              <Unlisted of={app.providers.names()} models={models} />
-              <Catalogue models={models} sort={sort} accounts={accounts} now={now} />
-            </>
-          ),
+          (models) =>
+            rendering.run(async () => {
+              await othersFirst();
+              return (
+                <>
+                  <Unlisted of={app.providers.names()} models={models} />
+                  <Catalogue models={models} sort={sort} accounts={accounts} now={now} />
+                </>
+              );
+            }),
           (thrown) => <NoList error={thrown} />,
         ),
     ],
