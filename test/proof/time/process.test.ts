@@ -10,10 +10,10 @@ import { leastOf, took } from "../../support/least";
 import { until } from "../../support/until";
 
 const demo = ["start", "--demo", "--json", "--port", "0"];
-const ask = (url: string, content: string) =>
+const ask = (url: string, content: string, model: string = exampleModels.flash) =>
   fetch(`${url}/v1/chat/completions`, {
     method: "POST",
-    body: JSON.stringify({ model: exampleModels.flash, stream: true, messages: [{ role: "user", content }] }),
+    body: JSON.stringify({ model, stream: true, messages: [{ role: "user", content }] }),
   });
 
 describe("a process ends", () => {
@@ -145,11 +145,11 @@ test("a process that was stopped until its token had ended serves all who called
   github.signIn("octo-demo");
   await using server = run(["start", "--json", "--port", "0"], { env: github.env });
   const { url } = await server.ready();
-  await (await ask(url, "Hello")).text();
+  await (await ask(url, "Hello", "gpt-5-mini")).text();
   server.process.kill("SIGSTOP");
   await Bun.sleep(34_000);
   const before = github.demo.journal.length;
-  const waiting = Array.from({ length: 20 }, () => ask(url, "Hello"));
+  const waiting = Array.from({ length: 20 }, () => ask(url, "Hello", "gpt-5-mini"));
   await Bun.sleep(200);
   server.process.kill("SIGCONT");
   expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(new Array(20).fill(200));

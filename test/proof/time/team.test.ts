@@ -35,7 +35,7 @@ describeWithPostgres("servers of a team", () => {
   afterEach(() => postgres.start());
   afterAll(() => postgres[Symbol.asyncDispose]());
 
-  describe("what one server changes is known at the other within a second", () => {
+  describe("what one server changes is known at the other within two seconds", () => {
     let team: Team;
     let one: TeamProcess;
     let other: TeamProcess;
@@ -181,7 +181,7 @@ describeWithPostgres("servers of a team", () => {
         await change();
         return took(() => until(isKnown, `${name} is known`));
       };
-      expect(await leastOf(1_000, measure)).toBeLessThan(1_000);
+      expect(await leastOf(2_000, measure)).toBeLessThan(2_000);
     });
   });
 
@@ -202,7 +202,7 @@ describeWithPostgres("servers of a team", () => {
     expect(await leastOf(1_000, measure)).toBeLessThan(1_000);
   });
 
-  test("a server that is killed in the exchange of a token holds another up for less than 1.5 s", async () => {
+  test("a server that is killed in the exchange of a token holds another up for less than 2.5 s", async () => {
     const measure = async () => {
       await using team = await startTeam(postgres);
       const [one, other] = await Promise.all([team.process(), team.server()]);
@@ -220,7 +220,7 @@ describeWithPostgres("servers of a team", () => {
       one.command.process.kill("SIGKILL");
       return await took(async () => expect((await waiting).status).toBe(200));
     };
-    expect(await leastOf(1_500, measure)).toBeLessThan(1_500);
+    expect(await leastOf(2_500, measure)).toBeLessThan(2_500);
   });
 
   test("a revoked key is refused at another server within two seconds", async () => {
@@ -299,7 +299,7 @@ describeWithPostgres("behind PgBouncer", () => {
           for (const server of all) await until(async () => (await send(server, key)) === 401, "the key is refused");
         });
       };
-      expect(await leastOf(1_000, measure)).toBeLessThan(1_000);
+      expect(await leastOf(2_000, measure)).toBeLessThan(2_000);
     });
   });
 });
