@@ -104,6 +104,12 @@ test("what was advised and then changed is said with what it saved, and advised 
   expect(await (await fetch(`${proxy.url}/api/admin/advice`)).json()).toMatchObject({ items: [], followed: [] });
 });
 
+test("what was all that was spent has no share of a rest, so nothing is said of what it saved", async () => {
+  add({ started_at_ms: Date.now() - 10 * 86_400_000, kind: "check", cost: credits(500) });
+  add({ cost: credits(900) });
+  expect(await (await fetch(`${proxy.url}/api/admin/advice`)).json()).toMatchObject({ followed: [] });
+});
+
 test("nothing is said of what is worth less than a dollar, or less than a twentieth", async () => {
   add({ cost: credits(80), kind: "check" });
   expect(await advice()).toEqual([]);

@@ -83,9 +83,12 @@ interface Period {
   checks: Pick<Group, "cost" | "request_count">;
 }
 
-async function readPeriod({ history }: Scope, filters: Filters): Promise<Period> {
+/** Only the total where too little was spent for any advice to be worth it. */
+async function readPeriod({ history }: Scope, filters: Filters): Promise<Pick<Period, "total"> | Period> {
+  const total = (await history.totals(filters)).cost.credits ?? 0;
+  if (total < leastAmount) return { total };
   return {
-    total: (await history.totals(filters)).cost.credits ?? 0,
+    total,
     portions: await history.portions(filters),
     missed: (await history.statistics(filters, ["cache_miss", "client_name"])).groups,
     ofModels: (await history.statistics(filters, ["upstream_model"])).groups,
@@ -122,7 +125,8 @@ export async function adviceFor(app: Scope): Promise<z.output<typeof adviceRepor
 }
 
 /** What would have saved most comes first. */
-function worthIt(app: Scope, models: readonly Model[], period: Period): Found[] {
+function worthIt(app: Scope, models: readonly Model[], period: Pick<Period, "total"> | Period): Found[] {
+  if (!("portions" in period)) return [];
   return [
     ...unusedTools(period),
     ...subagents(app, models, period),
@@ -142,7 +146,10 @@ async function followedAdvice(app: Scope, models: readonly Model[], now: number)
   const found = worthIt(app, models, before);
   if (found.length === 0) return [];
   const after = await readPeriod(app, { from_ms: changed });
+  if (!("portions" in after)) return [];
   return found.flatMap(({ about, name, saves, savesIn }) => {
+    // Without a rest it has no share of one.
+    if (saves >= before.total) return [];
     const left = Math.max(0, savesIn(after));
     const saved = ((after.total - left) * saves) / (before.total - saves) - left;
     if (saved < leastAmount || saved < left) return [];
