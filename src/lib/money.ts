@@ -3,7 +3,7 @@
  * answer that shows a cost or a share takes it from here.
  */
 import { z } from "zod";
-import { formatAmount } from "./format";
+import { dollars, formatAmount } from "./format";
 import { lazy } from "./lazy";
 
 /** What plans bill in, and how an amount is said. Amounts of two units are never added. */
@@ -88,6 +88,10 @@ export const byCost = (one: Pick<Costs, "cost">, other: Pick<Costs, "cost">): nu
 /** Marks what is at least so much, everywhere by the same sign: `≥ 4.21`. */
 export const marked = (amount: string, { cost_at_least }: Pick<Costs, "cost_at_least">): string =>
   cost_at_least ? `≥ ${amount}` : amount;
+
+/** The AI credits in dollars, with the same mark: `≥ $0.04`; empty if nothing is known of them. */
+export const inDollars = ({ cost, cost_at_least }: Costs): string =>
+  cost.credits === undefined ? "" : marked(dollars(cost.credits), { cost_at_least });
 
 /**
  * `4.21 AI credits, 2 premium requests`, `≥ 4.21 AI credits`, `nothing`; undefined if the cost is unknown.

@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Entry } from "../../src/books/history/entry";
 import { toolOf } from "../../src/clients/index";
-import { formatAmount, formatCount, isoDay, percent } from "../../src/lib/format";
+import { dollars, formatAmount, formatCount, isoDay, percent } from "../../src/lib/format";
 import { sessionHash, shortHash } from "../../src/proxy/relay/session-id";
 import { passes } from "../support/history-oracle";
 import { entry } from "../support/history-rows";
@@ -314,6 +314,7 @@ for (const round of Array.from({ length: triesOf(6) }, (_, at) => at))
         const { cost, cost_at_least } = costOf(own);
         const sign = cost_at_least ? "≥ " : "";
         expect(`${pairIn(html, "AI credits")} `).toStartWith(`${sign}${formatAmount(cost.credits!)} `);
+        if (html !== requests) expect(pairIn(html, "AI credits")).toContain(` ${sign}${dollars(cost.credits!)}`);
         expect(`${pairIn(html, "Premium requests")} `).toStartWith(`${sign}${formatAmount(cost.premium!)} `);
         expect(pairIn(html, "Tokens in")).toEndWith(`${percent(cachedOf(own).share!)} cached`);
       }

@@ -1,7 +1,7 @@
 /** What clients and people read of budgets. */
 import type { Budget } from "../../config/budget-schema";
 import { ProxyError, retryHeaders } from "../../lib/errors";
-import { significant, zonedTime } from "../../lib/format";
+import { dollars, significant, zonedTime } from "../../lib/format";
 import { marked } from "../../lib/money";
 import type { BudgetState } from "./entries";
 import type { Holder } from "./holders";
@@ -40,6 +40,10 @@ const statusLike = /\b(?:429|5\d\d)\b/;
 /** What was used of an amount, without its unit: at least so much, if requests of unknown price are among it. */
 export const usedInWords = (used: number, unknown: number | null): string =>
   marked(significant(used), { cost_at_least: (unknown ?? 0) > 0 });
+
+/** The same of AI credits, in dollars. */
+export const usedInDollars = (used: number, unknown: number | null): string =>
+  marked(dollars(used * 1e9), { cost_at_least: (unknown ?? 0) > 0 });
 
 interface Exceeded {
   /** Whether the client may know what was used: of a member, others must have used nothing of it. */

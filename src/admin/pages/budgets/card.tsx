@@ -1,10 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** One budget: what is used of it, and by whom. */
 
-import { moment, percent, plural, significant, zonedTime } from "../../../lib/format";
+import { dollars, moment, percent, plural, significant, zonedTime } from "../../../lib/format";
 import type { Scope } from "../../../parts/app";
 import type { BudgetItem } from "../../../people/budgets/budget-list";
-import { amountOf, usedInWords } from "../../../people/budgets/sentences";
+import { amountOf, usedInDollars, usedInWords } from "../../../people/budgets/sentences";
 import { matchesPattern } from "../../../people/keys/client-keys";
 import { Meter } from "../../ui/chart";
 import { Value } from "../../ui/format";
@@ -101,6 +101,12 @@ export function BudgetCard({ frame, item, users, change, strangers, now }: CardP
           <p>
             <strong class="num">{usedInWords(used, unknown_price_count)}</strong> of {amountOf(limit, item)} used (
             {percent(used / limit)})
+            {item.unit === "credits" && (
+              <span class="soft">
+                {" "}
+                · {usedInDollars(used, unknown_price_count)} of {dollars(limit * 1e9)}
+              </span>
+            )}
           </p>
           <Meter
             share={Math.min(1, used / limit)}

@@ -11,9 +11,9 @@ import {
   percent,
   significant,
 } from "../../../lib/format";
-import { amountsOf, type CostUnit, costUnitNames, costUnits, isUnknown, marked } from "../../../lib/money";
+import { amountsOf, type CostUnit, costUnitNames, costUnits, inDollars, isUnknown, marked } from "../../../lib/money";
 import type { BudgetItem } from "../../../people/budgets/budget-list";
-import { amountOf, usedInWords } from "../../../people/budgets/sentences";
+import { amountOf, usedInDollars, usedInWords } from "../../../people/budgets/sentences";
 import { Unknown, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath } from "../../ui/links";
@@ -94,7 +94,7 @@ function Spent({ row, unit }: { row: PeriodRow; unit: CostUnit }): Markup {
   const amount = totals.cost[unit];
   const known = isUnknown(totals) ? null : (amount ?? 0);
   const asides = [
-    unit === "credits" && amount ? dollars(amount) : "",
+    unit === "credits" && amount ? inDollars(totals) : "",
     unit === "credits" && before ? comparedWith(totals, before) : "",
     unit === "credits" && saved ? `${formatAmount(saved)} saved by the cache` : "",
   ].filter(Boolean);
@@ -108,13 +108,15 @@ function Spent({ row, unit }: { row: PeriodRow; unit: CostUnit }): Markup {
   );
 }
 
-/** `the week before 2, now 50% more`; empty if one of them is unknown. */
+/** `the week before 2, now 50% more`; without a comparison that an unknown cost may turn, and empty if one of them is unknown. */
 function comparedWith(totals: Totals, before: Totals): string {
   const [now, then] = [totals.cost.credits, before.cost.credits];
   if (now === undefined || !then) return "";
   const change = now / then - 1;
-  const how = Math.abs(change) < 0.005 ? "as much" : `${percent(Math.abs(change))} ${change > 0 ? "more" : "less"}`;
-  return `the week before ${marked(formatAmount(then), before)}, now ${how}`;
+  const share = `${totals.cost_at_least ? "at least " : ""}${percent(Math.abs(change))}`;
+  const how = Math.abs(change) < 0.005 ? "as much" : `${share} ${change > 0 ? "more" : "less"}`;
+  const isOpen = before.cost_at_least || (totals.cost_at_least && change < 0.005);
+  return `the week before ${marked(formatAmount(then), before)}${isOpen ? "" : `, now ${how}`}`;
 }
 
 interface SumProps {
@@ -163,7 +165,7 @@ export const Budgets = ({ items, now }: { items: BudgetItem[]; now: number }) =>
                 <span class="num">{usedInWords(item.used, item.unknown_price_count)}</span>
                 <small>
                   {percent(item.used / item.limit)}
-                  {item.unit === "credits" && ` · ${dollars(item.used * 1e9)}`}
+                  {item.unit === "credits" && ` · ${usedInDollars(item.used, item.unknown_price_count)}`}
                 </small>
               </>
             ),

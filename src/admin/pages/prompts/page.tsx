@@ -2,7 +2,8 @@
 /** The prompts: what each came to, and why. */
 import type { Filters } from "../../../books/history/history";
 import type { PromptOrder } from "../../../books/history/prompts";
-import { dayMs, dollars, formatCount, plural } from "../../../lib/format";
+import { dayMs, formatCount, plural } from "../../../lib/format";
+import { inDollars } from "../../../lib/money";
 import { readQuery } from "../../../web/query";
 import { listPrompts, type Prompt } from "../../api/prompts";
 import { queries } from "../../api/query";
@@ -98,7 +99,7 @@ function List({ page, filters, now, order, path, paged }: ListProps): Markup {
           <strong>
             <CostOf of={with_prompt} />
           </strong>{" "}
-          {with_prompt.cost.credits !== undefined && <span class="soft">{dollars(with_prompt.cost.credits)} </span>}
+          <span class="soft">{inDollars(with_prompt)} </span>
           in all, for {plural(with_prompt.request_count, "request")} of these prompts
         </p>
       )}

@@ -1,8 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The usage and cost of one request as the upstream reported them, beside the cost by the list price of its model. */
 
-import { dollars, formatAmount, formatCount, significant } from "../../../lib/format";
-import { costUnits, marked } from "../../../lib/money";
+import { formatAmount, formatCount, significant } from "../../../lib/format";
+import { costsOf, costUnits, inDollars, marked } from "../../../lib/money";
 import { withTimeLimit } from "../../../lib/net/time-limit";
 import type { Scope } from "../../../parts/app";
 import { missSentence } from "../../api/cache-savings";
@@ -150,7 +150,7 @@ function Bill({ item, priced: { rate, lines } }: { item: ShownEntry; priced: Pri
         <tr>
           <th scope="row" colspan={rate ? 3 : 1}>
             {cost_unit === null ? "Cost" : costUnits[cost_unit].label}
-            {cost_unit === "credits" && <span class="soft"> ≈ {dollars(cost ?? 0)}</span>}
+            {cost !== null && cost_unit === "credits" && <span class="soft"> {inDollars(costsOf(item))}</span>}
           </th>
           <td class="right num">{cost === null ? <Unknown /> : marked(formatAmount(cost), item)}</td>
         </tr>
