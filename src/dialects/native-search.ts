@@ -4,15 +4,15 @@ import type { Stage } from "../lib/net/stream/stream";
 import type { Conversation, ForeignTool, JsonObject, Tool } from "./hub/conversation";
 import { textIn, without } from "./hub/json";
 import type { ForeignBlock, ReplyEvent } from "./hub/reply";
+import { searches } from "./hub/searches";
 import { type Citation, type ServerToolOffer, type ServerToolOutput, serverCallId } from "./hub/server-tools";
 import { ChosenTools } from "./hub/tools";
-import { nativeSearch, pagesRead, urlsCited } from "./responses/server-tools";
+import { nativeSearch, pagesAsked, pagesRead, urlsCited } from "./responses/server-tools";
 
 /** OpenAI's reasoning models do not search with the least effort (its guide "Web search", 2026-11). */
 const tooLittleEffort = "minimal";
-/** OpenAI names the pages that a search has read only if it is asked to. */
-const sources = "web_search_call.action.sources";
-const nativeChoice = { type: "web_search" };
+const { call, tool } = searches["web-search"].responses;
+const nativeChoice = { type: tool };
 
 /** Whether the upstream's own search can keep to the wish: it knows host names that are allowed, and where the person is. */
 const isSaidNatively = (
@@ -47,7 +47,7 @@ export function withNativeSearch(conversation: Conversation): Conversation | und
       openai: {
         ...openai,
         ...(isForced ? { tool_choice: nativeChoice } : {}),
-        include: [...include, sources],
+        include: [...include, pagesAsked],
       },
     },
   };
@@ -88,7 +88,7 @@ export const shownNatively: Stage<ReplyEvent, ReplyEvent> = (next) => {
 
 const isSearchBlock = (block: { kind: string }): block is ForeignBlock & { value: JsonObject } => {
   const { value } = block as ForeignBlock;
-  return block.kind === "foreign" && value.type === "web_search_call";
+  return block.kind === "foreign" && value.type === call;
 };
 
 function blocksOf({ value: { status, action } }: ForeignBlock & { value: JsonObject }) {

@@ -2,9 +2,10 @@
 import { isObject } from "../../lib/json";
 import type { ForeignTool, JsonObject, Tool } from "../hub/conversation";
 import { omitUndefined, textMembers } from "../hub/json";
+import { searches } from "../hub/searches";
 import { upstreamFacts } from "../hub/upstream-facts";
 
-const field = "web_search_options";
+const { chat: field } = searches["web-search"];
 
 /** More tools than the upstream takes have to be searched for. */
 export const offersServerTools = ({ [field]: options, tools }: JsonObject): boolean =>

@@ -3,6 +3,7 @@
 import { plainName } from "../../lib/json-shape";
 import type { Conversation, ForeignTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
 import { refuse } from "../hub/json";
+import { searches } from "../hub/searches";
 import { fieldsAt, type GoogleFields, unreadExtras } from "./fields";
 import { jsonSchemaOf } from "./schema";
 
@@ -21,15 +22,15 @@ export function decodeTools(request: GoogleFields): Tool[] {
   });
 }
 
-/** Searches of Google's service, which dragoman can run. */
-const searches = new Set(["googleSearch", "googleSearchRetrieval", "enterpriseWebSearch"]);
-
 function decodeForeign(type: string, fields: JsonObject): ForeignTool {
   const tool: ForeignTool = { kind: "foreign", dialect: "gemini", value: { type, ...fields } };
-  if (!searches.has(type)) return tool;
+  if (!isSearch(type)) return tool;
   const blocked = Array.isArray(fields.excludeDomains) ? fields.excludeDomains.filter(isText) : [];
   return { ...tool, server: { tool: "web-search", ...(blocked.length > 0 ? { blockedDomains: blocked } : {}) } };
 }
+
+/** Whether the tool is a search of Google's service, which dragoman can run. */
+const isSearch = (type: string): boolean => searches["web-search"].gemini.some((name) => name === type);
 
 const isText = (value: unknown): value is string => typeof value === "string";
 

@@ -7,7 +7,8 @@
  */
 import type { ClientDialect, JsonObject, Signature, WithExtras } from "./conversation";
 import { without } from "./json";
-import type { Citation, ServerToolCall, ServerToolName, ServerToolResult } from "./server-tools";
+import type { ServerToolName } from "./searches";
+import type { Citation, ServerToolCall, ServerToolResult } from "./server-tools";
 
 export type ReplyEvent =
   | {

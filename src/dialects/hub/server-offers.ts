@@ -1,7 +1,8 @@
 /** Tools that dragoman runs, as functions for the model. */
 import type { Conversation, ForeignTool, FunctionTool, Tool, Turn } from "./conversation";
 import { without } from "./json";
-import { functionNames, type ServerToolName, type ServerToolOffer } from "./server-tools";
+import { type ServerToolName, searches } from "./searches";
+import type { ServerToolOffer } from "./server-tools";
 import { foundIn, type WaitingTools, withFound } from "./tool-search";
 import { ChosenTools, namesOf } from "./tools";
 
@@ -29,9 +30,9 @@ export function offerFunctions(
   const offers = new Map<string, ServerToolOffer>();
   const replaced = new Set<OfferingTool>();
   const tools = conversation.tools.flatMap((tool): Tool[] => {
-    if (!isOffering(tool) || taken.has(functionNames[tool.server.tool])) return [tool];
+    if (!isOffering(tool) || taken.has(searches[tool.server.tool].function)) return [tool];
     const { server } = tool;
-    const name = functionNames[server.tool];
+    const name = searches[server.tool].function;
     if (offers.has(name)) {
       replaced.add(tool);
       return [];
@@ -60,7 +61,7 @@ function withChoice(conversation: Conversation, replaced: ReadonlySet<OfferingTo
   const { allowedTools, toolChoice, extras } = conversation;
   const tools = [...replaced];
   const choosable = new ChosenTools(tools);
-  const functionOf = (tool: OfferingTool | undefined) => tool && functionNames[tool.server.tool];
+  const functionOf = (tool: OfferingTool | undefined) => tool && searches[tool.server.tool].function;
   const byForm = (value: unknown) => functionOf(choosable.matching(value)[0]);
   const formed = byForm(extras?.openai?.tool_choice);
   const chosen =

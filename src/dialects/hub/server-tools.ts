@@ -4,14 +4,7 @@
  * and results of functions.
  */
 import { randomId } from "./ids";
-
-/** What dragoman can run, and the function that the model gets. */
-export const functionNames = {
-  "web-search": "web_search",
-  "tool-search": "tool_search",
-  "tool-search-regex": "tool_search_regex",
-} as const;
-export type ServerToolName = keyof typeof functionNames;
+import type { ServerToolName } from "./searches";
 
 /** A request for such a tool, with the client's limits. */
 export interface ServerToolOffer {

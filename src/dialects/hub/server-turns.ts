@@ -1,6 +1,7 @@
 /** Calls of tools that run while the model answers, as the model itself sees them: functions that were called. */
 import type { Part, ServerCallPart, ServerResultPart, ToolResultPart, Turn } from "./conversation";
-import { errorSentences, functionNames, type ServerToolOutput } from "./server-tools";
+import { searches } from "./searches";
+import { errorSentences, type ServerToolOutput } from "./server-tools";
 
 /**
  * The turns with calls and results of functions in place of those that ran within a turn: a result ends the assistant's
@@ -32,7 +33,7 @@ function split(turn: Turn): Turn[] {
       add(turn.role, {
         kind: "tool-call",
         id: part.id,
-        name: functionNames[part.tool],
+        name: searches[part.tool].function,
         input: JSON.stringify(part.input),
         ...(part.cache ? { cache: true } : {}),
       });

@@ -18,7 +18,7 @@ import type {
 import { replaceForeign } from "./foreign";
 import { without } from "./json";
 import type { ModelFacts } from "./model";
-import { functionNames, type ServerToolName } from "./server-tools";
+import { isToolSearch, searches } from "./searches";
 import { countTools, namesOf } from "./tools";
 import { upstreamFacts } from "./upstream-facts";
 
@@ -47,9 +47,6 @@ const roomForFound = 32;
 export const hasToolSearch = ({ supports }: Pick<ModelFacts, "supports">, dialect: Dialect): boolean =>
   upstreamFacts[dialect].mayHaveToolSearch === true && supports.toolSearch === true;
 
-export const isToolSearch = (tool: ServerToolName | undefined): boolean =>
-  tool === "tool-search" || tool === "tool-search-regex";
-
 /**
  * Leaves out the tools that the model is to search for, and as many others as the upstream does not take.
  * @param isNative Whether the upstream searches itself: then the client's deferred tools stay.
@@ -70,18 +67,18 @@ export function deferTools(conversation: Conversation, target: Dialect, isNative
 
   const waiting = new Map(left.map((tool) => [tool.name, asFound(tool)]));
   const candidates = [...waiting.values()];
-  const searches = first.flatMap((tool): Tool[] => {
+  const searching = first.flatMap((tool): Tool[] => {
     if (isNative || tool.kind !== "foreign" || !isToolSearch(tool.server?.tool)) return [tool];
     return tool.server && candidates.length > 0 ? [{ ...tool, server: { ...tool.server, candidates, maxUses } }] : [];
   });
-  const canSearch = searches.some((tool) => tool.kind === "foreign" && tool.server?.candidates);
+  const canSearch = searching.some((tool) => tool.kind === "foreign" && tool.server?.candidates);
   const own: ForeignTool = {
     kind: "foreign",
     dialect: "responses",
-    value: { type: functionNames["tool-search"] },
+    value: { type: searches["tool-search"].function },
     server: { tool: "tool-search", candidates, maxUses, isHidden: true },
   };
-  const all = overflow.size > 0 && !canSearch ? [...searches, own] : searches;
+  const all = overflow.size > 0 && !canSearch ? [...searching, own] : searching;
   const rest = { tools: waiting, room: Math.max(1, limit - countTools(all, target)) };
   const { toolChoice } = conversation;
   const forced = typeof toolChoice === "object" ? [toolChoice.name] : [];
@@ -103,7 +100,7 @@ const isSameTool = (before: readonly Tool[]) => (tool: Tool, at: number) => tool
 
 /** The last tools of a list that is longer than the upstream takes; the client's first ones are most likely its own. */
 function overflowOf(tools: readonly Tool[], target: Dialect, limit: number, isNative: boolean): Set<Tool> {
-  const canOffer = tools.every((tool) => tool.kind === "foreign" || tool.name !== functionNames["tool-search"]);
+  const canOffer = tools.every((tool) => tool.kind === "foreign" || tool.name !== searches["tool-search"].function);
   const canSearch = !isNative && tools.some((tool) => tool.kind === "foreign" && isToolSearch(tool.server?.tool));
   if (countTools(tools, target) <= limit || !(canOffer || canSearch)) return new Set();
   const clients = tools.filter(({ kind }) => kind !== "foreign");
@@ -124,12 +121,12 @@ export function withFound(conversation: Conversation, { tools, room }: WaitingTo
   // Upstreams refuse a choice of tools that they were not given; the tools that are left out may be searched for.
   const present = new Set(namesOf(all));
   const kept = allowedTools.filter((tool) => typeof tool !== "string" || present.has(tool) || !tools.has(tool));
-  const searches = all.filter((tool) => tool.kind === "foreign" && isToolSearch(tool.server?.tool));
+  const searching = all.filter((tool) => tool.kind === "foreign" && isToolSearch(tool.server?.tool));
   const isNarrowed = kept.length < allowedTools.length;
   return {
     ...conversation,
     tools: all,
-    allowedTools: isNarrowed ? [...kept, ...searches.filter((tool) => tool.kind === "foreign")] : kept,
+    allowedTools: isNarrowed ? [...kept, ...searching.filter((tool) => tool.kind === "foreign")] : kept,
   };
 }
 

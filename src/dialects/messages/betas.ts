@@ -1,8 +1,11 @@
 /** The `anthropic-beta` header: which betas the upstream accepts, which fields need one, and which the body needs. */
+
 import { isObject } from "../../lib/json";
 import type { HeaderFixup, TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
+import { textIn } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
+import { toolSearchNames } from "../hub/searches";
 import { objectsIn } from "./traverse";
 
 const beta = {
@@ -132,7 +135,6 @@ function usesComputer({ tools }: JsonObject): boolean {
 /** Whether a tool is to be searched for, or searches. */
 export function usesToolSearch(body: JsonObject): boolean {
   const isSearched = (tool: unknown) =>
-    isObject(tool) &&
-    (tool.defer_loading === true || (typeof tool.type === "string" && tool.type.startsWith("tool_search_tool_")));
+    isObject(tool) && (tool.defer_loading === true || textIn(tool.type).startsWith(toolSearchNames));
   return Array.isArray(body.tools) && body.tools.some(isSearched);
 }

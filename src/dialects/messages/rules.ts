@@ -10,6 +10,7 @@ import type { JsonObject } from "../hub/conversation";
 import { filled, omitUndefined, refuse, textIn, without } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { emptyTools, modelName, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
+import { toolSearchNames } from "../hub/searches";
 import { isStrictEverywhere } from "../hub/strict-schema";
 import { compacts, isRefused, usesToolSearch, withheldFields } from "./betas";
 import { lostCitations, ownCitations } from "./citations";
@@ -144,7 +145,7 @@ function serverTools(body: JsonObject): JsonObject | undefined {
 }
 
 const isServerTool = ({ type }: JsonObject): boolean =>
-  typeof type === "string" && type !== "custom" && !type.startsWith("tool_search_tool_") && !clientTools.test(type);
+  typeof type === "string" && type !== "custom" && !type.startsWith(toolSearchNames) && !clientTools.test(type);
 
 /**
  * Tools that Anthropic defines and the client runs. GitHub Copilot takes them; its answer to an unknown one names them all
@@ -175,7 +176,7 @@ function compactionInWords(body: JsonObject): JsonObject | undefined {
 }
 
 const isServerCall = ({ type, name }: JsonObject): boolean =>
-  type === "mcp_tool_use" || (type === "server_tool_use" && !textIn(name).startsWith("tool_search_tool_"));
+  type === "mcp_tool_use" || (type === "server_tool_use" && !textIn(name).startsWith(toolSearchNames));
 
 const nameOfCall = ({ name }: JsonObject): string => plainName(textIn(name));
 

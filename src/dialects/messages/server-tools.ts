@@ -4,52 +4,26 @@ import { beginningOf } from "../../lib/beginning";
 import { isObject } from "../../lib/json";
 import type { ForeignTool, JsonObject, Part } from "../hub/conversation";
 import type { Fields } from "../hub/fields";
-import { objectAt, omitUndefined, optionalText, textAt, textIn, textListAt, textMembers } from "../hub/json";
+import { objectAt, omitUndefined, optionalText, textAt, textListAt, textMembers } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import type { Block, CompleteBlock } from "../hub/reply";
 import { isSealed, seal, unseal } from "../hub/seal";
+import { isToolSearch, type ServerToolName, searches, searchOfType, serverToolNames } from "../hub/searches";
 import {
   type Citation,
   errorSentences,
   isUntold,
   type ServerToolError,
-  type ServerToolName,
   type ServerToolOffer,
   type ServerToolOutput,
   serverToolError,
   type WebPage,
 } from "../hub/server-tools";
-import { hasToolSearch, isToolSearch } from "../hub/tool-search";
+import { hasToolSearch } from "../hub/tool-search";
 import { restoreCacheMark, withCacheMark } from "./extras";
 import { objectsIn } from "./traverse";
 
 // ── Wire facts ──
-
-/** How each tool is written. `tool` is the beginning of its types, which end in a date. */
-interface ServerToolForm {
-  name: string;
-  tool: string;
-  result: string;
-}
-
-const forms: Record<ServerToolName, ServerToolForm> = {
-  "web-search": {
-    name: "web_search",
-    tool: "web_search_",
-    result: "web_search_tool_result",
-  },
-  "tool-search": {
-    name: "tool_search_tool_bm25",
-    tool: "tool_search_tool_bm25",
-    result: "tool_search_tool_result",
-  },
-  "tool-search-regex": {
-    name: "tool_search_tool_regex",
-    tool: "tool_search_tool_regex",
-    result: "tool_search_tool_result",
-  },
-};
-const names = Object.keys(forms) as ServerToolName[];
 
 const foundType = "tool_search_tool_search_result";
 
@@ -60,7 +34,7 @@ const caller = { type: "direct" };
 
 /** A tool with a type of its own, which Anthropic runs; `server` is set if dragoman can run it as well. */
 export function decodeServerTool(tool: Fields): ForeignTool {
-  const name = toolNamed(tool.object.type);
+  const name = searchOfType(tool.object.type, "messages");
   const foreign: ForeignTool = { kind: "foreign", dialect: "messages", value: tool.object };
   return name === undefined ? foreign : { ...foreign, server: decodeOffer(name, tool) };
 }
@@ -78,20 +52,21 @@ function decodeOffer(tool: ServerToolName, fields: Fields): ServerToolOffer {
 
 /** Whether dragoman has to run a tool, or to search for tools because the upstream has no search of its own. */
 export const offersServerTools = ({ tools, messages }: JsonObject, model: ModelFacts): boolean =>
-  objectsIn(tools).some(({ type }) => toolNamed(type) === "web-search") ||
+  objectsIn(tools).some(({ type }) => searchOfType(type, "messages") === "web-search") ||
   (!hasToolSearch(model, "messages") &&
-    (objectsIn(tools).some(({ type, defer_loading }) => toolNamed(type) !== undefined || defer_loading === true) ||
+    (objectsIn(tools).some(
+      ({ type, defer_loading }) => searchOfType(type, "messages") !== undefined || defer_loading === true,
+    ) ||
       hasToolSearches(messages)));
 
 const hasToolSearches = (messages: unknown): boolean =>
   objectsIn(messages).some(({ content }) =>
     objectsIn(content).some(
       ({ type, content: inner }) =>
-        type === forms["tool-search"].result || objectsIn(inner).some(({ type }) => type === "tool_reference"),
+        type === searches["tool-search"].messages.result ||
+        objectsIn(inner).some(({ type }) => type === "tool_reference"),
     ),
   );
-
-const toolNamed = (type: unknown) => names.find((name) => textIn(type).startsWith(forms[name].tool));
 
 // ── Requests ──
 
@@ -105,18 +80,19 @@ export const hasOwnResults = ({ messages }: JsonObject): boolean =>
   objectsIn(messages).some(({ content }) =>
     objectsIn(content).some(
       ({ type, content: pages }) =>
-        type === forms["web-search"].result && objectsIn(pages).some(({ encrypted_content: text }) => isSealed(text)),
+        type === searches["web-search"].messages.result &&
+        objectsIn(pages).some(({ encrypted_content: text }) => isSealed(text)),
     ),
   );
 
 /** GitHub Copilot searches the web for no model of this dialect. */
 const isServerCall = (block: unknown): boolean =>
-  isObject(block) && block.type === "server_tool_use" && block.name === forms["web-search"].name;
+  isObject(block) && block.type === "server_tool_use" && block.name === searches["web-search"].messages.name;
 
 /** Undefined for a call of a tool that only Anthropic runs. */
 export function decodeServerCall(block: Fields): Part | undefined {
   const name = block.any("name");
-  const tool = names.find((each) => forms[each].name === name);
+  const tool = serverToolNames.find((each) => searches[each].messages.name === name);
   if (tool === undefined) return undefined;
   block.skip("type", "caller");
   const id = block.text("id");
@@ -135,10 +111,10 @@ const searchPart = (value: JsonObject, instead: Part, found: string[]): Part => 
 });
 
 /** The decoders of the results' blocks, by their types. */
-export const serverResultDecoders = names.map(
+export const serverResultDecoders = serverToolNames.map(
   (tool) =>
     [
-      forms[tool].result,
+      searches[tool].messages.result,
       (block: Fields): Part => {
         block.skip("type", "caller");
         const id = block.text("tool_use_id");
@@ -191,23 +167,27 @@ export const writeServerBlock = (block: Exclude<CompleteBlock, { kind: "foreign"
 const callBlock = (id: string, tool: ServerToolName, input: JsonObject): JsonObject => ({
   type: "server_tool_use",
   id,
-  name: forms[tool].name,
+  name: searches[tool].messages.name,
   input,
 });
 
 function resultBlock({ id, tool, output }: { id: string; tool: ServerToolName; output: ServerToolOutput }): JsonObject {
-  return { type: forms[tool].result, tool_use_id: id, content: encodeOutput(forms[tool], output) };
+  return {
+    type: searches[tool].messages.result,
+    tool_use_id: id,
+    content: encodeOutput(searches[tool].messages, output),
+  };
 }
 
 /** A search of tools has fewer codes. */
-function errorFields(form: ServerToolForm, code: ServerToolError): JsonObject {
-  if (form.result !== forms["tool-search"].result) return { error_code: code };
+function errorFields(form: { result: string }, code: ServerToolError): JsonObject {
+  if (form.result !== searches["tool-search"].messages.result) return { error_code: code };
   const known = { query_too_long: "invalid_tool_input", max_uses_exceeded: "too_many_requests" } as const;
   const error_code = code === "query_too_long" || code === "max_uses_exceeded" ? known[code] : code;
   return { error_code, error_message: errorSentences[code] };
 }
 
-function encodeOutput(form: ServerToolForm, output: ServerToolOutput): unknown {
+function encodeOutput(form: { result: string }, output: ServerToolOutput): unknown {
   if (output.kind === "error") return { type: `${form.result}_error`, ...errorFields(form, output.code) };
   if (output.kind === "tools")
     return {
@@ -227,7 +207,7 @@ const encodePage = ({ url, title, text = "", age }: WebPage): JsonObject => ({
 
 /** The tool that the upstream has run, if the block is its result. */
 export const toolRunBy = ({ type, content }: JsonObject): ServerToolName | undefined =>
-  Array.isArray(content) ? names.find((name) => forms[name].result === type) : undefined;
+  Array.isArray(content) ? serverToolNames.find((name) => searches[name].messages.result === type) : undefined;
 
 /** Characters of a page's words in a citation, as Anthropic documents it. */
 const longestQuote = 150;

@@ -1,9 +1,11 @@
 /** Rules about calls and their results: which belong together, and what tells them apart. */
+
 import { isObject, sameJsonAs } from "../../lib/json";
 import { type CallPiece, longestId, lostResultHeading, ownCallIds, pairCalls } from "../hub/call-pairs";
 import type { JsonObject } from "../hub/conversation";
 import { textIn, withMember, without } from "../hub/json";
 import { mapObjects } from "../hub/lists";
+import { searches } from "../hub/searches";
 
 export const typeOf = (value: unknown): string => (isObject(value) ? textIn(value.type) : "");
 
@@ -114,4 +116,4 @@ function namespacesOf(input: unknown[], tools: unknown): Map<string, Set<string 
   return places;
 }
 
-const listTypes = new Set(["additional_tools", "tool_search_output"]);
+const listTypes = new Set(["additional_tools", searches["tool-search"].responses.output]);

@@ -1,4 +1,5 @@
 /** Writes replies of the responses dialect: a list of items, each streamed as several events. */
+
 import { isObject } from "../../lib/json";
 import { commentFrame, jsonFrame } from "../../lib/net/stream/sse";
 import type { ToClient } from "../codec";
@@ -14,7 +15,7 @@ import {
   type ReplyEvent,
 } from "../hub/reply";
 import { type Finish, WireWriter } from "../hub/reply-writing";
-import { isToolSearch } from "../hub/tool-search";
+import { isToolSearch, searches } from "../hub/searches";
 import { echoOf } from "./echo";
 import { ownId } from "./ids";
 import {
@@ -28,6 +29,7 @@ import {
 } from "./item-writer";
 import { thinkingText } from "./parts";
 import { searchWriter } from "./search-writer";
+import { pagesAsked } from "./server-tools";
 import { clientSearchItem, isClientSearchCall, toolSearchWriter } from "./tool-search";
 import { wireName } from "./tools";
 import { encodeUsage } from "./usage";
@@ -89,7 +91,7 @@ class ResponseWriter extends WireWriter {
     super();
     this.echo = echoOf(conversation);
     const include = conversation.extras?.openai?.include;
-    const withSources = Array.isArray(include) && include.includes("web_search_call.action.sources");
+    const withSources = Array.isArray(include) && include.includes(pagesAsked);
     const add = (prefix: string, item: JsonObject) => this.addAtOnce(prefix, item);
     this.searches = searchWriter(wire, add, withSources);
     this.toolSearches = toolSearchWriter(conversation, add, wire);
@@ -154,7 +156,12 @@ class ResponseWriter extends WireWriter {
       return reasoningItem(this.add("rs", { type: "reasoning", summary: [] }, extras.id), wire);
     const { freeform } = block;
     if (isClientSearchCall(this.conversation, block.name)) {
-      const call = { type: "tool_search_call", execution: "client", call_id: block.id, status: "in_progress" };
+      const call = {
+        type: searches["tool-search"].responses.call,
+        execution: "client",
+        call_id: block.id,
+        status: "in_progress",
+      };
       return clientSearchItem(this.add("tsc", { ...call, arguments: {} }));
     }
     const type = freeform ? "custom_tool_call" : "function_call";

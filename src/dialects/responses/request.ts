@@ -18,6 +18,7 @@ import { arrayAt, countIn, filled, filledAt, listAt, objectAt, omit, omitUndefin
 import type { ModelFacts } from "../hub/model";
 import { decodePlainFields, encodePlainFields } from "../hub/plain-fields";
 import { effortOf } from "../hub/reasoning";
+import { searches } from "../hub/searches";
 import { addCacheKey, decodeStop, extrasOf, refuseSeveral, roles } from "../openai";
 import { asResponsesRequest } from "../other-api";
 import { sealOf, unpacked } from "./compaction";
@@ -136,6 +137,9 @@ function decodeInput(input: unknown, draft: Draft): void {
   });
 }
 
+const { responses: webSearch } = searches["web-search"];
+const { responses: toolSearch } = searches["tool-search"];
+
 const itemDecoders: Record<string, (item: JsonObject, path: string, draft: Draft) => void> = {
   message: decodeMessage,
   reasoning: (item, _path, draft) => add(draft, "assistant", decodeThinking(item)),
@@ -150,13 +154,13 @@ const itemDecoders: Record<string, (item: JsonObject, path: string, draft: Draft
       if (read.type === "message") decodeMessage(read, path, draft);
       else decodeForeign(read, draft);
   },
-  web_search_call: (item, _path, draft) => add(draft, "assistant", decodeSearchCall(item)),
-  tool_search_call(item, path, draft) {
+  [webSearch.call]: (item, _path, draft) => add(draft, "assistant", decodeSearchCall(item)),
+  [toolSearch.call](item, path, draft) {
     const id = textIn(item.id) || path.replaceAll(/\W+/g, "_");
     draft.searches.push(id);
     add(draft, "assistant", decodeToolSearchCall(item, id, draft.scope));
   },
-  tool_search_output(item, path, draft) {
+  [toolSearch.output](item, path, draft) {
     const role = isClients(item) ? "user" : "assistant";
     add(draft, role, decodeToolSearchOutput(item, path, draft.searches.shift() ?? textIn(item.call_id), draft.scope));
   },

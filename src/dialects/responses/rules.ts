@@ -13,6 +13,7 @@ import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
 import { emptyTools, modelName, onList, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
+import { searches, searchOfType } from "../hub/searches";
 import { isPacked } from "../hub/signature";
 import { withFileName } from "../openai";
 import { callNamespace, callPairs, pairTypes, repeatedCallIds, repeatedItemIds, typeOf } from "./call-rules";
@@ -22,6 +23,7 @@ import { withoutReference } from "./references";
 import { searchAsCall } from "./server-tools";
 
 /** What a client keeps in its messages for itself. */
+const { responses: webSearch } = searches["web-search"];
 const clientMetadata = "internal_chat_message_metadata_passthrough";
 
 export const rules: Record<string, RuleRow> = {
@@ -45,7 +47,7 @@ export const rules: Record<string, RuleRow> = {
   "unsigned-reasoning": ["reasoning", (body) => eachItem(body, (item) => (isUnsigned(item) ? undefined : item))],
   "call-ids": ["call_id", (body) => eachItem(body, withShortCallId)],
   "repeated-call-ids": ["function_call", "custom_tool_call", onList("input", repeatedCallIds)],
-  "own-searches": ["web_search_call", onList("input", ownSearches)],
+  "own-searches": [webSearch.call, onList("input", ownSearches)],
   "call-pairs": [...pairTypes, onList("input", callPairs)],
   "call-namespace": ["namespace", onList("input", (input, _model, _options, { tools }) => callNamespace(input, tools))],
   "item-ids": ["id", (body) => eachItem(body, (item) => (hasIdleId(item) ? without(item, ["id"]) : item))],
@@ -106,7 +108,7 @@ const isImageGeneration = (tool: JsonObject): boolean =>
   typeOf(tool) === "image_generation" || (typeOf(tool) === "namespace" && tool.name === "image_gen");
 
 /** A web search tool, of any version. */
-const isWebSearch = (tool: JsonObject): boolean => typeOf(tool).startsWith("web_search");
+const isWebSearch = (tool: JsonObject): boolean => searchOfType(tool.type, "responses") === "web-search";
 
 /** Removes these tools everywhere in the request. */
 function withoutTools(body: JsonObject, isUnwanted: (tool: JsonObject) => boolean): JsonObject | undefined {
@@ -159,7 +161,7 @@ function namespaceDescription(body: JsonObject): JsonObject | undefined {
     typeOf(tool) === "namespace" && !textIn(tool.description).trim() ? { ...tool, description: tool.name } : tool;
   const inRequest = eachTool(body, described);
   const found = eachItem({ ...body, ...inRequest }, (item) => {
-    if (typeOf(item) !== "tool_search_output" || !Array.isArray(item.tools)) return item;
+    if (typeOf(item) !== searches["tool-search"].responses.output || !Array.isArray(item.tools)) return item;
     const tools = mapObjects(item.tools, described);
     return tools === item.tools ? item : { ...item, tools };
   });
@@ -169,7 +171,7 @@ function namespaceDescription(body: JsonObject): JsonObject | undefined {
 /** A search that ran here is no item of the upstream's, and has an id that it does not know: it was a function's call. */
 function ownSearches(input: unknown[]): unknown[] {
   const isOwn = (item: unknown): item is JsonObject =>
-    typeOf(item) === "web_search_call" && isOwnId((item as JsonObject).id);
+    typeOf(item) === webSearch.call && isOwnId((item as JsonObject).id);
   return input.flatMap((item) => (isOwn(item) ? searchAsCall(item) : [item]));
 }
 

@@ -2,8 +2,11 @@
 import { isObject } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
+import { searches } from "../hub/searches";
 import type { ServerToolCall, ServerToolResult } from "../hub/server-tools";
 import type { ShownItem, Wire } from "./item-writer";
+
+const callType = searches["web-search"].responses.call;
 
 /**
  * Writes searches as items, each from its call to its result. Clients read one item at a time: a call that comes before
@@ -13,10 +16,10 @@ export function searchWriter(wire: Wire, add: (prefix: string, item: JsonObject)
   let open: ShownItem | undefined;
   const waiting: ServerToolCall[] = [];
   const send = (event: string, { id, index }: ShownItem) =>
-    wire.send(`response.web_search_call.${event}`, { item_id: id, output_index: index });
+    wire.send(`response.${callType}.${event}`, { item_id: id, output_index: index });
   const begin = ({ input }: ServerToolCall) => {
     const action = { type: "search", query: textIn(input.query) };
-    open = add("ws", { type: "web_search_call", status: "in_progress", action });
+    open = add("ws", { type: callType, status: "in_progress", action });
     send("in_progress", open);
     send("searching", open);
   };

@@ -3,32 +3,18 @@ import { isObject } from "../../lib/json";
 import type { ForeignPart, ForeignTool, JsonObject, Part } from "../hub/conversation";
 import { objectAt, omitUndefined, textIn, textListAt, textMembers } from "../hub/json";
 import { objectsAmong } from "../hub/lists";
-import {
-  functionNames,
-  hostOfLimit,
-  type ServerToolName,
-  type ServerToolOffer,
-  type ServerToolOutput,
-  type WebPage,
-} from "../hub/server-tools";
+import { type ServerToolName, searches, searchOfType } from "../hub/searches";
+import { hostOfLimit, type ServerToolOffer, type ServerToolOutput, type WebPage } from "../hub/server-tools";
 import { outputText } from "../hub/server-turns";
 import { isOwnId } from "./ids";
 
+const { responses: names } = searches["web-search"];
+
 // ── Tools ──
-
-/** The beginning of a tool's types, of which some end in a date. */
-const toolTypes = { "web-search": "web_search", "tool-search": "tool_search" } satisfies Partial<
-  Record<ServerToolName, string>
->;
-const names = Object.keys(toolTypes) as (keyof typeof toolTypes)[];
-
-/** Undefined for a tool that dragoman cannot run. */
-const serverToolNamed = (type: unknown): keyof typeof toolTypes | undefined =>
-  names.find((name) => textIn(type).startsWith(toolTypes[name]));
 
 /** A tool that is no function; `server` is set if dragoman can run it as well. */
 export function decodeServerTool(value: JsonObject, path: string): ForeignTool {
-  const name = serverToolNamed(value.type);
+  const name = searchOfType(value.type, "responses");
   const foreign: ForeignTool = { kind: "foreign", dialect: "responses", value };
   return name === undefined ? foreign : { ...foreign, server: decodeOffer(name, value, path) };
 }
@@ -49,13 +35,16 @@ export function decodeOffer(tool: ServerToolName, value: JsonObject, path: strin
 /** The search as the upstream's own tool. */
 export function nativeSearch({ allowedDomains, location, isCached }: ServerToolOffer): ForeignTool {
   const value = omitUndefined({
-    type: toolTypes["web-search"],
+    type: names.tool,
     filters: allowedDomains && { allowed_domains: [...new Set(allowedDomains.map(hostOfLimit))] },
     user_location: location && { type: "approximate", ...location },
     external_web_access: isCached ? false : undefined,
   });
   return { kind: "foreign", dialect: "responses", value };
 }
+
+/** OpenAI names the pages that a search has read only to who asks for them: a word of `include`. */
+export const pagesAsked = `${names.call}.action.sources`;
 
 // ── Requests ──
 
@@ -83,7 +72,7 @@ export const searchAsCall = (item: JsonObject): JsonObject[] =>
         {
           type: "function_call",
           call_id: part.id,
-          name: functionNames[part.tool],
+          name: searches[part.tool].function,
           arguments: JSON.stringify(part.input),
         },
       ];
@@ -102,7 +91,7 @@ function outputOf(status: unknown, { sources }: JsonObject): ServerToolOutput {
 
 /** The tool that the upstream has run, if the item is its call. */
 export const toolRunBy = ({ type, status }: JsonObject): ServerToolName | undefined =>
-  type === "web_search_call" && status !== "failed" ? "web-search" : undefined;
+  type === names.call && status !== "failed" ? "web-search" : undefined;
 
 const isAddress = (text: string): boolean => /^https?:\/\//i.test(text);
 

@@ -4,12 +4,15 @@ import type { Conversation, ForeignPart, JsonObject, Part } from "../hub/convers
 import { listAt, objectAt, omit, textIn } from "../hub/json";
 import { objectsAmong } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
+import { searches } from "../hub/searches";
 import type { ServerToolCall, ServerToolResult } from "../hub/server-tools";
 import { outputText } from "../hub/server-turns";
 import { hasToolSearch } from "../hub/tool-search";
 import { upstreamFacts } from "../hub/upstream-facts";
 import { type OpenItem, pieceByPiece, type ShownItem, type Wire } from "./item-writer";
 import { decodeTools, encodeTools, hubName, type ToolNames } from "./tools";
+
+const { responses: types } = searches["tool-search"];
 
 // ── Requests ──
 
@@ -20,12 +23,12 @@ export function offersServerTools({ tools, input }: JsonObject, model: ModelFact
   if (hasToolSearch(model, "responses")) return false;
   const items = objectsAmong(input);
   const lists = [tools, ...items.filter(({ type }) => type === "additional_tools").map((item) => item.tools)];
-  return lists.some(isSearched) || items.some(({ type }) => textIn(type).startsWith("tool_search_"));
+  return lists.some(isSearched) || items.some(({ type }) => type === types.call || type === types.output);
 }
 
 const isSearched = (tools: unknown): boolean =>
   objectsAmong(tools).some(
-    ({ type, defer_loading, tools }) => type === "tool_search" || defer_loading === true || isSearched(tools),
+    ({ type, defer_loading, tools }) => type === types.tool || defer_loading === true || isSearched(tools),
   );
 
 /** Whether a call of this name is one of the client's own search. */
@@ -40,7 +43,7 @@ export function decodeToolSearchCall(item: JsonObject, callId: string, scope: To
     ? {
         kind: "tool-call",
         id: textIn(item.call_id) || callId,
-        name: hubName("tool_search", undefined, scope),
+        name: hubName(types.tool, undefined, scope),
         input: JSON.stringify(input),
       }
     : { kind: "server-call", id: callId, tool: "tool-search", input };
@@ -98,14 +101,14 @@ export function toolSearchWriter(
     wire.send("response.output_item.done", { output_index: shown.index, item: shown.item });
   };
   return {
-    call: ({ input }: ServerToolCall) => write("tsc", { type: "tool_search_call", arguments: input }, "completed"),
+    call: ({ input }: ServerToolCall) => write("tsc", { type: types.call, arguments: input }, "completed"),
     result({ output }: ServerToolResult) {
       const names = output.kind === "tools" ? output.names : [];
       const found = names.flatMap(
         (name) => conversation.tools.find((tool) => tool.kind !== "foreign" && tool.name === name) ?? [],
       );
       const tools = encodeTools({ ...conversation, tools: found }, new Set(), true).list;
-      write("tso", { type: "tool_search_output", tools }, output.kind === "error" ? "incomplete" : "completed");
+      write("tso", { type: types.output, tools }, output.kind === "error" ? "incomplete" : "completed");
     },
   };
 }

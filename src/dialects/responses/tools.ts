@@ -1,4 +1,5 @@
 /** Tools in the responses dialect: flat, in namespaces, or in `additional_tools` items of the input. */
+
 import { isObject } from "../../lib/json";
 import type {
   Conversation,
@@ -13,6 +14,7 @@ import type {
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
 import { arrayAt, objectAt, omitUndefined, textAt } from "../hub/json";
+import { searches } from "../hub/searches";
 import { decodeToolChoice, extrasOf, withProperties } from "../openai";
 import { chatOnly, ownExtras, ownValue } from "./extras";
 import { refuseForced } from "./rules";
@@ -87,13 +89,14 @@ function decodeTool(tool: Fields, scope: ToolNames, place: Place): Tool {
   return { kind: "function", name, description, schema: tool.any("parameters") ?? undefined, strict, ...extras() };
 }
 
-const isClientSearch = ({ type, execution }: JsonObject): boolean => type === "tool_search" && execution === "client";
+const isClientSearch = ({ type, execution }: JsonObject): boolean =>
+  type === searches["tool-search"].responses.tool && execution === "client";
 
 /** The client searches itself: for models without such a tool, it is a function. */
 function decodeClientSearch(tool: Fields, scope: ToolNames): FunctionTool {
   return {
     kind: "function",
-    name: takeName("tool_search", undefined, scope, false),
+    name: takeName(searches["tool-search"].responses.tool, undefined, scope, false),
     description: tool.optionalText("description"),
     schema: tool.any("parameters") ?? undefined,
     clientSearch: tool.object,

@@ -5,13 +5,8 @@
 
 import type { Turn } from "../../dialects/hub/conversation";
 import type { Block, ReplyEvent, Usage } from "../../dialects/hub/reply";
-import type {
-  ServerToolCall,
-  ServerToolName,
-  ServerToolOffer,
-  ServerToolOutput,
-  WebPage,
-} from "../../dialects/hub/server-tools";
+import type { ServerToolName } from "../../dialects/hub/searches";
+import type { ServerToolCall, ServerToolOffer, ServerToolOutput, WebPage } from "../../dialects/hub/server-tools";
 import { isObject, parseJson } from "../../lib/json";
 import type { Sink } from "../../lib/net/stream/stream";
 import { citationsIn } from "./citations";

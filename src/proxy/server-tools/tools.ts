@@ -1,6 +1,8 @@
 /** The tools that dragoman runs: which function stands for each, and how it runs. */
+
 import type { FunctionTool } from "../../dialects/hub/conversation";
-import type { ServerToolName, ServerToolOffer } from "../../dialects/hub/server-tools";
+import type { ServerToolName } from "../../dialects/hub/searches";
+import type { ServerToolOffer } from "../../dialects/hub/server-tools";
 import { largestGroups } from "../../dialects/hub/tools";
 import type { ToolParts, ToolRun } from "./context";
 import { maxFound } from "./tool-match";
