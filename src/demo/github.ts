@@ -76,12 +76,13 @@ export function pollDeviceFlow(arrival: Arrival): Response {
   return encodeAnswer(seen, { access_token: nextToken(demo, prefix), token_type: "bearer", scope });
 }
 
-/** The account of the next sign-in with such an app: the accounts take turns. */
+/** The account of the next sign-in with such an app: one that nobody has signed in with; if there is none, the accounts take turns. */
 function nextToken(demo: DemoState, prefix: string): string {
   const candidates = demo.accounts.filter((account) => account.githubToken.startsWith(prefix));
-  const turn = [...demo.spent].filter((mark) => mark.startsWith(`sign-in ${prefix}`)).length;
-  demo.spent.add(`sign-in ${prefix} ${turn}`);
-  return candidates[turn % candidates.length]?.githubToken ?? `${prefix}DEMOnobody`;
+  const turn = demo.signIns.filter((account) => candidates.includes(account)).length;
+  const next = candidates.find((account) => !demo.signIns.includes(account)) ?? candidates[turn % candidates.length];
+  if (next) demo.signIns.push(next);
+  return next?.githubToken ?? `${prefix}DEMOnobody`;
 }
 
 /** GET /login/device */

@@ -90,6 +90,8 @@ export class DemoState {
   readonly issued: Issued = new Map();
   /** Session tokens of Auto. */
   readonly autoTokens: Issued = new Map();
+  /** Of each sign-in, in order. */
+  readonly signIns: DemoAccount[] = [];
   /** By device code. */
   readonly grants = new Map<
     string,

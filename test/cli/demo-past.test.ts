@@ -138,7 +138,7 @@ test("the demo of a team has members, one of whom has no budget left, and a link
   const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home });
   const demo = openDemo(teamNames);
   const stores = openLocalStores(environment, { follow: false, write: () => {} });
-  const made = await makeTeam(stores, demo.accounts);
+  const made = await makeTeam(stores, demo);
   const app = openApp({ environment, stores, demo: { url: demo.url }, version: "1", tokenizer: sharedTokenizer() });
   using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
   try {
@@ -187,8 +187,11 @@ test("the demo of a team has members, one of whom has no budget left, and a link
     const cookie = (await fetch(`${link}/key`, { method: "POST" })).headers.get("set-cookie")!.split(";")[0]!;
     const device = await fetch(`${server.url.origin}/admin/device`, { headers: { cookie } });
     expect(await device.text()).toMatch(/Sign in a tool.*guest/s);
-    // The team stays as it is.
-    expect(await makeTeam(stores, demo.accounts)).toEqual([]);
+    // The team stays as it is, and at the next start the guest's account is the guest's.
+    const next = openDemo(teamNames);
+    expect(await makeTeam(stores, next)).toEqual([]);
+    expect(next.accounts.find((account) => !next.signIns.includes(account))?.login).toBe("guest-two-demo");
+    await next.stop();
   } finally {
     app.close();
     await stores.close();

@@ -578,3 +578,29 @@ describe("a test can", () => {
     await until(() => demo.open === 0, "the stream is closed");
   });
 });
+
+test("a sign-in is of an account that nobody has signed in with; then the accounts take turns", async () => {
+  const send = (path: string, fields: Record<string, string>) =>
+    json(
+      fetch(demo.url + path, {
+        method: "POST",
+        body: new URLSearchParams(fields),
+        headers: { accept: "application/json" },
+      }),
+    );
+  const client_id = "Iv1.b507a08c87ecfe98";
+  const signIn = async () => {
+    demo.device.pending = 0;
+    const { device_code } = await send("/login/device/code", { client_id });
+    clock += 10_000;
+    const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
+    const { access_token } = await send("/login/oauth/access_token", { client_id, device_code, grant_type });
+    return demo.accounts.find(({ githubToken }) => githubToken === access_token)?.login;
+  };
+  const all = demo.accounts.filter(({ githubToken }) => githubToken.startsWith("ghu_")).map(({ login }) => login);
+  const [used, ...others] = all;
+  demo.signIns.push(account(used));
+  const found = [];
+  for (let at = 0; at <= others.length; at++) found.push(await signIn());
+  expect(found).toEqual([...others, all[(others.length + 1) % all.length]]);
+});

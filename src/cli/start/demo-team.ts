@@ -1,4 +1,5 @@
 /** The team of `start --demo --team`: three members with accounts, keys and a past, and an invitation for whoever looks. */
+
 import type { Stores } from "../../books/stores";
 import { savedDemoAccount } from "../../people/accounts/memory-account-store";
 import type { ChangedLimits } from "../../people/keys/member-fields";
@@ -22,15 +23,23 @@ const people: Record<string, Person> = {
 /** Guests have an account at the simulated GitHub, and have not signed in yet. */
 export const teamNames = { guests: ["guest", "guest-two", "guest-three"], members: Object.keys(people) };
 
+export interface SimulatedAccounts {
+  accounts: readonly { login: string; githubToken: string }[];
+  /** Of each sign-in, in order. */
+  signIns: { login: string; githubToken: string }[];
+}
+
 /**
  * Saves the accounts and makes the members, unless there is a team: it stays, with what was changed in it.
- * @param accounts Those of the simulated GitHub.
+ * @param demo The simulated GitHub: it gets to know who has signed in.
  * @returns The tools of those who were made.
  */
 export async function makeTeam(
   { accounts: store, members }: Stores,
-  accounts: readonly { login: string; githubToken: string }[],
+  { accounts, signIns }: SimulatedAccounts,
 ): Promise<Tool[]> {
+  const saved = new Set(store.load().map(({ login }) => login));
+  signIns.push(...accounts.filter(({ login }) => saved.has(login)));
   if (!members || members.needKeys) return [];
   const own: Tool[] = [];
   const owners = new Map<string, string>();

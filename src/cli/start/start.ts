@@ -8,7 +8,7 @@ import { asProxyError } from "../../lib/errors";
 import { flushLines, type LogFormat } from "../../lib/logger";
 import { isLoopbackAddress } from "../../lib/net/address";
 import type { AdminAuth, App } from "../../parts/app";
-import { type AppOptions, openApp } from "../../parts/open-app";
+import { openApp } from "../../parts/open-app";
 import { openStores } from "../../parts/open-stores";
 import type { SignInApp } from "../../people/accounts/hosts";
 import { temporaryAccount } from "../../people/accounts/temporary-account";
@@ -22,6 +22,7 @@ import { awaken } from "./awaken";
 import { bannerFacts, printBanner, type Started } from "./banner";
 import type { Bill } from "./demo-fill";
 import type { PricesOf } from "./demo-past";
+import type { SimulatedAccounts } from "./demo-team";
 import { exampleModel } from "./example-model";
 import { findNeighbour, type Instance, writeInstanceFile } from "./instance-file";
 import { bindingFor, listenOrExplain, nameOfBinding } from "./listen";
@@ -86,7 +87,7 @@ export async function start(options: StartOptions): Promise<number> {
   const environment = demo ? demoEnvironment(options.environment, options.team) : options.environment;
   const stores = await openStores(environment, { follow: true, logFormat: options.logFormat });
   const forTeam = demo && options.team ? await import("./demo-team") : undefined;
-  const ofMembers = demo && (await forTeam?.makeTeam(stores, demo.accounts));
+  const ofMembers = demo && (await forTeam?.makeTeam(stores, demo));
   const app = openApp({
     environment,
     stores,
@@ -143,8 +144,8 @@ async function trustedProxiesOf({ trustProxy }: StartOptions) {
 
 const isChild = ({ json, stdinLifetime, parentPid }: StartOptions) => json || stdinLifetime || parentPid !== undefined;
 
-interface RunningDemo extends NonNullable<AppOptions["demo"]> {
-  accounts: readonly { login: string; githubToken: string }[];
+interface RunningDemo extends SimulatedAccounts {
+  url: string;
   pricesOf: PricesOf;
   charge: Bill;
   stop(): Promise<void>;
