@@ -1,7 +1,13 @@
 /** Rows: long texts that stay in the bytes: the skeleton says what the whole JSON says, and refuses what it refuses. */
 import { describe, expect, test } from "bun:test";
 import { parseJson } from "../../../src/lib/json";
-import { fillExcept, skeletonOf, bytesOf as textBytes } from "../../../src/lib/net/json/json-skeleton";
+import {
+  fillExcept,
+  type LongText,
+  measureText,
+  skeletonOf,
+  bytesOf as textBytes,
+} from "../../../src/lib/net/json/json-skeleton";
 import fc from "../../support/random";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
@@ -81,6 +87,25 @@ describe("a skeleton", () => {
       }
     }
   });
+
+  test.each([false, true])(
+    "a text has one measure, marked or not, and a longer one of its letters another (all: %p)",
+    (hasAll) => {
+      const of = (text: LongText, json?: Uint8Array) => {
+        const to = { bytes: 0, hash: 0 };
+        measureText(to, text, json, hasAll);
+        return to;
+      };
+      for (const piece of ["a", "ß", "語", '"'])
+        for (const count of [1, 17, 321, 2048, 4000, 100_000]) {
+          const text = piece.repeat(count);
+          const json = bytesOf(JSON.stringify([text]));
+          const skeleton = skeletonOf(json);
+          if (skeleton) expect(of(JSON.parse(skeleton.text)[0], json)).toEqual(of(text));
+          for (const more of [1, 2, 100]) expect(of(text + piece.repeat(more)).hash).not.toBe(of(text).hash);
+        }
+    },
+  );
 
   test("a skeleton says what the JSON says, whatever is in its texts", () => {
     let made = 0;

@@ -58,23 +58,21 @@ const samples = 16;
  */
 export function measureText(to: TextMeasure, text: LongText, json: Uint8Array | undefined, hasAll = false): void {
   const value = text as string;
-  if (value.length > beginning) {
-    if (json === undefined) {
-      const bytes = Buffer.from(JSON.stringify(value));
-      if (bytes.length - 1 > longest) {
-        const start = endOfBeginning(bytes, 1);
-        measureShort(to, JSON.parse(`${textOf(bytes, 0, start)}"`), hasAll);
-        measureRest(to, bytes, start, bytes.length - 1, hasAll);
-        return;
-      }
-    } else if (value.charCodeAt(value.length - 1) === semicolon) {
-      const at = value.lastIndexOf(markStart);
-      if (at !== -1) {
-        const [start, end] = value.slice(at + markStart.length, -1).split("_");
-        measureShort(to, value.slice(0, at), hasAll);
-        measureRest(to, json, Number(start), Number(end), hasAll);
-        return;
-      }
+  if (json !== undefined) {
+    const at = value.charCodeAt(value.length - 1) === semicolon ? value.lastIndexOf(markStart) : -1;
+    if (at !== -1) {
+      const [start, end] = value.slice(at + markStart.length, -1).split("_");
+      measureShort(to, value.slice(0, at), hasAll);
+      measureRest(to, json, Number(start), Number(end), hasAll);
+      return;
+    }
+  } else if (value.length > beginning) {
+    const bytes = Buffer.from(JSON.stringify(value));
+    if (bytes.length - 1 > longest) {
+      const start = endOfBeginning(bytes, 1);
+      measureShort(to, JSON.parse(`${textOf(bytes, 0, start)}"`), hasAll);
+      measureRest(to, bytes, start, bytes.length - 1, hasAll);
+      return;
     }
   }
   measureShort(to, value, hasAll);
