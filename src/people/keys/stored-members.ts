@@ -125,7 +125,7 @@ export class StoredMembers implements Members {
   }
 
   hearAll(): Awaitable<void> {
-    if (!this.#options.hasTables() || performance.now() - this.#allAt < rememberMs) return;
+    if (!this.#options.hasTables() || this.#allAt > this.#oldest(rememberMs)) return;
     return this.#once("all", async () => {
       try {
         const [at, all] = [performance.now(), await this.#read(sql`1 = 1`, this.#options.tables)];
@@ -279,7 +279,6 @@ export class StoredMembers implements Members {
   /** What is known is asked for again, after a change of keys that was not made here. */
   forget(): void {
     this.#changedAt = performance.now();
-    this.#allAt = Number.NEGATIVE_INFINITY;
   }
 
   #ifMade<T>(ask: () => Promise<T>, otherwise: T): Promise<T> {
@@ -295,8 +294,12 @@ export class StoredMembers implements Members {
 
   #isFresh(digest: string, ms: number): boolean {
     const known = this.#owners.get(digest);
-    const since = Math.max(performance.now() - ms, ms === rememberMs ? this.#changedAt : 0);
-    return known !== undefined && known.at > since;
+    return known !== undefined && known.at > this.#oldest(ms);
+  }
+
+  /** An answer counts that was asked for after it. */
+  #oldest(ms: number): number {
+    return Math.max(performance.now() - ms, ms === rememberMs ? this.#changedAt : 0);
   }
 
   /** By one question, however many requests wait for it. @throws ProxyError `unable`, `rate_limit` */

@@ -5,6 +5,7 @@ import { cpSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { readEnvironment } from "../../../src/config/environment";
 import { openLocalStores } from "../../../src/parts/local-stores";
+import { newClientKey } from "../../../src/people/keys/client-keys";
 import { temporaryFolder } from "../../support/temporary-folder";
 import { until } from "../../support/until";
 
@@ -121,6 +122,26 @@ test("what a command changes, a server knows within a second; a lock of another 
     await server.members.hear([key]);
     return server.members.findKey([key]) === undefined;
   }, "the server knows that the key is revoked");
+});
+
+test("after a change here nothing counts that was asked for before it, and each key that is sent is asked for", async () => {
+  const home = temporaryFolder();
+  const { stores: command, member, key } = await withMember(home);
+  const { members } = openIn(home);
+  // A second of remembering is not over in between.
+  await members.hearAll();
+  await command.members.invite("ben");
+  await members.setLimits("anna", { key_days: 30 });
+  await members.hearAll();
+  expect(members.list().map(({ name }) => name)).toEqual(["anna", "ben"]);
+  for (const sent of [
+    [newClientKey(), key],
+    [key, newClientKey()],
+  ]) {
+    const { members: other } = openIn(home);
+    await other.hear(sent);
+    expect(other.findKey(sent)).toMatchObject({ member: member.id });
+  }
 });
 
 test("two who use one link at once, and two keys of one name, are one each; what throws changes nothing", async () => {
