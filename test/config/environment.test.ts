@@ -114,6 +114,10 @@ describe("values", () => {
     ["DRAGOMAN_UPSTREAM_TIMEOUT_MS", "1e3"],
     ["DRAGOMAN_UPSTREAM_TIMEOUT_MS", "99999999999"],
     ["DRAGOMAN_ENTERPRISE_URL", "https://company.ghe.com"],
+    // No form but that of a plain text has these characters.
+    ...Object.values(variables).flatMap(({ names, kind }) =>
+      kind === "text" ? [] : names.map((name) => [name, "\u0001 é"] as const),
+    ),
   ])("values of %s that cannot work are refused by name, never shown: %j", (name, value) => {
     const sentence = refusal(() => read({ [name]: value }));
     expect(sentence).toContain(name);

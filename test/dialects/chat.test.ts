@@ -744,11 +744,12 @@ describe("a request through the hub and back", () => {
           },
         ),
         parallel_tool_calls: fc.boolean(),
-        max_tokens: fc.integer({ min: 1, max: 16_384 }),
+        max_tokens: fc.integer({ min: 4_001, max: 16_384 }),
         stop: fc.array(words, { minLength: 1, maxLength: 4 }),
         temperature: fc.double({ min: 0, max: 2, noNaN: true }),
         top_p: fc.double({ min: 0, max: 1, noNaN: true }),
-        reasoning_effort: fc.constantFrom("low", "medium", "high"),
+        reasoning_effort: fc.constantFrom("low", "high"),
+        thinking_budget: fc.integer({ min: 1024, max: 4000 }),
         response_format: fc.constantFrom(
           { type: "json_object" },
           { type: "grammar", x: 1 },
@@ -783,7 +784,7 @@ describe("a request through the hub and back", () => {
     fc.assert(
       fc.property(request, (body) => {
         const text = JSON.stringify(body);
-        const { body: back } = encode(chat.decodeRequest(JSON.parse(text)));
+        const { body: back } = encode(chat.decodeRequest(JSON.parse(text)), versatile);
         expect(plain(back)).toEqual(plain(JSON.parse(text)));
       }),
       { numRuns: triesOf(500) },
