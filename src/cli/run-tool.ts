@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ClientId, clientOf } from "../clients/index";
-import { isLaunchable, launchOf } from "../clients/launches";
+import { isLaunchable, launchOf, packageOf } from "../clients/launches";
 import type { Environment } from "../config/environment";
 import { ProxyError } from "../lib/errors";
 import { isObject, parseJson } from "../lib/json";
@@ -49,7 +49,7 @@ export async function runTool({ environment, tool: [tool, ...args], model: named
     if (server.demo) say(demoNotice);
     const [program = "", ...first] = launch.command;
     const path = Bun.which(program);
-    if (path === null) throw new UsageError(`\`${program}\` is not installed, or not on the PATH.`);
+    if (path === null) throw notInstalled(id, program);
     return await untilEnded([path, ...first, ...args], { ...process.env, ...launch.env });
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -61,6 +61,12 @@ const notLaunched = (id: ClientId) =>
   new UsageError(
     `${clientOf(id).name} cannot be started with other settings than its own: \`dragoman connect ${id}\` sets it up.`,
   );
+
+function notInstalled(id: ClientId, program: string): UsageError {
+  const name = packageOf(id);
+  const todo = name === undefined ? "" : ` \`npm install -g ${name}\` installs it.`;
+  return new UsageError(`\`${program}\` is not installed, or not on the PATH.${todo}`);
+}
 
 /** The tool has the terminal: Ctrl-C is its own. */
 async function untilEnded(command: string[], env: Record<string, string | undefined>): Promise<number> {

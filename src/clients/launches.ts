@@ -50,6 +50,16 @@ const launchers: Partial<Record<ClientId, Launcher>> = {
   },
 };
 
+/** Its name at npm, as of 29 November 2026; undefined for a tool that is installed otherwise. */
+export const packageOf = (id: ClientId): string | undefined => packages[id];
+const packages: Partial<Record<ClientId, string>> = {
+  "claude-code": "@anthropic-ai/claude-code",
+  codex: "@openai/codex",
+  opencode: "opencode-ai",
+  "gemini-cli": "@google/gemini-cli",
+  "copilot-cli": "@github/copilot",
+};
+
 /** Whether a tool takes its settings from anywhere but its own file. */
 export const isLaunchable = (id: ClientId): boolean => launchers[id] !== undefined || !clientOf(id).file;
 

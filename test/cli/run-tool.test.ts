@@ -99,6 +99,7 @@ test.each([
   [["nothing"], 2, "There is no client `nothing`"],
   [[], 2, "Name a tool"],
   [["aider", "--demo"], 2, "`aider` is not installed"],
+  [["codex", "--demo"], 2, "not installed, or not on the PATH. `npm install -g @openai/codex` installs it."],
   [["claude-code"], 1, "auth` to sign in"],
 ])("what cannot be started is said: %j", async (words, code, why) => {
   const ran = await runs("claude", words);
