@@ -52,9 +52,7 @@ export class Served extends Paths<Described<AccessName>> {
     const single = path.replace(/\/{2,}/g, "/");
     if (single !== path && this.methodsAt(single) !== undefined) return single;
     const bare = single.replace(/\/$/, "").replace(/^(?:\/(?:v1|api|openai|anthropic))+(?=\/)/, "");
-    const below = ["/v1", geminiPath.replace("/models", "")]
-      .map((version) => version + bare)
-      .find((each) => each !== path && this.methodsAt(each) !== undefined);
+    const below = [`/v1${bare}`, bare].find((each) => each !== path && this.methodsAt(each) !== undefined);
     return below ?? (/^\/[^/]/.test(bare) ? nearestName(`/v1${bare}`, this.#literalPaths()) : undefined);
   }
 

@@ -44,6 +44,8 @@ test.each([
   ["/v1///messages//count_tokens", "/v1/messages/count_tokens"],
   ["/v1//models/gpt-5-mini", "/v1/models/gpt-5-mini"],
   ["/openai//v1//embeddings", "/v1/embeddings"],
+  ["/v1/v1beta/models/gpt-5-mini:generateContent", "/v1beta/models/gpt-5-mini:generateContent"],
+  ["/v1/health/", "/health"],
   ["/v1//modles/", "/v1/models"],
   ["/v1/modles", "/v1/models"],
   ["/v1/completions", "/v1/chat/completions"],
