@@ -50,7 +50,7 @@ export async function reconcileUsage({ environment, json, month, token }: Reconc
 async function tokenFromStdin(): Promise<string> {
   const stdin = readStdin();
   if (process.stdin.isTTY) say("Paste the token, then press Enter:");
-  const token = (await stdin.firstLine).trim();
+  const token = await stdin.firstLine;
   stdin.letGo();
   if (token === "") throw new UsageError("There is no token on stdin: its first line is empty.");
   return token;

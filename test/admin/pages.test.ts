@@ -588,6 +588,18 @@ describe("the list of requests", () => {
     expect(/<details open>\s*<summary>More filters/.test(await textOf(full, `/admin/requests${query}`))).toBe(open);
   });
 
+  test("each filter that is set has a link that takes it away, and one link takes all", async () => {
+    const set = ["has_error", "status_class", "upstream_model"];
+    const page = await textOf(full, "/admin/requests?has_error=1&status_class=4xx&upstream_model=gpt-5-mini");
+    const links = [.../<ul class="chips".*?<\/ul>/s.exec(page)![0].matchAll(/href="([^"]+)"/g)];
+    const left = links.map(([, href]) =>
+      [...new URL(href!.replaceAll("&amp;", "&"), full.url).searchParams.keys()].filter((name) => set.includes(name)),
+    );
+    expect(left.map((names) => names.sort().join()).sort()).toEqual(
+      ["", ...set.map((gone) => set.filter((name) => name !== gone).join())].sort(),
+    );
+  });
+
   test("the list of requests is paged by a key, and shows each request once", async () => {
     const seen: string[] = [];
     let path: string | undefined = "/admin/requests?limit=50";

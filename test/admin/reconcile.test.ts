@@ -220,7 +220,7 @@ describe("dragoman usage reconcile", () => {
     expect(stdout).toContain("+42: Another client used the account");
     expect(stdout).toContain("1 request here of unknown cost: cut-off.");
     await using piped = run([...args, "--token", "-", "--json"], { env: env() });
-    piped.process.stdin.write(`${token}\n`);
+    piped.process.stdin.write(` ${token}\t\n`);
     piped.process.stdin.end();
     expect(await piped.exited).toBe(0);
     expect(JSON.parse(piped.stdout())).toEqual(await books({ token, month }));

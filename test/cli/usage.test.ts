@@ -137,7 +137,7 @@ describe("the key of a running server", () => {
     });
     expect(await inProcess(["usage"], { ...github.env, DRAGOMAN_API_KEY: "k-of-nobody-03" })).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("other than the one in DRAGOMAN_API_KEY"),
+      stderr: expect.stringContaining("other than the one in DRAGOMAN_API_KEY: set DRAGOMAN_API_KEY here"),
     });
   });
 

@@ -175,7 +175,7 @@ async function signInBeside({ accounts: store }: Stores, options: StartOptions):
 
 async function tokenFor({ token }: StartOptions, stdin?: Stdin): Promise<string | undefined> {
   if (token === undefined) return undefined;
-  const given = token === "-" && stdin ? (await stdin.firstLine).trim() : token;
+  const given = token === "-" && stdin ? await stdin.firstLine : token;
   if (/^[!-~]+$/.test(given)) return given;
   throw new UsageError(
     given === ""

@@ -6,7 +6,7 @@ import { UsageError } from "../usage-error";
 const maxLineLength = 16_384;
 
 export interface Stdin {
-  /** The text up to the first line break or the end, cut off if it is too long to be a token. */
+  /** The text up to the first line break or the end, without blanks around it, cut off if it is too long to be a token. */
   firstLine: Promise<string>;
   ended: Promise<void>;
   /** Stops reading. The end of stdin is not noticed then. */
@@ -20,7 +20,7 @@ export function readStdin(): Stdin {
   const { stdin } = process;
   let text: string | undefined = "";
   const settle = (first: string) => {
-    line.resolve(first);
+    line.resolve(first.trim());
     text = undefined;
   };
   stdin.setEncoding("utf8");
