@@ -7,14 +7,11 @@ import type { Conversation, JsonObject } from "../../src/dialects/hub/conversati
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { overviewOf } from "../../src/dialects/overview";
 import fc, { triesOf } from "../support/random";
-import { refusalOf } from "../support/refusal";
 import { decodeFrames, wire, written } from "../support/streams";
 
 const decode = (members: JsonObject): Conversation =>
   gemini.decodeRequest({ model: "m", contents: [{ parts: [{ text: "Hi" }] }], ...members });
 const decodeContents = (...contents: unknown[]) => decode({ contents }).turns;
-const refusal = (members: JsonObject) => refusalOf(() => decode(members));
-const packed = (text: string) => Buffer.from(text).toString("base64");
 
 describe("the words of a request", () => {
   test("mean the same in snake_case, but the names that are a tool's own stay", () => {
@@ -106,108 +103,6 @@ describe("the words of a request", () => {
     expect(overview(one)).toEqual(overview(many));
     expect(() => gemini.checkRequest({ contents: {} })).not.toThrow();
   });
-
-  test.each([
-    [{ contents: 5 }, "contents"],
-    [{ contents: "Hi" }, "contents"],
-    [{ contents: [{ parts: "Hi" }] }, "contents[0].parts"],
-    [{ generationConfig: { maxOutputTokens: "many" } }, "generationConfig.maxOutputTokens"],
-    [{ generationConfig: { maxOutputTokens: "" } }, "generationConfig.maxOutputTokens"],
-    [{ generationConfig: { stopSequences: { text: "END" } } }, "generationConfig.stopSequences"],
-  ])("that no spelling makes sense of are refused by name: %j", (members, param) => {
-    expect(refusal(members).details.param).toBe(param);
-  });
-
-  test("instructions may be a text, parts or a content", () => {
-    const turn: Conversation["turns"][number] = { role: "system", parts: [{ kind: "text", text: "Be brief." }] };
-    for (const systemInstruction of ["Be brief.", [{ text: "Be brief." }], { parts: [{ text: "Be brief." }] }])
-      expect(decode({ systemInstruction }).turns[0]).toEqual(turn);
-  });
-
-  test.each([
-    [{ thinkingBudget: 0 }, { disabled: true }],
-    [{ thinkingBudget: -1 }, { adaptive: true }],
-    [{ thinkingBudget: 500 }, { budget: 500 }],
-    [
-      { thinkingLevel: "HIGH", includeThoughts: true },
-      { effort: "high", summary: "auto" },
-    ],
-    [{ thinkingLevel: "THINKING_LEVEL_UNSPECIFIED" }, undefined],
-    [{ includeThoughts: true }, { adaptive: true, summary: "auto" }],
-    [{ includeThoughts: false }, undefined],
-  ])("a request with thinkingConfig %j asks for that reasoning", (thinkingConfig, reasoning) => {
-    expect(decode({ generationConfig: { thinkingConfig } }).reasoning).toEqual(reasoning!);
-  });
-
-  test.each([
-    [{ mode: "AUTO" }, { toolChoice: "auto" }],
-    [
-      { mode: "VALIDATED", allowedFunctionNames: ["a"] },
-      { toolChoice: "auto", allowedTools: ["a"] },
-    ],
-    [{ mode: "ANY" }, { toolChoice: "required" }],
-    [{ mode: "any", allowedFunctionNames: ["a"] }, { toolChoice: { name: "a" } }],
-    [
-      { mode: "ANY", allowedFunctionNames: ["a", "b"] },
-      { toolChoice: "required", allowedTools: ["a", "b"] },
-    ],
-    [{ mode: "NONE", allowedFunctionNames: ["a"] }, { toolChoice: "none" }],
-    [{ mode: "MODE_UNSPECIFIED" }, {}],
-  ])("functionCallingConfig %j", (functionCallingConfig, choice) => {
-    const { toolChoice, allowedTools } = decode({ toolConfig: { functionCallingConfig } });
-    expect(JSON.parse(JSON.stringify({ toolChoice, allowedTools }))).toEqual(choice);
-  });
-
-  test.each([
-    [{ cachedContent: "cachedContents/a" }, "cachedContent"],
-    [{ generationConfig: { candidateCount: 2 } }, "generationConfig.candidateCount"],
-    [{ generationConfig: { responseModalities: ["TEXT", "IMAGE"] } }, "generationConfig.responseModalities"],
-    [{ generationConfig: { responseMimeType: "text/x.enum" } }, "generationConfig.responseMimeType"],
-    [{ contents: [{ role: "system", parts: [] }] }, "contents[0].role"],
-    [{ contents: [{ parts: [{ fileData: { fileUri: "gs://bucket/a" } }] }] }, "contents[0].parts[0].fileData.fileUri"],
-    [
-      {
-        contents: [{ parts: [{ fileData: { fileUri: "https://generativelanguage.googleapis.com/v1beta/files/a" } }] }],
-      },
-      "contents[0].parts[0].fileData.fileUri",
-    ],
-    [{ toolConfig: { functionCallingConfig: { mode: "SOME" } } }, "toolConfig.functionCallingConfig.mode"],
-  ])("what would change the answer is refused: %j", (members, param) => {
-    expect(refusal(members).details.param).toBe(param);
-  });
-
-  test("what is left out keeps its name", () => {
-    const google = decode({
-      safetySettings: [{}],
-      labels: {},
-      alt: "sse",
-      generationConfig: { mediaResolution: "LOW", candidateCount: 1, responseModalities: ["TEXT"] },
-      toolConfig: { retrievalConfig: {} },
-    }).extras!.google!;
-    expect(Object.keys(google).sort()).toEqual([
-      "alt",
-      "labels",
-      "mediaResolution",
-      "retrievalConfig",
-      "safetySettings",
-    ]);
-  });
-
-  test("code that Google ran is text, and parts of other kinds are named", () => {
-    const [turn] = decodeContents({
-      role: "model",
-      parts: [
-        { executableCode: { language: "PYTHON", code: "print(1)" } },
-        { codeExecutionResult: { outcome: "OUTCOME_OK", output: "1" } },
-        { toolCall: { id: "x" } },
-      ],
-    });
-    expect(turn!.parts).toMatchObject([
-      { kind: "foreign", value: { type: "executableCode" }, instead: [{ text: "```python\nprint(1)\n```" }] },
-      { kind: "foreign", instead: [{ text: "OUTCOME_OK\n1" }] },
-      { kind: "foreign", value: { type: "toolCall" } },
-    ]);
-  });
 });
 
 describe("schemas", () => {
@@ -238,24 +133,6 @@ describe("schemas", () => {
       Object.keys((jsonSchemaOf({ properties: { a: {}, b: {} }, propertyOrdering: ["b"] }) as Json).properties),
     ).toEqual(["b", "a"]);
   });
-
-  test("the schema of a reply allows no other properties, and is strict where OpenAI can hold it", () => {
-    const responseSchema = { type: "OBJECT", properties: { a: { type: "STRING" } }, required: ["a"] };
-    const config = { responseMimeType: "application/json", responseSchema };
-    expect(decode({ generationConfig: config }).format).toEqual({
-      schema: { type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false },
-      strict: true,
-    });
-    const loose = { ...config, responseSchema: { ...responseSchema, required: [] } };
-    expect(decode({ generationConfig: loose }).format).not.toHaveProperty("strict");
-    expect(decode({ generationConfig: { responseMimeType: "application/json" } }).format).toEqual({});
-    expect(decode({ generationConfig: { responseMimeType: "text/plain" } }).format).toBeUndefined();
-  });
-
-  test("the schema of a choice may want the value itself, without JSON's quotes", () => {
-    const config = { responseMimeType: "text/x.enum", responseSchema: { type: "STRING", enum: ["a", "b"] } };
-    expect(decode({ generationConfig: config }).format).toMatchObject({ schema: { enum: ["a", "b"] }, isPlain: true });
-  });
 });
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON as it comes
@@ -266,111 +143,11 @@ describe("calls and results", () => {
   const result = (name: string, output: string, id?: string) => ({
     functionResponse: { name, response: { output }, ...(id && { id }) },
   });
-  const pairs = (...contents: unknown[]) => {
-    const parts = decodeContents(...contents).flatMap((turn) => turn.parts);
-    const calls = parts.flatMap((part) => (part.kind === "tool-call" ? [part] : []));
-    return parts.flatMap((part) =>
-      part.kind === "tool-result" ? [[calls.findIndex(({ id }) => id === part.id), (part.parts[0] as Json)?.text]] : [],
-    );
-  };
-
-  test("belong together by their ids, in any order", () => {
-    const contents = [
-      { role: "model", parts: [call("f", "1"), call("f", "2")] },
-      { role: "user", parts: [result("f", "two", "2"), result("f", "one", "1")] },
-    ];
-    expect(pairs(...contents)).toEqual([
-      [1, "two"],
-      [0, "one"],
-    ]);
-  });
-
-  test("calls and results without ids are matched by their names and their order", () => {
-    const contents = [
-      { role: "model", parts: [call("f"), call("g"), call("f")] },
-      { role: "function", parts: [result("g", "g"), result("f", "first"), result("f", "second")] },
-    ];
-    expect(pairs(...contents)).toEqual([
-      [1, "g"],
-      [0, "first"],
-      [2, "second"],
-    ]);
-  });
-
-  test("a call is matched with a result that alone has an id", () => {
-    expect(pairs({ role: "model", parts: [call("f")] }, { parts: [result("f", "x", "f-17")] })).toEqual([[0, "x"]]);
-  });
-
-  test("a call of an earlier turn that was never answered takes no later result", () => {
-    const contents = [
-      { role: "model", parts: [call("f")] },
-      { role: "user", parts: [{ text: "Stop." }] },
-      { role: "model", parts: [call("f")] },
-      { role: "user", parts: [result("f", "x")] },
-    ];
-    expect(pairs(...contents)).toEqual([[1, "x"]]);
-  });
 
   test("ids that are made are the same for the same beginning", () => {
     const first = [{ role: "model", parts: [call("f")] }, { parts: [result("f", "x")] }];
     const more = [...first, { role: "model", parts: [call("f"), call("g")] }];
     expect(decodeContents(...more).slice(0, 2)).toEqual(decodeContents(...first));
-  });
-
-  test("a response is a text, an error, or JSON", () => {
-    const responses = [
-      [{ output: "text" }, { text: "text" }],
-      [{ output: { a: 1 } }, { text: '{"a":1}' }],
-      [{ error: "broken" }, { text: "broken", failed: true }],
-      [{ result: "text" }, { text: '{"result":"text"}' }],
-      [{ output: "text", more: 1 }, { text: '{"output":"text","more":1}' }],
-    ] as const;
-    for (const [response, { text, ...more }] of responses) {
-      const [turn] = decodeContents({ parts: [{ functionResponse: { name: "f", response } }] });
-      expect(turn!.parts).toMatchObject([{ kind: "tool-result", parts: [{ text }], ...more }]);
-    }
-  });
-});
-
-describe("thoughts", () => {
-  const proof = "dragoman.messages..cHJvb2Y=";
-  const model = (...parts: unknown[]) => decodeContents({ role: "model", parts })[0]!.parts;
-  const signature = { dialect: "messages", value: "cHJvb2Y=" };
-
-  test("get the signature of the part after them, whether they were sent back or not", () => {
-    const call = { functionCall: { id: "1", name: "f", args: {} }, thoughtSignature: packed(proof) };
-    expect(model({ text: "Hm.", thought: true }, call)).toMatchObject([
-      { kind: "thinking", text: "Hm.", signature },
-      { kind: "tool-call" },
-    ]);
-    expect(model(call)).toMatchObject([{ kind: "thinking", text: "", signature }, { kind: "tool-call" }]);
-    // Python's package writes the other alphabet of base64.
-    const url = Buffer.from("dragoman.messages..~~~>>>???").toString("base64url");
-    expect(model({ text: "A", thoughtSignature: url })).toMatchObject([{ signature: { value: "~~~>>>???" } }, {}]);
-  });
-
-  test("two in a row keep their own signatures, with an empty text between them", () => {
-    expect(
-      model(
-        { text: "A", thought: true },
-        { text: "", thoughtSignature: packed(`${proof}1`) },
-        { text: "B", thought: true },
-        { text: "Hi.", thoughtSignature: packed(`${proof}2`) },
-      ),
-    ).toMatchObject([
-      { kind: "thinking", text: "A", signature: { value: "cHJvb2Y=1" } },
-      { kind: "thinking", text: "B", signature: { value: "cHJvb2Y=2" } },
-      { kind: "text", text: "Hi." },
-    ]);
-  });
-
-  test("placeholders sign nothing; a proof of Google's own is one that nobody here can read", () => {
-    for (const text of ["skip_thought_signature_validator", packed("context_engineering_is_the_way_to_go")])
-      expect(model({ functionCall: { name: "f" }, thoughtSignature: text })).toMatchObject([{ kind: "tool-call" }]);
-    expect(model({ text: "Hi.", thoughtSignature: "CiQ=" })).toMatchObject([
-      { kind: "thinking", text: "", signature: { dialect: "gemini", value: "CiQ=" } },
-      { kind: "text" },
-    ]);
   });
 });
 
@@ -455,42 +232,6 @@ describe("a reply", () => {
       }),
       runs,
     );
-  });
-
-  test("a reply to a Gemini client shows thoughts to who asked for them alone, and signs for everyone", () => {
-    const events: ReplyEvent[] = [
-      { type: "start", id: "r1", model: "m" },
-      { type: "block-start", block: { kind: "thinking" } },
-      { type: "block-delta", text: "Hm." },
-      { type: "block-end", signature: { dialect: "chat", value: "p" } },
-      { type: "finish", reason: "length" },
-    ];
-    const { reasoning, ...silent } = asked();
-    expect(reasoning).toBeDefined();
-    const thoughtSignature = packed(`dragoman.chat.~${Buffer.from("Hm.").toString("base64url")}.p`);
-    expect(contentOf(gemini.encodeReply(events, silent)).parts).toEqual([{ text: "", thoughtSignature }]);
-    expect(contentOf(gemini.encodeReply(events, asked())).parts).toEqual([
-      { text: "Hm.", thought: true },
-      { text: "", thoughtSignature },
-    ]);
-    const frames = written(gemini.encodeStream(silent), events);
-    expect(frames.map(({ data }) => contentOf(JSON.parse(data!)).parts)).toEqual([[{ text: "", thoughtSignature }]]);
-  });
-
-  test("that says nothing has a part, and tells no number that is not known", () => {
-    const body = gemini.encodeReply(
-      [
-        { type: "start", id: "", model: "m" },
-        { type: "finish", reason: "refusal", explanation: "Not this." },
-      ],
-      asked(),
-    );
-    expect(body).toMatchObject({
-      candidates: [{ content: { parts: [{ text: "" }] }, finishReason: "SAFETY", finishMessage: "Not this." }],
-      modelVersion: "m",
-      responseId: expect.stringMatching(/^\w{32}$/),
-    });
-    expect(body).not.toHaveProperty("usageMetadata");
   });
 });
 

@@ -1,5 +1,4 @@
 /** Pairs: Messages, from the folders `fixtures/messages-*`, and rows of what is read, written and passed on. */
-
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,23 +10,20 @@ import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { messages } from "../../src/dialects/messages/codec";
 import { rules } from "../../src/dialects/messages/rules";
 import { kinds, ProxyError } from "../../src/lib/errors";
-import { jsonOf, readSse, type SseFrame } from "../../src/lib/net/stream/sse";
+import { readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
 import { chunkSizes } from "../support/differential";
 import { ableModel } from "../support/facts";
-import { checkMessagesStream } from "../support/grammar-messages";
 import fc, { triesOf } from "../support/random";
 import { refusalOf } from "../support/refusal";
 import {
   bytesAt,
   chunksOf,
-  decodeFrames,
   fixtures,
   hasFixture as holds,
   jsonAt,
   overWire,
   passes,
-  passesFull,
   wire,
   written,
 } from "../support/streams";
@@ -149,21 +145,6 @@ describe("a client's own request", () => {
         expect(() => messages.fixRequest({ model: "m", messages: [], [key]: value }, facts)).not.toThrow();
   });
 
-  test("a client's own request with calls of one id in several turns has each result stay with its call", () => {
-    const use = { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "look", input: {} }] };
-    const result = (content: string, tool_use_id = "t1") => ({
-      role: "user",
-      content: [{ type: "tool_result", tool_use_id, content }],
-    });
-    const wait = { role: "user", content: "Wait." };
-    const { body, fixups } = fixed(
-      { model: "claude", max_tokens: 5, messages: [wait, use, wait, use, result("mine")] },
-      facts,
-    );
-    expect(fixups).toEqual(["repeated-call-ids", "missing-tool-result"]);
-    expect((body.messages as JsonObject[]).at(-1)).toEqual(result("mine", "t1_2"));
-  });
-
   test("a client's own request means through the hub what it means when it is passed through", () => {
     fc.assert(
       fc.property(request, models, (body, model) => {
@@ -246,420 +227,28 @@ describe("the beta header", () => {
   });
 });
 
-describe("what a client asks, in the hub", () => {
-  const base = { model: "m", max_tokens: 10 };
-  const ask = (body: JsonObject) => messages.decodeRequest({ ...base, messages: [], ...body });
-  const parts = (...content: JsonObject[]) => ask({ messages: [{ role: "user", content }] }).turns[0]?.parts;
-
-  test("keeps the system's place and cache marks", () => {
-    const { turns, reasoning } = ask({
-      system: [{ type: "text", text: "Be brief.", cache_control: { type: "ephemeral", ttl: "1h" } }],
-      messages: [
-        { role: "user", content: "Hi." },
-        { role: "system", content: "Be kind.", output_config: { effort: "low" } },
-      ],
-    });
-    expect(turns).toEqual([
+test("a retry forgets all thinking, and asks for no more where that would be refused", () => {
+  const body = {
+    thinking: { type: "enabled", budget_tokens: 2000 },
+    messages: [
+      { role: "user", content: "Look." },
       {
-        role: "system",
-        parts: [{ kind: "text", text: "Be brief.", cache: true, extras: { anthropic: { "cache_control.ttl": "1h" } } }],
-      },
-      { role: "user", parts: [{ kind: "text", text: "Hi." }] },
-      { role: "system", parts: [{ kind: "text", text: "Be kind." }] },
-    ]);
-    expect(reasoning).toEqual({ effort: "low", adaptive: false });
-  });
-
-  test("reads thinking, and unpacks the proofs of other makers", () => {
-    expect(
-      parts(
-        { type: "thinking", thinking: "Hm.", signature: "c2ln" },
-        { type: "redacted_thinking", data: "ZGF0YQ==" },
-        { type: "thinking", thinking: "Ho.", signature: "dragoman.chat..b3A=" },
-        { type: "redacted_thinking", data: "dragoman.responses.cnNfMQ.ZW5j" },
-        { type: "thinking", thinking: "Bare.", signature: "" },
-      ),
-    ).toEqual([
-      { kind: "thinking", text: "Hm.", signature: { dialect: "messages", value: "c2ln" } },
-      { kind: "thinking", text: "", signature: { dialect: "messages", value: "ZGF0YQ==", redacted: true } },
-      { kind: "thinking", text: "Ho.", signature: { dialect: "chat", value: "b3A=" } },
-      { kind: "thinking", text: "", signature: { dialect: "responses", value: "ZW5j", id: "rs_1" } },
-      { kind: "thinking", text: "Bare." },
-    ]);
-  });
-
-  test("reads documents: a PDF as a file, plain text as text, an address as a link, others as they are, with what they say", () => {
-    const pdf = { type: "base64", media_type: "application/pdf", data: "JVBERi0=" };
-    const elsewhere = { type: "document", source: { type: "url", url: "https://example.com/a.pdf" } };
-    const titled = { type: "document", source: { type: "text", media_type: "text/plain", data: "Words." }, title: "B" };
-    expect(
-      parts(
-        { type: "document", source: pdf, title: "A", context: "c" },
-        { type: "document", source: { type: "text", media_type: "text/plain", data: "Words." } },
-        titled,
-        elsewhere,
-      ),
-    ).toEqual([
-      {
-        kind: "file",
-        name: "A",
-        mediaType: "application/pdf",
-        base64: "JVBERi0=",
-        extras: { anthropic: { context: "c" } },
-      },
-      { kind: "text", text: "Words.", extras: { anthropic: { type: "document" } } },
-      {
-        kind: "foreign",
-        dialect: "messages",
-        value: titled,
-        instead: [
-          { kind: "text", text: "Document: B" },
-          { kind: "text", text: "Words." },
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: "Hm.", signature: "c2ln" },
+          { type: "tool_use", id: "a" },
         ],
       },
-      { kind: "file-link", url: "https://example.com/a.pdf" },
-    ]);
-  });
-
-  test("reads a failed result, with pictures and what only this dialect has", () => {
-    const reference = { type: "tool_reference", tool_name: "look" };
-    const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBO" } };
-    expect(parts({ type: "tool_result", tool_use_id: "t1", is_error: true, content: [image, reference] })).toEqual([
-      {
-        kind: "tool-result",
-        id: "t1",
-        failed: true,
-        parts: [
-          { kind: "image", source: { mediaType: "image/png", base64: "iVBO" } },
-          {
-            kind: "foreign",
-            dialect: "messages",
-            value: reference,
-            instead: [{ kind: "text", text: "The tool `look` was found: it can be called now." }],
-            toolSearch: { found: ["look"] },
-          },
-        ],
-      },
-    ]);
-  });
-
-  test.each<[string, JsonObject, Conversation["reasoning"]]>([
-    ["a budget", { thinking: { type: "enabled", budget_tokens: 5000 } }, { budget: 5000, summary: "auto" }],
-    ["a budget unseen", { thinking: { type: "enabled", budget_tokens: 5000, display: "omitted" } }, { budget: 5000 }],
-    ["adaptive thinking", { thinking: { type: "adaptive" } }, { adaptive: true, summary: "auto" }],
-    ["adaptive thinking unseen", { thinking: { type: "adaptive", display: "omitted" } }, { adaptive: true }],
-    [
-      "adaptive thinking, told as it goes on",
-      { thinking: { type: "adaptive", display: "updates" } },
-      { adaptive: true, summary: "auto" },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "a" }] },
     ],
-    ["a kind of thinking that is new", { thinking: { type: "between_tools" } }, { adaptive: true, summary: "auto" }],
-    [
-      "adaptive thinking, shown",
-      { thinking: { type: "adaptive", display: "summarized" } },
-      { adaptive: true, summary: "auto" },
-    ],
-    [
-      "adaptive thinking with an effort",
-      { thinking: { type: "adaptive" }, output_config: { effort: "low" } },
-      { effort: "low", summary: "auto" },
-    ],
-    ["no thinking, but an effort", { output_config: { effort: "low" } }, { effort: "low", adaptive: false }],
-    ["thinking switched off", { thinking: { type: "disabled" } }, { disabled: true }],
-    ["nothing", {}, undefined],
-  ])("reads how hard to think: %s", (_, body, reasoning) => {
-    expect(ask(body).reasoning).toEqual(reasoning as never);
-  });
-
-  test.each<[string, JsonObject, Partial<Conversation>]>([
-    ["auto", { type: "auto" }, { toolChoice: "auto" }],
-    [
-      "any, one at a time",
-      { type: "any", disable_parallel_tool_use: true },
-      { toolChoice: "required", parallelTools: false },
-    ],
-    ["a tool", { type: "tool", name: "look" }, { toolChoice: { name: "look" } }],
-    ["none", { type: "none" }, { toolChoice: "none" }],
-  ])("reads the choice of tools: %s", (_, tool_choice, wanted) => {
-    expect(ask({ tool_choice })).toMatchObject(wanted as JsonObject);
-  });
-
-  test.each<[string, JsonObject]>([
-    ["messages", { messages: undefined }],
-    ["messages", { messages: "Hi." }],
-    ["messages[0]", { messages: [null] }],
-    ["messages[0].role", { messages: [{ role: "tool", content: "" }] }],
-    ["messages[0].role", { messages: [{ role: 1, content: "" }] }],
-    ["messages[0].content", { messages: [{ role: "user", content: 5 }] }],
-    ["messages[0].content[1]", { messages: [{ role: "user", content: [{ type: "text", text: "" }, "x"] }] }],
-    ["messages[0].content[0].type", { messages: [{ role: "user", content: [{}] }] }],
-    ["messages[0].content[0].source", { messages: [{ role: "user", content: [{ type: "image" }] }] }],
-    ["model", { model: 1 }],
-    ["max_tokens", { max_tokens: -1 }],
-    ["max_tokens", { max_tokens: "10" }],
-    ["stream", { stream: "true" }],
-    ["tools[0].name", { tools: [{}] }],
-    ["thinking.budget_tokens", { thinking: { type: "enabled", budget_tokens: 0.5 } }],
-    ["stop_sequences[0]", { stop_sequences: [1] }],
-  ])("names the field that cannot be read: %s", (param, body) => {
-    const error = refusalOf(() => ask(body));
-    expect([error.kind, error.details.param]).toEqual(["invalid_request", param]);
-  });
-
-  test("takes a tool of type custom for what it is, and keeps what it does not know of tools", () => {
-    const tool = { type: "custom", name: "look", description: "Looks.", defer_loading: true };
-    expect(ask({ tools: [tool] }).tools).toEqual([
-      {
-        kind: "function",
-        name: "look",
-        description: "Looks.",
-        isDeferred: true,
-        extras: { anthropic: { defer_loading: true } },
-      },
-    ]);
-    expect(
-      fixed({ model: "m", max_tokens: 5, messages: [], tools: [{ type: "custom", name: "look" }] }, facts).body.tools,
-    ).toEqual([{ type: "custom", name: "look", input_schema: { type: "object", properties: {} } }]);
-  });
-
-  test("takes types that are names of Object's own members for what they are", () => {
-    expect(parts({ type: "constructor" })).toEqual([
-      { kind: "foreign", dialect: "messages", value: { type: "constructor" } },
-    ]);
-  });
-});
-
-describe("what another dialect's client asks, for this upstream", () => {
-  const asks = (conversation: Partial<Conversation>, model = facts) => {
-    const user: Conversation["turns"] = [{ role: "user", parts: [{ kind: "text", text: "Hi." }] }];
-    return messages.encodeRequest(
-      { model: "x", turns: user, tools: [], stream: false, maxTokens: 100, ...conversation },
-      model,
-    );
   };
-  const spoken = (...turns: Conversation["turns"]) => asks({ turns }).body;
-
-  test("the system gathers in front, later words of it become reminders, results of parallel calls one message", () => {
-    const body = spoken(
-      { role: "system", parts: [{ kind: "text", text: "One." }] },
-      { role: "system", parts: [{ kind: "text", text: "Two." }] },
-      { role: "user", parts: [{ kind: "text", text: "Look." }] },
-      { role: "assistant", parts: [{ kind: "tool-call", id: "a", name: "look", input: '{"at":1}' }] },
-      { role: "assistant", parts: [{ kind: "tool-call", id: "b", name: "look", input: "" }] },
-      { role: "system", parts: [{ kind: "text", text: "Quick." }] },
-      { role: "user", parts: [{ kind: "tool-result", id: "a", parts: [{ kind: "text", text: "A" }] }] },
-      { role: "user", parts: [{ kind: "tool-result", id: "b", parts: [], failed: true }] },
-    );
-    expect(body).toEqual({
-      model: "claude",
-      max_tokens: 100,
-      system: [
-        { type: "text", text: "One." },
-        { type: "text", text: "Two." },
-      ],
-      messages: [
-        { role: "user", content: "Look." },
-        {
-          role: "assistant",
-          content: [
-            { type: "tool_use", id: "a", name: "look", input: { at: 1 } },
-            { type: "tool_use", id: "b", name: "look", input: {} },
-          ],
-        },
-        {
-          role: "user",
-          content: [
-            { type: "tool_result", tool_use_id: "a", content: "A" },
-            { type: "tool_result", tool_use_id: "b", content: "The tool failed, and did not say why.", is_error: true },
-            { type: "text", text: "<system-reminder>\nQuick.\n</system-reminder>" },
-          ],
-        },
-      ],
-    });
-  });
-
-  test("only its own thinking goes back to it", () => {
-    const { body, dropped } = asks({
-      turns: [
-        { role: "user", parts: [{ kind: "text", text: "Hi." }] },
-        {
-          role: "assistant",
-          parts: [
-            { kind: "thinking", text: "Mine.", signature: { dialect: "messages", value: "c2ln" } },
-            { kind: "thinking", text: "Yours.", signature: { dialect: "chat", value: "b3A=" } },
-            { kind: "thinking", text: "Nobody's." },
-            { kind: "text", text: "Yes." },
-          ],
-        },
-        { role: "user", parts: [{ kind: "text", text: "And?" }] },
-      ],
-    });
-    expect(body.messages).toMatchObject([
-      {},
-      {
-        content: [
-          { type: "thinking", thinking: "Mine.", signature: "c2ln" },
-          { type: "text", text: "Yes." },
-        ],
-      },
-      {},
-    ]);
-    expect(dropped).toEqual(["thinking"]);
-  });
-
-  test("a call whose input is no JSON object still goes", () => {
-    const body = spoken(
-      { role: "user", parts: [{ kind: "text", text: "Hi." }] },
-      { role: "assistant", parts: [{ kind: "tool-call", id: "a", name: "look", input: '{"cut":' }] },
-      { role: "assistant", parts: [{ kind: "tool-call", id: "b", name: "patch", input: "*** Begin", freeform: true }] },
-    );
-    expect(body.messages).toMatchObject([
-      {},
-      { content: [{ input: { raw_arguments: '{"cut":' } }, { input: { input: "*** Begin" } }] },
-      {
-        content: [
-          { tool_use_id: "a", is_error: true },
-          { tool_use_id: "b", is_error: true },
-        ],
-      },
-    ]);
-  });
-
-  test("images in data URLs, PDFs and text files are sent; other files are replaced by a note", () => {
-    const { body, dropped } = asks({
-      turns: [
-        {
-          role: "user",
-          parts: [
-            { kind: "image", source: { url: "data:image/png;base64,iVBO" } },
-            { kind: "file", mediaType: "application/pdf", base64: "JVBE", name: "a.pdf" },
-            { kind: "file", mediaType: "text/csv", base64: btoa("a,b") },
-            { kind: "file", mediaType: "application/zip", base64: "UEs=", name: "a.zip" },
-          ],
-        },
-      ],
-    });
-    expect(body.messages).toMatchObject([
-      {
-        content: [
-          { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBO" } },
-          { type: "document", title: "a.pdf", source: { type: "base64", data: "JVBE" } },
-          { type: "document", source: { type: "text", data: "a,b" } },
-          { type: "text", text: expect.stringContaining("a.zip") },
-        ],
-      },
-    ]);
-    expect(dropped).toEqual(["file of type application/zip"]);
-  });
-
-  test("what has no word here is named, what never matters is not", () => {
-    const { dropped } = asks({
-      turns: [
-        {
-          role: "user",
-          parts: [
-            { kind: "text", text: "Hi.", extras: { openai: { id: "msg_1", detail: "auto", phase: "x", name: "Ann" } } },
-            { kind: "foreign", dialect: "responses", value: { type: "item_reference" } },
-          ],
-        },
-      ],
-      extras: { openai: { seed: 1, user: null, store: false, stream_options: {}, n: 1, background: false } },
-      tools: [
-        { kind: "function", name: "look" },
-        { kind: "foreign", dialect: "responses", value: { type: "web_search" } },
-      ],
-    });
-    expect(dropped.sort()).toEqual(["item_reference", "name", "seed", "web_search"]);
-  });
-
-  test.each<[string, Partial<Conversation>]>([
-    ["n", { extras: { openai: { n: 2 } } }],
-    ["background", { extras: { openai: { background: true } } }],
-    ["previous_response_id", { extras: { openai: { previous_response_id: "r" } } }],
-    [
-      "tool_choice",
-      {
-        toolChoice: { name: "web_search" },
-        tools: [{ kind: "foreign", dialect: "responses", value: { type: "web_search" } }],
-      },
-    ],
-    [
-      "tool_choice",
-      { toolChoice: "required", tools: [{ kind: "foreign", dialect: "chat", value: { type: "custom" } }] },
-    ],
-  ])("what would make it another question is refused: %s", (param, conversation) => {
-    expect(refusalOf(() => asks(conversation)).details.param).toBe(param);
-  });
-
-  test.each<[string, Conversation["reasoning"], JsonObject]>([
-    [
-      "an effort, as adaptive thinking",
-      { effort: "high", summary: "auto" },
-      { thinking: { type: "adaptive", display: "summarized" }, output_config: { effort: "high" } },
-    ],
-    ["no effort at all", { effort: "none" }, { thinking: { type: "disabled" } }],
-    ["a budget", { budget: 2000 }, { thinking: { type: "enabled", budget_tokens: 2000 } }],
-  ])("it thinks as hard as asked: %s", (_, reasoning, wanted) => {
-    const { body, dropped } = asks({ reasoning, maxTokens: 8000 });
-    expect({ thinking: body.thinking, output_config: body.output_config }).toEqual({
-      output_config: undefined,
-      ...wanted,
-    } as never);
-    expect(dropped).toEqual([]);
-  });
-
-  test("an effort becomes a number of tokens for a model that counts them", () => {
-    const counting = { ...facts, supports: { ...facts.supports, adaptiveThinking: false, efforts: [] } };
-    const { body, dropped } = asks({ reasoning: { effort: "low" }, maxTokens: 8000 }, counting);
-    expect(body).toMatchObject({ thinking: { type: "enabled", budget_tokens: 4000 } });
-    expect(body).not.toHaveProperty("output_config");
-    expect(dropped).toEqual([]);
-  });
-
-  test("limits are kept, and lowered values are named", () => {
-    const { body, dropped } = asks({ maxTokens: 128_000, reasoning: { effort: "max" }, temperature: 2 });
-    expect(body).toMatchObject({ max_tokens: 32_000, output_config: { effort: "high" } });
-    expect(dropped).toEqual(["max_tokens lowered to 32000", "effort lowered to high", "sampling"]);
-    expect(asks({ maxTokens: undefined }).body.max_tokens).toBe(32_000);
-  });
-
-  test("JSON without a schema is requested by an instruction", () => {
-    const { body } = asks({ format: {} });
-    expect(body.system).toMatchObject([{ text: expect.stringContaining("one JSON object") }]);
-    expect(body).not.toHaveProperty("output_config");
-  });
-
-  test("a text tool goes as a function of one text", () => {
-    const { body } = asks({ tools: [{ kind: "freeform", name: "apply_patch" }], toolChoice: { name: "apply_patch" } });
-    const [tool] = body.tools as JsonObject[];
-    expect(tool).toMatchObject({ name: "apply_patch", input_schema: { required: ["input"] } });
-    expect(body.tool_choice).toEqual({ type: "tool", name: "apply_patch" });
-  });
-
-  test("a retry forgets all thinking, and asks for no more where that would be refused", () => {
-    const body = {
-      thinking: { type: "enabled", budget_tokens: 2000 },
-      messages: [
-        { role: "user", content: "Look." },
-        {
-          role: "assistant",
-          content: [
-            { type: "thinking", thinking: "Hm.", signature: "c2ln" },
-            { type: "tool_use", id: "a" },
-          ],
-        },
-        { role: "user", content: [{ type: "tool_result", tool_use_id: "a" }] },
-      ],
-    };
-    expect(messages.remedies.repair(body, () => true)).toEqual({
-      messages: [body.messages[0], { role: "assistant", content: [{ type: "tool_use", id: "a" }] }, body.messages[2]],
-    });
+  expect(messages.remedies.repair(body, () => true)).toEqual({
+    messages: [body.messages[0], { role: "assistant", content: [{ type: "tool_use", id: "a" }] }, body.messages[2]],
   });
 });
 
 const asked: ReplyContext = { model: "asked-model", usage: true, replies: 1 };
 const conversation: Conversation = { model: "asked-model", turns: [], tools: [], stream: true };
-const decode = (frames: SseFrame[]) => decodeFrames(messages, frames);
 const frame = (json: JsonObject): SseFrame => ({ event: String(json.type), data: JSON.stringify(json) });
 
 function passed(frames: SseFrame[]): { out: SseFrame[]; fixups: string[] } {
@@ -718,211 +307,6 @@ describe("a reply that is passed through", () => {
     expect(out.slice(3).map(({ event }) => event)).toEqual(["content_block_stop", "error"]);
     expect(Buffer.from(wire(out)).toString()).not.toContain(data);
   });
-
-  test.each([
-    { type: "error", error: { message: "Gone." } },
-    { type: "error", error: "Gone." },
-    { error: { message: "Gone." } },
-  ])("brings an error into Anthropic's form: %j", (error) => {
-    const { out, fixups } = passed([{ event: "error", data: JSON.stringify(error) }]);
-    expect(jsonOf(out[0]!)).toEqual({ type: "error", error: { type: "api_error", message: "Gone." } });
-    expect(fixups).toEqual(["error-event"]);
-  });
-
-  test("a reply that is passed through keeps an error of the upstream, as it is", () => {
-    const error = frame({
-      type: "error",
-      error: { type: "overloaded_error", message: "Overloaded" },
-      request_id: "req_1",
-    });
-    expect(passed([error])).toEqual({ out: [error], fixups: [] });
-  });
-
-  test("a full reply that is passed through has the asked model's name, its usage, and nothing of Copilot's", () => {
-    const content = [{ type: "text", text: "Hi." }];
-    const body = { type: "message", model: "claude-sonnet-4-20250514", content, copilot_usage: {} };
-    const fixups: string[] = [];
-    const onFixup = (name: string) => fixups.push(name);
-    const usage = { input_tokens: 0, output_tokens: 0 };
-    expect(passesFull(messages, body, asked, onFixup)).toEqual({
-      type: "message",
-      model: "asked-model",
-      content,
-      usage,
-    });
-    expect(fixups).toEqual(["copilot-fields", "usage-field", "model-name"]);
-    const sound = { model: "asked-model", usage: {}, content };
-    expect(passesFull(messages, sound, asked, onFixup)).toBe(sound);
-  });
-});
-
-describe("what the upstream answers, in the hub", () => {
-  const start = frame({
-    type: "message_start",
-    message: { id: "msg_1", model: "m", usage: { input_tokens: 5, output_tokens: 1 } },
-  });
-  const stop = [
-    frame({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 7 } }),
-    frame({ type: "message_stop" }),
-  ];
-  const blockOf = (content_block: JsonObject, ...deltas: JsonObject[]) => [
-    frame({ type: "content_block_start", index: 0, content_block }),
-    ...deltas.map((delta) => frame({ type: "content_block_delta", index: 0, delta })),
-    frame({ type: "content_block_stop", index: 0 }),
-  ];
-  const between = (events: ReplyEvent[]) => events.filter(({ type }) => type.startsWith("block"));
-
-  test("the usage at the end corrects the usage at the start, and includes cached tokens", () => {
-    const usage = { input_tokens: 10, cache_read_input_tokens: 100, cache_creation_input_tokens: 20, output_tokens: 7 };
-    const delta = frame({
-      type: "message_delta",
-      delta: { stop_reason: "end_turn" },
-      usage,
-      copilot_usage: { total_nano_aiu: 9 },
-    });
-    const told = decode([start, delta, stop[1]!]).filter(({ type }) => type === "usage");
-    expect(told).toEqual([
-      { type: "usage", usage: { input: 5 } },
-      { type: "usage", usage: { input: 130, cachedInput: 100, cacheWrite: 20, output: 7, nanoCredits: 9 } },
-    ]);
-  });
-
-  test("numbers that are none stay unknown", () => {
-    const usage = { input_tokens: -5, output_tokens: "7", cache_read_input_tokens: null };
-    const events = messages.decodeReply({ content: [], stop_reason: "end_turn", usage });
-    expect(events).toContainEqual({ type: "usage", usage: {} });
-  });
-
-  test.each([
-    ["end_turn", "stop"],
-    ["pause_turn", "pause"],
-    ["refusal", "refusal"],
-    ["model_context_window_exceeded", "length"],
-    ["quite_new", "stop"],
-  ] as const)("%s is read as %s and its own word kept", (raw, reason) => {
-    expect(messages.decodeReply({ content: [], stop_reason: raw }).at(-1)).toEqual({ type: "finish", reason, raw });
-  });
-
-  test("input that stands in the start of a call is not lost", () => {
-    const call = { type: "tool_use", id: "a", name: "look", input: { at: 1 } };
-    const expected = [
-      { type: "block-start", block: { kind: "tool-call", id: "a", name: "look" } },
-      { type: "block-delta", text: '{"at":1}' },
-      { type: "block-end" },
-    ];
-    expect(between(decode([start, ...blockOf(call), ...stop]))).toEqual(expected as ReplyEvent[]);
-    const delta = { type: "input_json_delta", partial_json: '{"at":2}' };
-    expect(between(decode([start, ...blockOf(call, delta), ...stop]))[1]).toEqual({
-      type: "block-delta",
-      text: '{"at":2}',
-    });
-  });
-
-  test("thinking without a proof has none", () => {
-    const block = { type: "thinking", thinking: "", signature: "" };
-    const events = decode([start, ...blockOf(block, { type: "thinking_delta", thinking: "Hm." }), ...stop]);
-    expect(events).toContainEqual({ type: "block-end" });
-    expect(messages.decodeReply({ content: [{ ...block, thinking: "Hm." }] })).toContainEqual({ type: "block-end" });
-  });
-
-  test("citations, redacted thinking and blocks of its own come through whole, full and streamed", () => {
-    const citation = { type: "char_location", cited_text: "x" };
-    const search = { type: "server_tool_use", id: "s", name: "tool_search", input: { query: "q" } };
-    const content = [
-      { type: "redacted_thinking", data: "ZGF0YQ==" },
-      { type: "text", text: "Yes.", citations: [citation] },
-      search,
-    ];
-    const body = {
-      id: "msg_1",
-      model: "m",
-      content,
-      stop_reason: "end_turn",
-      usage: { input_tokens: 1, output_tokens: 1 },
-    };
-    const expected = [
-      { type: "block-start", block: { kind: "thinking" } },
-      { type: "block-end", signature: { dialect: "messages", value: "ZGF0YQ==", redacted: true } },
-      { type: "block-start", block: { kind: "text" } },
-      { type: "block-delta", text: "Yes." },
-      { type: "block-end", extras: { anthropic: { citations: [citation] } } },
-      { type: "block-start", block: { kind: "foreign", dialect: "messages", value: search } },
-      { type: "block-end" },
-    ];
-    const events = messages.decodeReply(body);
-    expect(between(events)).toEqual(expected as ReplyEvent[]);
-    expect(messages.encodeReply(events, conversation).content).toEqual(content);
-    const frames = overWire(written(messages.encodeStream(conversation), events));
-    checkMessagesStream(frames);
-    expect(between(decode(frames))).toEqual(expected as ReplyEvent[]);
-  });
-
-  test.each<[string, SseFrame[], string]>([
-    [
-      "a piece of a call that was never begun",
-      [start, frame({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: "{" } })],
-      "upstream_bad_event",
-    ],
-    [
-      "a piece of another block than the open one",
-      [
-        start,
-        blockOf({ type: "text", text: "" })[0]!,
-        frame({ type: "content_block_delta", index: 3, delta: { type: "text_delta", text: "x" } }),
-      ],
-      "upstream_bad_event",
-    ],
-    [
-      "words inside a call",
-      [
-        start,
-        blockOf({ type: "tool_use", id: "a", name: "b", input: {} })[0]!,
-        frame({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "x" } }),
-      ],
-      "upstream_bad_event",
-    ],
-    ["an event that is no JSON", [start, { event: "ping", data: "{" }], "upstream_bad_event"],
-    [
-      "an error of Anthropic's",
-      [start, frame({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } })],
-      "overloaded_error",
-    ],
-    [
-      "an error of Copilot's",
-      [start, { data: '{"error":{"code":"rate_limited","message":"Slow down."}}' }],
-      "rate_limited",
-    ],
-    ["an error without words", [{ data: '{"error":"x"}' }], "upstream_error"],
-    ["an error without anything", [frame({ type: "error" })], "upstream_error"],
-    ["an end without message_stop", [start, stop[0]!, { data: "[DONE]" }], "upstream_disconnected"],
-    ["nothing at all", [], "upstream_disconnected"],
-  ])("%s is an error", (_, frames, code) => {
-    const events = decode(frames);
-    expect(events.at(-1)).toMatchObject({ type: "error", code });
-    expect(events.filter(({ type }) => type === "error" || type === "finish")).toHaveLength(1);
-  });
-
-  test("text without a start, indexes that are missing and names that stand in the data only are understood", () => {
-    const bare = [
-      { data: '{"type":"message_start","message":{"id":"msg_1","model":"m"}}' },
-      { data: '{"type":"content_block_delta","delta":{"type":"text_delta","text":"Hi."}}' },
-      { event: "message_stop", data: "{}" },
-    ];
-    expect(decode(bare).map(({ type }) => type)).toEqual([
-      "start",
-      "block-start",
-      "block-delta",
-      "block-end",
-      "finish",
-    ]);
-  });
-
-  test.each([[null], [5], ["<html>"], [[]], [{}], [{ content: 5 }]])(
-    "a full reply that is none is an error: %p",
-    (body) => {
-      expect(messages.decodeReply(body)).toMatchObject([{ type: "error", code: "upstream_bad_reply" }]);
-    },
-  );
 });
 
 describe("what a client receives", () => {
@@ -931,101 +315,7 @@ describe("what a client receives", () => {
   const start: ReplyEvent = { type: "start", id: "", model: "gpt" };
   const finish: ReplyEvent = { type: "finish", reason: "stop" };
   const call: ReplyEvent = { type: "block-start", block: { kind: "tool-call", id: "call_1", name: "look" } };
-  const thinking: ReplyEvent = { type: "block-start", block: { kind: "thinking" } };
   const end: ReplyEvent = { type: "block-end" };
-
-  test("another maker's proof is packed, and unpacked when it comes back", () => {
-    const proof = { dialect: "responses", value: "ZW5j", id: "rs_1" } as const;
-    const events: ReplyEvent[] = [
-      start,
-      thinking,
-      { type: "block-delta", text: "Hm." },
-      { type: "block-end", signature: proof },
-      finish,
-    ];
-    const { content } = messages.encodeReply(events, conversation);
-    expect(content).toEqual([{ type: "thinking", thinking: "Hm.", signature: "dragoman.responses.cnNfMQ.ZW5j" }]);
-    const back = messages.decodeRequest({ model: "m", messages: [{ role: "assistant", content }] });
-    expect(back.turns[0]?.parts).toEqual([{ kind: "thinking", text: "Hm.", signature: proof }]);
-  });
-
-  test("a proof without words survives as redacted thinking", () => {
-    const proof = { dialect: "chat", value: "b3A=" } as const;
-    const events: ReplyEvent[] = [start, thinking, { type: "block-end", signature: proof }, finish];
-    const { content } = messages.encodeReply(events, conversation);
-    expect(content).toEqual([{ type: "redacted_thinking", data: "dragoman.chat..b3A=" }]);
-    const back = messages.decodeRequest({ model: "m", messages: [{ role: "assistant", content }] });
-    expect(back.turns[0]?.parts).toEqual([{ kind: "thinking", text: "", signature: proof }]);
-    const frames = told(...events);
-    checkMessagesStream(frames);
-    expect(jsonOf(frames[1]!)).toEqual({
-      type: "content_block_start",
-      index: 0,
-      content_block: (content as JsonObject[])[0],
-    });
-  });
-
-  test("thinking that is its own and unseen is thinking still", () => {
-    const proof = { dialect: "messages", value: "c2ln" } as const;
-    const frames = told(start, thinking, { type: "block-end", signature: proof }, finish);
-    checkMessagesStream(frames);
-    expect(decode(frames)).toContainEqual({ type: "block-end", signature: proof });
-    expect(frames.map((each) => jsonOf(each))).toContainEqual({
-      type: "content_block_start",
-      index: 0,
-      content_block: { type: "thinking", thinking: "", signature: "" },
-    });
-  });
-
-  test("parts that only another dialect has are not sent", () => {
-    const foreign: ReplyEvent = {
-      type: "block-start",
-      block: { kind: "foreign", dialect: "responses", value: { type: "web_search_call" } },
-    };
-    const frames = told(start, foreign, { type: "block-delta", text: "x" }, end, finish);
-    expect(types(frames)).toEqual(["message_start", "message_delta", "message_stop"]);
-    expect(messages.encodeReply([start, foreign, end, finish], conversation).content).toEqual([]);
-  });
-
-  test("empty blocks are not sent, and leave no gap in the indexes", () => {
-    const text: ReplyEvent = { type: "block-start", block: { kind: "text" } };
-    const frames = told(start, text, end, thinking, end, text, { type: "block-delta", text: "Hi." }, end, finish);
-    checkMessagesStream(frames);
-    expect(types(frames).filter((type) => type === "content_block_start")).toHaveLength(1);
-  });
-
-  test("a call without arguments has an empty object for them, and stops the reply for tools", () => {
-    const frames = told(start, call, end, finish);
-    checkMessagesStream(frames);
-    expect(decode(frames)).toContainEqual({ type: "block-delta", text: "{}" });
-    expect(decode(frames).at(-1)).toMatchObject({ reason: "tool-call" });
-    expect(messages.encodeReply([start, call, end, finish], conversation)).toMatchObject({
-      content: [{ type: "tool_use", id: "call_1", input: {} }],
-      stop_reason: "tool_use",
-    });
-  });
-
-  test("a freeform call that was not brought to function form is one text", () => {
-    const freeform: ReplyEvent = {
-      type: "block-start",
-      block: { kind: "tool-call", id: "c", name: "patch", freeform: true },
-    };
-    const events: ReplyEvent[] = [
-      start,
-      freeform,
-      { type: "block-delta", text: '*** "a"\n' },
-      { type: "block-delta", text: "\ud83c" },
-      { type: "block-delta", text: "\udf88" },
-      end,
-      finish,
-    ];
-    const frames = told(...events);
-    checkMessagesStream(frames);
-    const input = decode(frames)
-      .flatMap((event) => (event.type === "block-delta" ? event.text : []))
-      .join("");
-    expect(JSON.parse(input)).toEqual({ input: '*** "a"\n🎈' });
-  });
 
   test("a call that broke off has no end, words that broke off have one", () => {
     const error: ReplyEvent = { type: "error", ...cutReply };
@@ -1043,35 +333,6 @@ describe("what a client receives", () => {
     expect(types(frames)).toEqual(["message_start", "ping", "message_delta", "message_stop"]);
   });
 
-  test("numbers are Anthropic's: what the cache took stands beside the input, never below 0", () => {
-    const usage: ReplyEvent = { type: "usage", usage: { input: 100, cachedInput: 90, cacheWrite: 20, output: 3 } };
-    expect(messages.encodeReply([start, usage, finish], conversation).usage).toMatchObject({
-      input_tokens: 0,
-      cache_creation_input_tokens: 20,
-      cache_read_input_tokens: 90,
-      output_tokens: 3,
-    });
-  });
-
-  test("its own word for the reason is kept", () => {
-    const ended = (raw: string) =>
-      messages.encodeReply([start, { type: "finish", reason: "length", raw }], conversation).stop_reason;
-    expect(ended("model_context_window_exceeded")).toBe("model_context_window_exceeded");
-    expect(ended("max_output_tokens")).toBe("max_tokens");
-  });
-
-  test.each([
-    ["upstream_disconnected", "api_error"],
-    ["upstream_timeout", "timeout_error"],
-    ["model_overloaded", "overloaded_error"],
-    ["user_model_rate_limited", "rate_limit_error"],
-    ["invalid_request_error", "invalid_request_error"],
-  ])("a broken stream of code %s ends in %s", (code, type) => {
-    const frames = told(start, { type: "error", code, message: "No." });
-    expect(jsonOf(frames.at(-1)!)).toEqual({ type: "error", error: { type, message: "No." } });
-    expect(types(frames)).not.toContain("message_stop");
-  });
-
   test("an error has Anthropic's form, whatever its kind", () => {
     for (const kind of Object.keys(kinds) as (keyof typeof kinds)[])
       expect(messages.encodeError(new ProxyError(kind, "No."), "req_1")).toEqual({
@@ -1081,13 +342,6 @@ describe("what a client receives", () => {
       });
     expect(messages.encodeError(new ProxyError("upstream", "No.", { status: 529 }), "r")).toMatchObject({
       error: { type: "overloaded_error" },
-    });
-  });
-
-  test("the error for a long prompt has the form that makes clients compact it", () => {
-    const error = new ProxyError("invalid_request", "prompt token count of 130000 exceeds the limit of 128000");
-    expect(messages.encodeError(error, "r")).toMatchObject({
-      error: { message: "prompt is too long: 130000 tokens > 128000 maximum" },
     });
   });
 });

@@ -1,0 +1,269 @@
+/** The acts of a codec, each of what goes in and what comes out, as `fixtures/pairs/` writes them. */
+import type { Codec } from "../../src/dialects/codec";
+import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
+import type { ModelFacts } from "../../src/dialects/hub/model";
+import type { ReplyEvent } from "../../src/dialects/hub/reply";
+import { ProxyError } from "../../src/lib/errors";
+import { isObject, parseJson } from "../../src/lib/json";
+import { readSse, type SseFrame } from "../../src/lib/net/stream/sse";
+import { run } from "../../src/lib/net/stream/stream";
+import { ableModel } from "./facts";
+import { checkChatStream } from "./grammar-chat";
+import { checkMessagesStream } from "./grammar-messages";
+import { checkResponsesStream } from "./grammar-responses";
+import { decodeFrames, passes, passesFull, wire, written } from "./streams";
+
+/** What is the same in all rows of a dialect, or all but those that say otherwise. */
+interface Plain {
+  /** The client's request. */
+  body: JsonObject;
+  conversation: Conversation;
+  model: ModelFacts;
+  checkStream?: (frames: SseFrame[], asked: Conversation) => void;
+}
+
+export interface Row {
+  /** Members beside the plain ones; events or frames of a stream; or the whole of it, if it is not an object. */
+  in: unknown;
+  /** Members of the plain request that `in` lacks. */
+  lacks?: string[];
+  /** Members of the model beside the plain ones, null for one that it lacks; or its name in `models`. */
+  model?: JsonObject | keyof typeof models;
+  options?: { webSearch: boolean };
+  /** Members of the client's request for which a reply is, beside the plain ones. */
+  asked?: JsonObject;
+  /** Of the conversation that a reply is for. */
+  conversation?: JsonObject;
+  out: unknown;
+}
+
+const budget = { min: 1024, max: 32_000 };
+const models = {
+  "gpt-5-mini": { id: "gpt-5-mini", vendor: "OpenAI", supports: { completionTokens: true } },
+  "claude-sonnet-4.5": {
+    ...{ id: "claude-sonnet-4.5", vendor: "Anthropic", limits: { output: 32_000, fullOutput: 16_000 } },
+    supports: { efforts: [], thinkingBudget: budget },
+  },
+  "gemini-2.5-pro": { id: "gemini-2.5-pro", vendor: "Google" },
+  "of efforts and budgets": { supports: { efforts: ["none", "low", "high"], thinkingBudget: budget } },
+};
+
+const hi: Conversation["turns"] = [{ role: "user", parts: [{ kind: "text", text: "Hi." }] }];
+const plainConversation: Conversation = { model: "m", turns: hi, tools: [], stream: true };
+
+/** Of the OpenAI models: they know efforts and no budgets. */
+const byEffort = (facts: ModelFacts): ModelFacts => ({
+  ...facts,
+  supports: { ...facts.supports, adaptiveThinking: false, thinkingBudget: undefined },
+});
+
+export const plains: Record<string, Plain> = {
+  chat: {
+    body: { model: "m", messages: [{ role: "user", content: "Hi." }] },
+    conversation: plainConversation,
+    model: byEffort({ ...ableModel("gpt-4.1", "Azure OpenAI"), dialects: ["chat"], limits: { output: 16_384 } }),
+    checkStream: checkChatStream,
+  },
+  responses: {
+    body: { model: "some-model", input: "Hi." },
+    conversation: plainConversation,
+    model: byEffort({
+      ...ableModel("some-model", "Azure OpenAI"),
+      dialects: ["responses"],
+      limits: { output: 32_000 },
+    }),
+    checkStream: checkResponsesStream,
+  },
+  messages: {
+    body: { model: "m", max_tokens: 10, messages: [{ role: "user", content: "Hi." }] },
+    conversation: { ...plainConversation, maxTokens: 100, stream: false },
+    model: { ...ableModel("claude", "Anthropic"), dialects: ["messages", "chat"], limits: { output: 32_000 } },
+    checkStream: checkMessagesStream,
+  },
+  gemini: {
+    body: { model: "m", contents: [{ parts: [{ text: "Hi." }] }] },
+    conversation: plainConversation,
+    model: ableModel("m", "Google"),
+  },
+};
+
+/** Acts that take events or frames, and those that give them: each has a line of its own. */
+const [takeMany, giveMany] = [
+  ["read", "full", "write", "pass"],
+  ["reply", "read", "write", "pass"],
+];
+
+/**
+ * The rows of a file, by their titles. Behind a title each row has a line with `:` for what is special about it (often none),
+ * one with `>` for what goes in, and one with `<` for what comes out, in JSON; a list of events or frames has many.
+ */
+export function rowsIn(text: string, act: string): [title: string, rows: Row[]][] {
+  const valuesIn = (lines: string, isList?: boolean) => {
+    const values = lines.split("\n").flatMap((line): unknown[] => (line.length > 2 ? [JSON.parse(line.slice(2))] : []));
+    return isList ? values : values[0];
+  };
+  return text.split("\n\n").map((block) => {
+    const [title = "", ...lines] = block.trimEnd().split("\n");
+    const rows = lines.join("\n").matchAll(/(:.*\n)?((?:>.*\n)+)((?:<.*(?:\n|$))+)/g);
+    return [
+      title,
+      [...rows].map(([, special = "", given = "", out = ""]) => ({
+        ...(valuesIn(special) as Partial<Row>),
+        in: valuesIn(given, takeMany?.includes(act)),
+        out: valuesIn(out, giveMany?.includes(act)),
+      })),
+    ];
+  });
+}
+
+/** By the name of an act what comes out of a row. */
+export const acts: Record<string, (codec: Codec, row: Row, plain: Plain) => unknown> = {
+  /** A client's request in the hub. */
+  decode: (codec, row, plain) => changes(codec.decodeRequest(plain.body), codec.decodeRequest(bodyOf(row, plain))),
+  check: (codec, row, plain) => codec.checkRequest(bodyOf(row, plain) as JsonObject) ?? "accepted",
+  /** A conversation for an upstream. */
+  encode(codec, row, plain) {
+    const model = factsOf(row, plain);
+    const asked = { ...plain.conversation, ...(row.in as Partial<Conversation>) };
+    for (const name of row.lacks ?? []) delete (asked as unknown as JsonObject)[name];
+    return encoded(
+      codec.encodeRequest(plain.conversation, model, row.options).body,
+      codec.encodeRequest(asked, model, row.options),
+    );
+  },
+  /** A client's request for an upstream of its own dialect, by way of the hub. */
+  through(codec, row, plain) {
+    const model = factsOf(row, plain);
+    const encode = (body: unknown) => codec.encodeRequest(codec.decodeRequest(body), model, row.options);
+    return encoded(encode(plain.body).body, encode(bodyOf(row, plain)));
+  },
+  /** The same around the hub. What was fixed needs no more fixups. */
+  fix(codec, row, plain) {
+    const model = factsOf(row, plain);
+    const body = bodyOf(row, { ...plain, body: { ...plain.body, model: model.id } }) as JsonObject;
+    const before = structuredClone(body);
+    const fixed = codec.fixRequest(body, model, row.options);
+    same(body, before);
+    if (fixed.fixups.length === 0 && fixed.body !== body) throw new Error("a copy of a request without a fault");
+    same(codec.fixRequest(fixed.body, model, row.options).fixups, []);
+    return encoded(body, fixed);
+  },
+  /** A full reply in the hub. */
+  reply: (codec, row) => codec.decodeReply(row.in),
+  /** A stream in the hub. */
+  read: (codec, row) =>
+    decodeFrames(
+      codec,
+      (row.in as JsonObject[]).map((each) => frameOf(each, codec)),
+    ),
+  /** Events as a full reply to a client. */
+  full: (codec, row, plain) => codec.encodeReply(row.in as ReplyEvent[], askedOf(codec, row, plain)),
+  /** Events as a stream to a client, which keeps to the grammar of its dialect unless it ends in an error. */
+  write(codec, row, plain) {
+    const asked = askedOf(codec, row, plain);
+    const events = row.in as ReplyEvent[];
+    const frames = written(codec.encodeStream(asked), events);
+    if (events.at(-1)?.type === "finish") plain.checkStream?.(overWire(frames), asked);
+    return frames.map(wordOf);
+  },
+  /** A stream to a client of its own dialect. */
+  pass(codec, row, plain) {
+    const fixups = new Set<string>();
+    const context = { model: String(plain.body.model), usage: true, replies: 1, ...row.asked };
+    const passing = passes(codec, context, (name) => fixups.add(name));
+    const frames = written(
+      passing,
+      (row.in as JsonObject[]).map((each) => frameOf(each, codec)),
+    );
+    return [...frames.map(wordOf), ...(fixups.size > 0 ? [{ fixups: [...fixups] }] : [])];
+  },
+  /** A full reply to a client of its own dialect: the same object if nothing is wrong with it. */
+  "pass-full"(codec, row, plain) {
+    const fixups: string[] = [];
+    const context = { model: String(plain.body.model), usage: true, replies: 1, ...row.asked };
+    const body = row.in as JsonObject;
+    const fixed = passesFull(codec, body, context, (name) => fixups.push(name));
+    return fixed === body ? "the same" : { body: fixed, fixups };
+  },
+  error(codec, row) {
+    const { kind, message, ...details } = row.in as { kind: ProxyError["kind"]; message: string };
+    return codec.encodeError(new ProxyError(kind, message, details), "req_1");
+  },
+};
+
+/** What comes out, or how it is refused, as JSON; ids and times that are made for each reply have a `*`. */
+export function outcomeOf(act: string, codec: Codec, row: Row, plain: Plain): unknown {
+  try {
+    const text = JSON.stringify(acts[act]!(codec, row, plain));
+    return JSON.parse(
+      text
+        .replace(/"(chatcmpl-|[a-z]+_)?(?:[0-9A-Za-z]{32}|[0-9a-f-]{36})"/g, '"$1*"')
+        .replace(/"(created|created_at|completed_at)":\d+(?:\.\d+)?/g, '"$1":"*"'),
+    );
+  } catch (thrown) {
+    if (!(thrown instanceof ProxyError)) throw thrown;
+    const { param, code } = thrown.details;
+    return JSON.parse(JSON.stringify({ refused: { param, code }, says: thrown.message }));
+  }
+}
+
+function bodyOf(row: Row, plain: Plain): unknown {
+  if (!isObject(row.in)) return row.in;
+  const body: JsonObject = { ...plain.body, ...row.in };
+  for (const name of row.lacks ?? []) delete body[name];
+  return body;
+}
+
+function factsOf({ model: given = {} }: Row, { model: plain }: Plain): ModelFacts {
+  const model: JsonObject = typeof given === "string" ? models[given] : given;
+  const supports = Object.entries({ ...plain.supports, ...(model.supports as object) });
+  return {
+    ...plain,
+    ...model,
+    supports: Object.fromEntries(supports.filter(([, value]) => value !== null)),
+  } as ModelFacts;
+}
+
+const askedOf = (codec: Codec, row: Row, plain: Plain): Conversation => ({
+  ...(row.asked ? codec.decodeRequest({ ...plain.body, ...row.asked }) : plain.conversation),
+  ...row.conversation,
+});
+
+/** The members that differ from those of the plain one, and those that are missing. */
+function changes(plain: object, all: object): JsonObject {
+  const [before, after] = [plain, all].map((each) => JSON.parse(JSON.stringify(each)) as JsonObject) as [
+    JsonObject,
+    JsonObject,
+  ];
+  const changed = Object.entries(after).filter(([name, value]) => !Bun.deepEquals(value, before[name]));
+  const without = Object.keys(before).filter((name) => !(name in after));
+  return { ...Object.fromEntries(changed), ...(without.length > 0 && { without }) };
+}
+
+function encoded(plain: JsonObject, { body, fixups, dropped }: ReturnType<Codec["encodeRequest"]>): JsonObject {
+  return {
+    body: changes(plain, body),
+    ...(fixups.length > 0 && { fixups }),
+    ...(dropped.length > 0 && { dropped }),
+  };
+}
+
+/** A frame as a row writes it: its JSON, or its members where that does not say all. */
+function frameOf(word: JsonObject, { facts }: Codec): SseFrame {
+  if (Object.keys(word).every((name) => name === "event" || name === "data")) return { ...word };
+  const data = JSON.stringify(word);
+  return facts.upstreams[0] === "chat" ? { data } : { event: String(word.type), data };
+}
+
+function wordOf(frame: SseFrame): unknown {
+  const json = parseJson(frame.data ?? "");
+  const { event, data } = frame;
+  return isObject(json) && (event === undefined || event === json.type) ? json : { event, data };
+}
+
+const overWire = (frames: SseFrame[]) => run(readSse, [wire(frames)]);
+
+function same(actual: unknown, expected: unknown): void {
+  if (!Bun.deepEquals(actual, expected))
+    throw new Error(`${JSON.stringify(actual)} is not ${JSON.stringify(expected)}`);
+}
