@@ -129,59 +129,18 @@ describe("a header that carries a credential to the upstream", () => {
 
 describe("is refused by name or path, and changes nothing:", () => {
   const x = { type: "anthropic", baseUrl: "https://h.example", apiKey: "pk-0123456789" };
+  // `schema.test.ts` and `providers.test.ts` of config/ have what is wrong by itself; here is what the stored config, the body or the route makes so.
   test.each<[unknown, string]>([
-    [{ foo: 1 }, "foo"],
     [{ logLevel: "debug", foo: 1 }, "foo"],
-    [{ auth: { foo: 1 } }, "auth.foo"],
-    [{ providers: { y: { ...x, foo: 1 } } }, "providers.y.foo"],
-    [{ logLevel: 1 }, "logLevel"],
-    [{ useResponsesApiWebSearch: "true" }, "useResponsesApiWebSearch"],
-    [{ auth: [] }, "auth"],
-    [{ providers: [] }, "providers"],
-    [{ auth: { apiKeys: "k" } }, "auth.apiKeys"],
-    [{ auth: { apiKeys: [1] } }, "auth.apiKeys[0]"],
-    [{ auth: { apiKeys: [""] } }, "auth.apiKeys[0]"],
-    [{ freeModelRouting: "random" }, "freeModelRouting"],
-    [{ tokenEstimateMultiplier: 0 }, "tokenEstimateMultiplier"],
     ['{"__proto__":{"x":1}}', "__proto__"],
     ['{"constructor":{"prototype":{"x":1}}}', "constructor"],
     ['{"providers":{"__proto__":{"type":"anthropic"}}}', "providers.__proto__"],
-    ...["", "v1", "admin", "api", "usage", "token", "health", "assets", "a/b", "..", "a b", "%2e", "é"].map(
-      (name): [unknown, string] => [{ providers: { [name]: x } }, `providers.${name}`],
-    ),
-    [{ providers: { toString: x } }, "providers.toString"],
-    [{ providers: { constructor: x } }, "providers.constructor"],
-    [{ providers: { ["n".repeat(1_000)]: x } }, `providers.${"n".repeat(100)}`],
-    ...[
-      "javascript:alert(1)",
-      "file:///etc/passwd",
-      "data:,x",
-      "ftp://h",
-      "http://evil.example",
-      "http://169.254.169.254",
-      "https://169.254.169.254/latest",
-      "https://[fd00:ec2::254]",
-      "https://metadata.google.internal",
-      "https://u:p@h",
-      "https://h?k=1",
-      "https://h#x",
-      "//h",
-      "https://h\t.evil",
-      "",
-    ].map((baseUrl): [unknown, string] => [{ providers: { y: { ...x, baseUrl } } }, "providers.y.baseUrl"]),
     [{ providers: { x: { type: "anthropic", baseUrl: "https://evil.example" } } }, "providers.x.apiKey"],
     [{ providers: { x: { ...x, baseUrl: "https://evil.example", apiKey: "…6789" } } }, "providers.x.apiKey"],
     [{ providers: { y: { ...x, apiKey: "…6789" } } }, "providers.y.apiKey"],
     [{ anthropicApiKey: "…2222" }, "anthropicApiKey"],
     [{ auth: { apiKeys: ["…cccc"] } }, "auth.apiKeys[0]"],
-    ...["a\r\nb", "a\nb", "a\u0000b", "🔑", "key…"].map((apiKey): [unknown, string] => [
-      { providers: { y: { ...x, apiKey } } },
-      "providers.y.apiKey",
-    ]),
     [{ vendorxApiKey: "one", anthropicApiKey: "two" }, "vendorxApiKey"],
-    ...["*", "null", "http://a/b", "localhost", "http://a:b", "http://*.example", "file://", ""].map(
-      (origin): [unknown, string] => [{ allowedOrigins: [origin] }, "allowedOrigins[0]"],
-    ),
     [{ revision: 1 }, "revision"],
   ])(
     "a change of the config to %j is refused by the name of what is wrong, and changes nothing",
@@ -196,10 +155,6 @@ describe("is refused by name or path, and changes nothing:", () => {
       expect(provider.seen).toEqual([]);
     },
   );
-
-  test("a wrong choice, with the choices", async () => {
-    expect((await refused({ logLevel: "verbose" })).message).toContain('"error"|"warn"|"info"|"debug"');
-  });
 
   test.each(["null", "[]", '"x"', "1", "", "{", '{"logLevel":"debug"', "\uFEFF"])(
     "a change of the config whose body is %j is refused",
@@ -263,12 +218,6 @@ describe("is accepted:", () => {
     expect((await post((await show()).config)).status).toBe(200);
     expect(readFileSync(file, "utf8")).toBe(before);
     expect(before).not.toContain("…");
-  });
-
-  test("one key more beside the masked ones", async () => {
-    const { config } = await show();
-    await post({ auth: { apiKeys: [...config.auth.apiKeys, "k-more-0123456789"] } });
-    expect(onDisk().auth).toEqual({ apiKeys: [...stored().auth.apiKeys, "k-more-0123456789"] });
   });
 
   test("client keys, for the very next request", async () => {

@@ -39,7 +39,28 @@ test("a preset may be elsewhere; with a type, the name means nothing", () => {
 });
 
 describe("refused by path:", () => {
-  test.each([
+  const x = { type: "anthropic", baseUrl: "https://h.example", apiKey: "pk-0123456789" };
+  const names = ["", "v1", "admin", "api", "usage", "token", "health", "assets", "a/b", "..", "a b", "%2e", "é"];
+  const addresses = [
+    ...["javascript:alert(1)", "file:///etc/passwd", "data:,x", "ftp://h", "http://evil.example"],
+    ...["http://169.254.169.254", "https://169.254.169.254/latest", "https://[fd00:ec2::254]"],
+    ...[
+      "https://metadata.google.internal",
+      "https://u:p@h",
+      "https://h?k=1",
+      "https://h#x",
+      "//h",
+      "https://h\t.evil",
+      "",
+    ],
+  ];
+  const keys = ["a\r\nb", "a\nb", "a\u0000b", "🔑", "key…"];
+  test.each<[object, string]>([
+    ...[...names, "toString"].map((name): [object, string] => [{ [name]: x }, `providers.${name}`]),
+    [{ ["n".repeat(1_000)]: x }, `providers.${"n".repeat(100)}`],
+    ...addresses.map((baseUrl): [object, string] => [{ y: { ...x, baseUrl } }, "providers.y.baseUrl"]),
+    ...keys.map((apiKey): [object, string] => [{ y: { ...x, apiKey } }, "providers.y.apiKey"]),
+    [{ y: { ...x, foo: 1 } }, "providers.y.foo"],
     [{ mine: {} }, "providers.mine.type"],
     [{ mine: { baseUrl: "https://h.example" } }, "providers.mine.type"],
     [{ mine: { type: "chat" } }, "providers.mine.baseUrl"],

@@ -8,114 +8,29 @@ const proxy = await startProxy();
 const client = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: "unused", maxRetries: 0 });
 afterAll(() => proxy[Symbol.asyncDispose]());
 
-const weather = {
-  type: "function",
-  function: {
-    name: "get_weather",
-    description: "The weather in a city",
-    parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
-  },
-} as const;
-
-const pixel =
-  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-
 const ask = (content: string) => [{ role: "user" as const, content }];
 
 /** One model of each kind of voice, and of each billing. */
 const models = ["gpt-4.1", "gpt-5-mini", "claude-sonnet-4.6", "gemini-3.1-pro-preview"];
 
-describe.each(models)("%s", (model) => {
-  test("a full answer carries the asked model id, an object name, a time and usage", async () => {
-    const answer = await client.chat.completions.create({ model, messages: ask("Say hello.") });
-    expect(answer).toMatchObject({ object: "chat.completion", model });
+test.each(models)(
+  "%s: a full answer says what it is, and a stream says the same, without usage where none is asked for",
+  async (model) => {
+    const asked = { model, messages: ask("Say hello.") };
+    const answer = await client.chat.completions.create(asked);
+    expect(answer).toMatchObject({ object: "chat.completion", model, choices: [{ index: 0, finish_reason: "stop" }] });
     expect(answer.created).toBeGreaterThan(0);
-    expect(answer.choices).toHaveLength(1);
-    expect(answer.choices[0]).toMatchObject({ index: 0, finish_reason: "stop" });
-    expect(answer.choices[0]!.message.content).toContain("DEMO");
     expect(answer.choices[0]!.message).not.toHaveProperty("padding");
-    expect(answer.usage!.total_tokens).toBe(answer.usage!.prompt_tokens + answer.usage!.completion_tokens);
-  });
-
-  test("a stream says the same as the full answer, with usage only when asked for", async () => {
-    const full = await client.chat.completions.create({ model, messages: ask("Say hello.") });
-    const read = async (options: { include_usage: boolean } | undefined) => {
-      let text = "";
-      let usage: OpenAI.CompletionUsage | null | undefined;
-      let finish: string | null = null;
-      const stream = await client.chat.completions.create({
-        model,
-        messages: ask("Say hello."),
-        stream: true,
-        ...(options ? { stream_options: options } : {}),
-      });
-      for await (const chunk of stream) {
-        // Some models begin with an empty chunk of content filters.
-        if (chunk.choices.length > 0) expect(chunk).toMatchObject({ object: "chat.completion.chunk", model });
-        text += chunk.choices[0]?.delta.content ?? "";
-        finish = chunk.choices[0]?.finish_reason ?? finish;
-        usage = chunk.usage ?? usage;
-        if (!options) expect(chunk.choices.length > 0 || chunk.usage == null).toBe(true);
-      }
-      return { text, usage, finish };
-    };
-    const told = await read({ include_usage: true });
-    expect(told.text).toBe(full.choices[0]!.message.content!);
-    expect(told.finish).toBe("stop");
-    expect(told.usage).toMatchObject({
-      prompt_tokens: full.usage!.prompt_tokens,
-      completion_tokens: full.usage!.completion_tokens,
-    });
-    expect((await read(undefined)).text).toBe(told.text);
-  });
-
-  test("a tool call, its result, and the answer to it", async () => {
-    const messages: OpenAI.ChatCompletionMessageParam[] = ask("What is the weather in Paris?");
-    const first = await client.chat.completions.create({ model, messages, tools: [weather] });
-    expect(first.choices).toHaveLength(1);
-    expect(first.choices[0]!.finish_reason).toBe("tool_calls");
-    const call = first.choices[0]!.message.tool_calls![0]!;
-    if (call.type !== "function") throw new Error("not a function call");
-    expect(JSON.parse(call.function.arguments)).toEqual({ city: "Paris" });
-
-    messages.push(first.choices[0]!.message, { role: "tool", tool_call_id: call.id, content: "18 degrees, sunny" });
-    const second = await client.chat.completions.create({ model, messages, tools: [weather] });
-    expect(second.choices[0]!.message.content).toContain("18 degrees");
-    const [answer, asked] = proxy.rows();
-    expect([asked!.initiator, answer!.initiator]).toEqual(["user", "agent"]);
-  });
-
-  test("parallel tool calls in a stream have indices of their own", async () => {
-    const stream = client.chat.completions.stream({
-      model,
-      messages: ask("What is the weather in two cities, in parallel?"),
-      tools: [weather],
-    });
-    const answer = await stream.finalChatCompletion();
-    const calls = answer.choices[0]!.message.tool_calls!;
-    expect(calls).toHaveLength(2);
-    expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
-    for (const call of calls)
-      if (call.type === "function") expect(JSON.parse(call.function.arguments)).toHaveProperty("city");
-  });
-
-  test("an image reaches the model, announced by its header", async () => {
-    const answer = await client.chat.completions.create({
-      model,
-      messages: [
-        {
-          role: "user",
-          content: [
-            { type: "text", text: "What is this?" },
-            { type: "image_url", image_url: { url: pixel } },
-          ],
-        },
-      ],
-    });
-    expect(answer.choices[0]!.finish_reason).toBe("stop");
-    expect(proxy.demo.journal.at(-1)!.headers["copilot-vision-request"]).toBe("true");
-  });
-});
+    let text = "";
+    for await (const chunk of await client.chat.completions.create({ ...asked, stream: true })) {
+      // Some models begin with an empty chunk of content filters.
+      if (chunk.choices.length > 0) expect(chunk).toMatchObject({ object: "chat.completion.chunk", model });
+      expect(chunk.choices.length > 0 || chunk.usage == null).toBe(true);
+      text += chunk.choices[0]?.delta.content ?? "";
+    }
+    expect(text).toBe(answer.choices[0]!.message.content!);
+  },
+);
 
 test("an aborted stream throws the package's own abort and the upstream is let go", async () => {
   const controller = new AbortController();

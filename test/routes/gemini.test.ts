@@ -36,17 +36,7 @@ describe.each(["gemini-3.1-pro-preview", "claude-sonnet-4.6", "gpt-5.3-codex"])(
     functionResponse: { id, name, response: { output: "18 degrees, sunny" } },
   });
 
-  test("full: calls the tool, gets its result, and answers", async () => {
-    const chat = session();
-    const first = await chat.sendMessage({ message: "What is the weather in Paris?" });
-    expect(first.functionCalls).toMatchObject([{ name: "get_weather", args: { city: "Paris" } }]);
-    const last = await chat.sendMessage({ message: first.functionCalls!.map(answer) });
-    expect(last.text).toContain("18 degrees, sunny");
-    expect(chat.getHistory(true)).toHaveLength(4);
-    expect(JSON.parse(proxy.rows()[0]!.dropped)).not.toContain("thinking");
-  });
-
-  test("streamed: the same, with what the session kept of the pieces", async () => {
+  test("calls the tool, gets its result and answers in pieces, which the session keeps", async () => {
     const chat = session();
     const first = await Array.fromAsync(await chat.sendMessageStream({ message: "What is the weather in Paris?" }));
     const calls = first.flatMap(({ functionCalls }) => functionCalls ?? []);

@@ -1,6 +1,5 @@
 /** Rows: the account that serves a request, and the reasons for which none can. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { quotas } from "../../../src/demo/accounts";
 import { type Demo, startDemo } from "../../../src/demo/demo";
 import { ProxyError } from "../../../src/lib/errors";
 import { zonedTime } from "../../../src/lib/format";
@@ -28,12 +27,6 @@ function threeAccounts() {
 const names = (accounts: Account[]) => accounts.map(({ id }) => id.replace("-demo", ""));
 
 describe("who serves", () => {
-  test("premium requests go to the accounts in the order of registration, each time", () => {
-    const { pool } = threeAccounts();
-    for (let turn = 0; turn < 3; turn++)
-      expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "work", "plus"]);
-  });
-
   test("an account whose model cools down serves it again after that time, though the clock was set back", () => {
     const { octo, pool, clock } = threeAccounts();
     const model = "gpt-5-mini";
@@ -43,14 +36,6 @@ describe("who serves", () => {
     expect([able(), octo.limitedModels.length]).toEqual([["work", "plus"], 1]);
     clock.pass(minute);
     expect([able(), octo.limitedModels.length]).toEqual([["octo", "work", "plus"], 0]);
-  });
-
-  test("requests that cost nothing go to the accounts in turn", () => {
-    const { pool } = threeAccounts();
-    const firsts = Array.from({ length: 6 }, () => names(pool.takeTurn({ premium: false }))[0]!);
-    expect(firsts).toEqual(["octo", "work", "plus", "octo", "work", "plus"]);
-    expect(names(pool.takeTurn({ premium: false }))).toEqual(["octo", "work", "plus"]);
-    expect(names(pool.takeTurn({ premium: false }))).toEqual(["work", "plus", "octo"]);
   });
 
   test("who only looks at the candidates takes no turn", () => {
@@ -65,22 +50,8 @@ describe("who serves", () => {
   test("two accounts that could both serve take turns", () => {
     const { octo, work, clock } = threeAccounts();
     const two = new Pool({ accounts: () => [octo, work], now: clock.now });
-    const turn = () => names(two.takeTurn({ premium: false }));
-    expect([turn(), turn(), turn()]).toEqual([
-      ["octo", "work"],
-      ["work", "octo"],
-      ["octo", "work"],
-    ]);
-  });
-
-  test("turns stay fair when an account falls out in between", () => {
-    const { pool, work, clock } = threeAccounts();
-    const turn = () => names(pool.takeTurn({ premium: false }))[0]!;
-    expect([turn(), turn()]).toEqual(["octo", "work"]);
-    work.setState({ name: "cooling", until: clock.now() + second, reason: "Too fast." });
-    expect([turn(), turn(), turn(), turn()]).toEqual(["plus", "octo", "plus", "octo"]);
-    clock.pass(second);
-    expect([turn(), turn()]).toEqual(["work", "plus"]);
+    const turn = () => names(two.takeTurn({ premium: false }))[0]!;
+    expect([turn(), turn(), turn()]).toEqual(["octo", "work", "octo"]);
   });
 
   test("only accounts that have the model are asked", () => {
@@ -88,36 +59,10 @@ describe("who serves", () => {
     expect(names(pool.candidates({ premium: true, capable: (account) => account !== work }))).toEqual(["octo", "plus"]);
   });
 
-  test("the quota ends at the first account: the next serves, the order stays, free models keep rotating", async () => {
-    demo.accounts[0]!.quota = quotas.exhausted();
-    const { pool, octo } = threeAccounts();
-    await octo.quota();
-    expect(names(pool.candidates({ premium: true }))).toEqual(["work", "plus"]);
-    expect(names(pool.candidates({ premium: true }))).toEqual(["work", "plus"]);
-    expect([1, 2, 3].map(() => names(pool.takeTurn({ premium: false }))[0]!)).toEqual(["octo", "work", "plus"]);
-  });
-
   test("an account that is out of everything serves no free model either", () => {
     const { pool, octo } = threeAccounts();
     octo.setState({ name: "exhausted", reason: "You have no quota.", alsoFree: true });
     expect(names(pool.takeTurn({ premium: false }))).toEqual(["work", "plus"]);
-  });
-
-  test("a failed account is passed over, the others go on, and after five minutes it is tried again", async () => {
-    refuseExchange(demo, "revoked", ["octo-demo"]);
-    const { pool, octo, clock } = threeAccounts();
-    await octo.copilotToken().catch(() => {});
-    expect(names(pool.candidates({ premium: true }))).toEqual(["work", "plus"]);
-    clock.pass(5 * minute);
-    expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "work", "plus"]);
-  });
-
-  test("a rate limit cools only the account that hit it, for as long as it says", () => {
-    const { pool, work, clock } = threeAccounts();
-    work.setState({ name: "cooling", until: clock.now() + 20 * second, reason: "Slow down." });
-    expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "plus"]);
-    clock.pass(20 * second);
-    expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "work", "plus"]);
   });
 });
 

@@ -105,9 +105,11 @@ const look = (subject: Subject, at: number) =>
   });
 
 const [anna, ben, otherAnna] = ["anna", "ben", "anna"].map((name) => ({ id: crypto.randomUUID(), name }));
+/** The same person by another name. */
+const anne = { ...anna!, name: "anne" };
 const subjects: fc.Arbitrary<Subject> = fc
   .record({
-    member: fc.option(fc.constantFrom(anna!, ben!, otherAnna!)),
+    member: fc.option(fc.constantFrom(anna!, ben!, otherAnna!, anne)),
     key: fc.constantFrom("key-1", "key-2"),
     account: fc.option(fc.constantFrom("hub-1", "hub-2")),
   })
@@ -126,6 +128,7 @@ const budgets: fc.Arbitrary<Budget> = fc
       { member: "anna" },
       { member: "*" },
       { member: "b*" },
+      { member: "*n*" },
       { key: "*/key-1" },
       { account: "hub-1" },
     ),

@@ -188,6 +188,11 @@ test("a scope holds only for a request of which everything that it names is know
   expect(matches({ model: "claude-*" }, {})).toBe(false);
   expect(matches({ key: "*" }, {})).toBe(false);
   expect(matches({ key: "*" }, { key: "ci" })).toBe(true);
+  expect(matches({ key: "CI" }, { key: "ci" })).toBe(true);
+  expect(matches({ key: "ci" }, { key: "ce" })).toBe(false);
+  expect(matches({ account: "*" }, { account: null })).toBe(false);
+  expect(matches({ account: "octo", model: "gpt*" }, { account: "octo" })).toBe(true);
+  expect(matches({ project: "web/*" }, { project: "web/shop" })).toBe(true);
   expect(matches({ member: "anna" }, { member: { id: "m1", name: "anna" } })).toBe(true);
   expect(matches({ member: "anna" }, { member: null })).toBe(false);
   expect(matches({ model: "gpt-*", project: "web/*" }, { project: "shop" })).toBe(false);
@@ -278,7 +283,10 @@ describe("whose amount it is", () => {
 
 test.each<[Budget["per"], string, string, string]>([
   ["day", "2026-11-11T23:59:59.999Z", "2026-11-11", "2026-11-12"],
+  ["day", "2026-03-29T01:30:00Z", "2026-03-29", "2026-03-30"],
+  ["day", "2026-10-25T00:59:59.999Z", "2026-10-25", "2026-10-26"],
   ["month", "2026-12-31T23:59:59.999Z", "2026-12-01", "2027-01-01"],
+  ["month", "2028-02-29T12:00:00Z", "2028-02-01", "2028-03-01"],
 ])("the %s of %s begins on %s and ends on %p", (per, at, from, until) =>
   expect(spanOf(per, Date.parse(at))).toEqual({ start: Date.parse(from), end: Date.parse(until) }),
 );

@@ -1,7 +1,6 @@
 /** Scenario: sign-ins of browsers: signed cookies, which hold for as long as what began them. */
 import { expect, test } from "bun:test";
 import { createHmac, randomBytes } from "node:crypto";
-import { hourMs } from "../../../src/lib/format";
 import { sha256 } from "../../../src/lib/net/in/credentials";
 import type { ClientKey } from "../../../src/people/keys/client-keys";
 import { memoryEndedPageSignIns, PageSignIns } from "../../../src/people/keys/page-sign-ins";
@@ -23,16 +22,6 @@ function opened(more: Partial<ConstructorParameters<typeof PageSignIns>[0]> = {}
   return { signIns, options, secret, wait };
 }
 const holds = async (signIns: PageSignIns, cookie: string) => (await signIns.find(cookie))?.holds ?? false;
-
-test("a sign-in expires after twelve hours, also for a view that is open", async () => {
-  const { signIns, wait } = opened();
-  const cookie = signIns.begin(owner);
-  const view = await signIns.find(cookie);
-  wait(12 * hourMs - 1);
-  expect([view?.holds, await holds(signIns, cookie)]).toEqual([true, true]);
-  wait(1);
-  expect([view?.holds, await holds(signIns, cookie)]).toEqual([false, false]);
-});
 
 test("a cookie that was changed, cut, or signed with another key is no sign-in", async () => {
   const { signIns } = opened();
