@@ -1,5 +1,9 @@
 /** Finds the line and column of a JSON error, which `JSON.parse` does not report, and of a path in valid JSON. */
-import { type Node, type ParseError, parse, parseTree } from "jsonc-parser";
+import type { Node, ParseError } from "jsonc-parser";
+import { lazy } from "../lib/lazy";
+
+/** Loaded with the first error in a file. The form that `require` gets by itself cannot be packed into one file. */
+const parser = lazy((): typeof import("jsonc-parser") => require("jsonc-parser/lib/esm/main"));
 
 /** Both from 1. */
 export interface TextPosition {
@@ -10,7 +14,7 @@ export interface TextPosition {
 /** The position of the first unexpected token; the end of a truncated text. */
 export function findJsonError(text: string): TextPosition {
   const errors: ParseError[] = [];
-  parse(text, errors, { disallowComments: true });
+  parser().parse(text, errors, { disallowComments: true });
   return placeAt(text, errors[0]?.offset ?? text.length);
 }
 
@@ -35,7 +39,7 @@ export function positionOf(
       visit(value, parts);
     }
   };
-  visit(parseTree(text), []);
+  visit(parser().parseTree(text), []);
   return placeAt(text, offset);
 }
 

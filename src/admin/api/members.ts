@@ -42,7 +42,7 @@ export const invitedSchema = z.object({
   is_known: z.boolean().describe("The member existed before: the link gives another key."),
 });
 
-export const shownLimitsSchema = z.object({ name: z.string(), ...shownFields });
+export const shownLimitsSchema = z.object({ name: z.string(), ...shownFields() });
 
 /** @throws ProxyError `not_found` */
 export function teamOf({ members }: App): Members {

@@ -62,8 +62,9 @@ function write(home: string, running: Instance): void {
 
 function read(home: string, tighten = true): Instance | undefined {
   try {
-    return schema().parse(JSON.parse(readPrivate(pathIn(home), 4096, { tighten }) ?? ""));
+    const text = readPrivate(pathIn(home), 4096, { tighten });
+    return text === undefined ? undefined : schema().parse(JSON.parse(text));
   } catch {
-    return undefined; // missing or not valid
+    return undefined; // not valid
   }
 }

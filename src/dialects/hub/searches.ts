@@ -2,6 +2,7 @@
  * The searches of web pages and of tools that run while the model answers, and each API's names for them. The provider
  * runs them, or dragoman where the provider does not.
  */
+
 /** `tool` is the beginning of the types that the API has for the tool: some end in a date. */
 interface Search {
   finds: "pages" | "tools";

@@ -20,8 +20,8 @@ export type KeyItem = z.output<typeof keyItemSchema>;
 
 /** What binds all keys of a member. */
 const keyLimitsSchema = z.object({
-  models: shownFields.models,
-  key_days: shownFields.key_days,
+  models: shownFields().models,
+  key_days: shownFields().key_days,
   max_keys: z.number(),
 });
 

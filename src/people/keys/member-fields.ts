@@ -7,9 +7,9 @@ import { keyModels, keyName } from "../../config/key-schema";
 import { lazy } from "../../lib/lazy";
 
 interface MemberField {
-  /** What may be sent; null for none. */
-  sent: z.ZodType;
-  shown: z.ZodType;
+  /** What may be sent; null for none. Made when it is asked for, as a start needs no schema. */
+  sent(): z.ZodType;
+  shown(): z.ZodType;
   /** The type of the column in Postgres, with its constraints. It may be null. */
   column: string;
   /** Of the form's field, and what stands below it. */
@@ -30,15 +30,14 @@ const maxKeyDays = 3_650;
 export const memberFields = {
   models: {
     // A pattern for all models is as good as none.
-    sent: keyModels
-      .transform((models) => (models.includes("*") ? null : models))
-      .nullable()
-      .optional()
-      .describe("The models that all keys of the member may use; `*` stands for any text. `null` for all models."),
-    shown: z
-      .array(z.string())
-      .nullable()
-      .describe("The models that all keys of the member may use; null for all models."),
+    sent: () =>
+      keyModels
+        .transform((models) => (models.includes("*") ? null : models))
+        .nullable()
+        .optional()
+        .describe("The models that all keys of the member may use; `*` stands for any text. `null` for all models."),
+    shown: () =>
+      z.array(z.string()).nullable().describe("The models that all keys of the member may use; null for all models."),
     column: "text",
     label: "Models",
     hint: "Ids, separated by spaces; `*` stands for any text, as in `claude-*`. Empty for all models.",
@@ -51,14 +50,15 @@ export const memberFields = {
     read: (text) => text.split(/[\s,]+/).filter(Boolean),
   },
   key_days: {
-    sent: z
-      .int("expected a whole number of days")
-      .min(1, "expected at least 1 day")
-      .max(maxKeyDays, `expected at most ${maxKeyDays} days`)
-      .nullable()
-      .optional()
-      .describe("A key expires so many days after it was made, those that exist too. `null` for never."),
-    shown: z.number().nullable().describe("A key expires so many days after it was made; null for never."),
+    sent: () =>
+      z
+        .int("expected a whole number of days")
+        .min(1, "expected at least 1 day")
+        .max(maxKeyDays, `expected at most ${maxKeyDays} days`)
+        .nullable()
+        .optional()
+        .describe("A key expires so many days after it was made, those that exist too. `null` for never."),
+    shown: () => z.number().nullable().describe("A key expires so many days after it was made; null for never."),
     column: "int CHECK (key_days > 0)",
     label: "Days per key",
     hint: "A key expires so many days after it was made, such as 90. Empty for never.",
@@ -76,12 +76,14 @@ export const memberFields = {
 type MemberFieldName = keyof typeof memberFields;
 export const memberFieldNames = Object.keys(memberFields) as MemberFieldName[];
 
-type Shapes<Kind extends "sent" | "shown"> = { [Name in MemberFieldName]: (typeof memberFields)[Name][Kind] };
+type Shapes<Kind extends "sent" | "shown"> = {
+  [Name in MemberFieldName]: ReturnType<(typeof memberFields)[Name][Kind]>;
+};
 const shapes = <Kind extends "sent" | "shown">(kind: Kind) =>
-  Object.fromEntries(memberFieldNames.map((name) => [name, memberFields[name][kind]])) as Shapes<Kind>;
+  Object.fromEntries(memberFieldNames.map((name) => [name, memberFields[name][kind]()])) as Shapes<Kind>;
 
 /** As they are shown to the owner. */
-export const shownFields = shapes("shown");
+export const shownFields = lazy(() => shapes("shown"));
 
 /** The values of a member's fields. They bind all keys of the member, those that exist too. */
 export type MemberLimits = { readonly [Name in MemberFieldName]: z.output<Shapes<"shown">[Name]> };

@@ -10,7 +10,7 @@ export const memberSchema = z.object({
   name: z.string(),
   id: z.string().describe("The `member` of their requests in the history."),
   created_at_ms: z.number(),
-  ...shownFields,
+  ...shownFields(),
   keys: z.number(),
   accounts: z.array(
     z.object({
