@@ -21,12 +21,12 @@ interface Subject extends Started {
   size: number;
   /** What its requests send. */
   body: string;
-  key?: string | undefined;
+  headers?: Record<string, string> | undefined;
 }
 
 /** What is there once. */
 interface Filled {
-  key?: string;
+  headers?: Record<string, string>;
   body?: string;
 }
 
@@ -51,9 +51,9 @@ const secret = `drg_${"0".repeat(40)}`;
 const request: Figure = {
   name: "a request: CPU, µs",
   turns: 5,
-  async of({ url, pid, body, key }) {
+  async of({ url, pid, body, headers }) {
     const count = body.length > 100_000 ? 40 : 1_000;
-    const job = { kind: "requests", url: url + clientPath.chat, body, key, connections: 4, count } as const;
+    const job = { kind: "requests", url: url + clientPath.chat, body, headers, connections: 4, count } as const;
     return ((await workIn(pid, () => load(job))) / count) * 1e6;
   },
 };
@@ -159,9 +159,9 @@ async function measured(name: string, { sizes, fill, figures }: Growing): Promis
   try {
     for (const size of sizes) {
       const home = newFolder();
-      const { body = small, key } = await fill(home, size);
+      const { body = small, headers } = await fill(home, size);
       const started = await startDragoman(subjects.source, upstream, home, { ADMIN_TOKEN: secret });
-      subjectsOf.push({ ...started, size, body, key });
+      subjectsOf.push({ ...started, size, body, headers });
       // What a start does after its first answer.
       await Bun.sleep(3_000);
     }
@@ -240,7 +240,7 @@ function fillMembers(home: string, size: number): Promise<Filled> {
       await accounts.add({ ...signedIn(`login-${place}`), member: made!.member.id });
       key = made!.key;
     }
-    return { key };
+    return { headers: { "x-api-key": key } };
   });
 }
 
@@ -264,7 +264,7 @@ async function fillKeys(home: string, size: number): Promise<Filled> {
     sha256: (place === size - 1 ? sha256(key) : randomBytes(32)).toHex(),
   }));
   await writeConfig(home, { auth: { apiKeys } });
-  return { key };
+  return { headers: { "x-api-key": key } };
 }
 
 /** Each counts every request. */

@@ -4,8 +4,8 @@ import { cpuOf, quantile } from "./statistics";
 
 export type Job = {
   url: string;
-  body: string /** Of a client. */;
-  key?: string | undefined;
+  body: string /** Beside the type of the body. */;
+  headers?: Record<string, string> | undefined;
 } /** Requests by a number of connections; a full answer each. */ & (
   | { kind: "requests"; connections: number; count: number }
   /** Requests at a fixed rate, whether the earlier ones are answered or not. Their times begin when they were due. */
@@ -64,7 +64,7 @@ function work(): Promise<unknown> {
 }
 
 async function post(url = job.url, body = job.body): Promise<Response> {
-  const headers = { "content-type": "application/json", ...(job.key !== undefined && { "x-api-key": job.key }) };
+  const headers = { "content-type": "application/json", ...job.headers };
   const response = await fetch(url, { method: "POST", body, headers });
   if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
   return response;
@@ -187,10 +187,14 @@ async function stall(after: number): Promise<number> {
   const { hostname, port, pathname } = new URL(job.url);
   const socket = connect(Number(port), hostname);
   await new Promise((connected) => socket.once("connect", connected));
-  const length = Buffer.byteLength(job.body);
-  socket.write(
-    `POST ${pathname} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${job.body}`,
-  );
+  const headers = {
+    host: `${hostname}:${port}`,
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(job.body),
+    ...job.headers,
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`POST ${pathname} HTTP/1.1\r\n${lines.join("")}\r\n${job.body}`);
   await new Promise((begun) => socket.once("data", begun));
   socket.pause();
   await Bun.sleep(after);

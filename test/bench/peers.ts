@@ -1,4 +1,4 @@
-/** Other proxies for Copilot, from npm, as rows in the same run. They are installed anew for each run, outside of the project. */
+/** Other proxies, from npm, as columns of the same run. They are installed anew for each run, outside of the project. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Dialect } from "./dialects";
@@ -12,10 +12,11 @@ export interface Peer extends Started {
 interface PublishedProxy {
   package: string;
   version: string;
-  /** Its program, in which the addresses are written down. */
   program: string;
-  addresses: RegExp;
+  /** What is written down in the program in place of our upstream. */
+  addresses?: RegExp;
   words(port: number): string[];
+  headers?(upstream: Running): Record<string, string>;
   pairs: [client: Dialect, upstream: Dialect][];
 }
 
@@ -31,6 +32,22 @@ const published: Record<string, PublishedProxy> = {
       ["messages", "chat"],
     ],
   },
+  // A gateway for every vendor: each request names its own, and where it is. It does not make messages of chat.
+  portkey: {
+    package: "@portkey-ai/gateway",
+    version: "1.15.2",
+    program: "build/start-server.js",
+    words: (port) => [`--port=${port}`, "--headless"],
+    headers: ({ url }) => ({
+      authorization: "Bearer bench",
+      "x-portkey-provider": "openai",
+      "x-portkey-custom-host": url,
+    }),
+    pairs: [
+      ["chat", "chat"],
+      ["responses", "responses"],
+    ],
+  },
 };
 
 /** Milliseconds. */
@@ -42,7 +59,7 @@ interface InstalledPeers {
   remove(): void;
 }
 
-/** Installs all peers; one that npm does not give is left out, and `say` is told why. */
+/** Installs all peers; one that npm does not give, or that does not start, is left out, and `say` is told why. */
 export async function installPeers(upstream: Running, say: (text: string) => void): Promise<InstalledPeers> {
   const folder = newFolder();
   const installed: [string, PublishedProxy, string][] = [];
@@ -53,12 +70,17 @@ export async function installPeers(upstream: Running, say: (text: string) => voi
   }
   return {
     async start(upstream) {
-      const started = installed.map(async ([name, { words, pairs }, file]) => {
-        const running = await startProxy((port) => [process.execPath, file, ...words(port)], upstream);
-        const serves = (client: Dialect, served: Dialect) => pairs.some(([a, b]) => a === client && b === served);
-        return [name, { ...running, serves }] as const;
-      });
-      return Object.fromEntries(await Promise.all(started));
+      const started: Record<string, Peer> = {};
+      // One after the other: the time of each start is a figure.
+      for (const [name, { words, headers, pairs }, file] of installed)
+        try {
+          const running = await startProxy((port) => [process.execPath, file, ...words(port)], upstream);
+          const serves = (client: Dialect, served: Dialect) => pairs.some(([a, b]) => a === client && b === served);
+          started[name] = { ...running, headers: headers?.(upstream) ?? {}, serves };
+        } catch (error) {
+          say(`${name} is left out: ${String(error)}`);
+        }
+      return started;
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
@@ -81,9 +103,10 @@ async function install(folder: string, { package: name, version }: PublishedProx
   return `npm could not install it (${said.trim().split("\n")[0] || "no answer in a minute"}).`;
 }
 
-/** Its program with our upstream in place of GitHub and Copilot. @returns The file. */
+/** Its program, with our upstream in place of its addresses. @returns The file. */
 async function redirected(folder: string, peer: PublishedProxy, upstream: Running): Promise<string> {
   const file = join(folder, "node_modules", peer.package, peer.program);
+  if (!peer.addresses) return file;
   const text = await Bun.file(file).text();
   const changed = text.replaceAll(peer.addresses, upstream.url);
   if (changed === text) throw new Error(`${peer.package} ${peer.version} has none of the addresses that are replaced.`);

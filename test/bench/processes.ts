@@ -23,6 +23,8 @@ const environment = {
 
 export interface Running {
   url: string;
+  /** With which it has to be asked. */
+  headers?: Record<string, string>;
   pid: number;
   stop(): Promise<void>;
 }
@@ -82,6 +84,9 @@ export function startDragoman(
   return startProxy((port) => [...command, "start", "--port", String(port)], upstream, home, env);
 }
 
+/** Milliseconds. */
+const startWithin = 60_000;
+
 /** @param command Of a proxy that listens on this port and answers GET /. */
 export async function startProxy(
   command: (port: number) => string[],
@@ -106,7 +111,9 @@ export async function startProxy(
   });
   const url = `http://127.0.0.1:${port}`;
   while (!(await answers(url))) {
-    if (child.exitCode !== null) throw new Error(await Bun.file(join(home, "lines.txt")).text());
+    if (performance.now() - begun > startWithin) child.kill("SIGKILL");
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`It did not start: ${await Bun.file(join(home, "lines.txt")).text()}`);
     await Bun.sleep(1);
   }
   const startMs = performance.now() - begun;
@@ -144,6 +151,9 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
+/** Milliseconds that the longest job takes on a busy machine. */
+const jobWithin = 240_000;
+
 /** What the clients make of a job. */
 export async function load<T>(job: Job): Promise<T> {
   const child = Bun.spawn(pinned("others", [process.execPath, join(import.meta.dir, "load.ts")]), {
@@ -151,8 +161,10 @@ export async function load<T>(job: Job): Promise<T> {
     stdout: "pipe",
     stderr: "inherit",
     env: environment,
+    timeout: jobWithin,
   });
   const text = await child.stdout.text();
-  if ((await child.exited) !== 0) throw new Error(`The clients failed at ${job.kind} of ${job.url}.`);
+  if ((await child.exited) !== 0)
+    throw new Error(`The clients failed at ${job.kind} of ${job.url}, or took four minutes.`);
   return JSON.parse(text) as T;
 }

@@ -246,14 +246,12 @@ export function judged(kind: RowKind, variant: string | undefined, values: Recor
 const floorNames = ["direct", "bun", "elysia", "pull", "parse", "translate", "guarantees", "alone", "untraced"];
 
 export const table = (rows: readonly Row[]): string =>
-  [
-    "| figure | floor | peers | dragoman | goal | met | what stands between |",
-    "| --- | --: | --: | --: | --- | --- | --- |",
-    ...rows.map(line),
-  ].join("\n");
+  ["| case | floor | peers | dragoman | goal | met |", "| --- | --: | --: | --: | --- | --- |", ...rows.map(line)].join(
+    "\n",
+  );
 
 export function line({ kind, variant, values, met }: Row): string {
-  const { goal, between } = kind;
+  const { goal } = kind;
   const of = (names: string[]) => names.map((name) => `${name} ${shown(values[name]!)}`).join(", ");
   const names = Object.keys(values);
   const ours = names.filter((name) => /^(?:dragoman|source|bundle|executable)$/.test(name));
@@ -267,7 +265,7 @@ export function line({ kind, variant, values, met }: Row): string {
   const limit = goal && `≤ ${goal.atMost}${goal.times ? ` × ${goal.times}` : ""}`;
   const wanted = goal?.isGuard ? `guard: ${limit}` : (limit ?? "");
   const verdict = met === undefined ? "" : met ? "yes" : "no";
-  return `| ${[nameOf(kind, variant), of(floors), of(peers), own + ratio, wanted, verdict, between].join(" | ")} |`;
+  return `| ${[nameOf(kind, variant), of(floors), of(peers), own + ratio, wanted, verdict].join(" | ")} |`;
 }
 
 function shown(value: number): string {

@@ -1,7 +1,7 @@
 /**
  * `bun run bench`: dragoman beside the upstream itself, beside the least that a proxy can be, and beside other proxies, in
  * one run. `--quick` takes less than two minutes, `--json` prints JSON, `--only small,"chat, GPT"` measures some parts or
- * rows, `--no-peers` installs nothing. No figure fails. DRAGOMAN_BINARY names an executable and DRAGOMAN_BUNDLE a bundle whose
+ * rows, `--no-peers` installs nothing. No figure fails; a part that cannot be measured is told, and the others go on. DRAGOMAN_BINARY names an executable and DRAGOMAN_BUNDLE a bundle whose
  * start and memory are measured too. `--profile` prints where the CPU of one exchange goes instead, which lines it runs
  * and which objects it makes.
  */
@@ -37,7 +37,7 @@ import { profileOf } from "./profile";
 import { linesOfRequests, nameOf, tableOfLines } from "./request-lines";
 import { type Made, objectsOfRequest, tableOfObjects } from "./request-objects";
 import { isAsked, isPartAsked, judged, kinds, line, type Row, type RowKind, replyRows, table } from "./rows";
-import { cpuOf, growthOf, machine, quantile, rssOf } from "./statistics";
+import { cpuOf, growthOf, machine, quantile, rssOf, workIn } from "./statistics";
 import type { Script } from "./upstream";
 import { warmUp } from "./warm-up";
 
@@ -56,6 +56,14 @@ const historyPaths = [
   "/api/admin/totals",
   "/api/admin/statistics?by=day,model",
 ];
+
+/** Measured only where `--only` names them. */
+const notOfCopilot: ReadonlySet<FormName> = new Set([
+  "chat, OpenAI's own form",
+  "chat, Gemini thinking",
+  "responses",
+  "messages",
+]);
 
 /** As many events as the compiler needs. */
 const manyPerRead: Script = { events: 200_000, perRead: 500, every: 0 };
@@ -92,7 +100,7 @@ const parts: [string, () => Promise<void>][] = [
 ];
 try {
   if (process.argv.includes("--profile")) await printProfiles();
-  else for (const [name, measure] of parts) if (isPartAsked(name, only)) await measure();
+  else for (const [name, measure] of parts) if (isPartAsked(name, only)) await attempt(name, measure);
 } finally {
   await Promise.all(
     [upstream, dragoman, ...own, ...Object.values(floors), ...Object.values(peers)].map((each) => each.stop()),
@@ -103,6 +111,19 @@ const took = `${machine()}; ${new Date().toISOString().slice(0, 10)}; ${Math.rou
 if (rows.length === 0) console.log(took);
 else if (asJson) console.log(JSON.stringify({ machine: took, rows }, null, 2));
 else console.log(`${table(rows)}\n\n${took}`);
+
+/** A part that fails ends neither the others nor the processes that they share. */
+async function attempt(name: string, measure: () => Promise<void>): Promise<void> {
+  const started = performance.now();
+  try {
+    await measure();
+    say(`${name}: ${Math.round((performance.now() - started) / 1000)} s`);
+  } catch (error) {
+    process.exitCode = 1;
+    say(`${name} failed: ${error instanceof Error ? error.stack : String(error)}`);
+  }
+  await Promise.all(own.splice(0).map((each) => each.stop()));
+}
 
 // ── What is measured ──
 
@@ -159,30 +180,36 @@ async function measureSmall(): Promise<void> {
   const asked = { elysia, guarantees, ...peers, dragoman: fresh };
   const window =
     (dialect: Dialect, connections: number, count: number) =>
-    async ({ url, pid }: Running) => {
+    async ({ url, headers, pid }: Running) => {
       const body = requestBody(dialect, modelOf(dialect), false);
-      const job = { kind: "requests", url: url + clientPath[dialect], body, connections, count } as const;
+      const job = { kind: "requests", url: url + clientPath[dialect], headers, body, connections, count } as const;
       return ((await cpuIn(pid, () => load<Times>(job))) / count) * 1e6;
     };
   const first: Record<string, number> = {};
-  for (const [name, running] of Object.entries(asked)) {
+  await eachOf(asked, async (running, name) => {
     await window("chat", 64, 3_000)(running);
     first[name] = await window("chat", 64, quick ? 6_000 : 12_000)(running);
-  }
+  });
   add(kinds.smallFirst, first);
 
   const body = requestBody("chat", modelOf("chat"), false);
-  const atRate = ({ url }: Running) =>
-    load<Times>({ kind: "rate", url: url + clientPath.chat, body, perSecond: 500, count: quick ? 1_000 : 4_000 });
+  const atRate = ({ url, headers }: Running) =>
+    load<Times>({
+      kind: "rate",
+      url: url + clientPath.chat,
+      headers,
+      body,
+      perSecond: 500,
+      count: quick ? 1_000 : 2_000,
+    });
   for (const [form, { dialect }] of Object.entries(copilotReplies(""))) {
     const isUsual = usualReply[dialect] === form;
     if ((quick && !isUsual) || !replyRows.some((kind) => isAsked(kind, form, only))) continue;
     await play({ events: 10, perRead: 1, every: 0, reply: form as ReplyName });
     const served = Object.fromEntries(
-      Object.entries(asked).filter(([name]) => peers[name]?.serves(dialect, dialect) ?? true),
+      Object.entries(asked).filter(([name]) => !(name in peers) || (isUsual && peers[name]!.serves(dialect, dialect))),
     );
-    for (const { pid, ...running } of Object.values(served))
-      await warmUp(pid, () => window(dialect, 64, 4_000)({ ...running, pid }), quick ? 4 : 12);
+    await eachOf(served, (running) => warmUp(running.pid, () => window(dialect, 64, 4_000)(running), quick ? 4 : 8));
     const times = quick ? 3 : 5;
     const steady = await inTurns(served, times, window(dialect, 64, quick ? 3_000 : 4_000));
     const one = await inTurns(served, times, window(dialect, 1, quick ? 700 : 1_500));
@@ -204,7 +231,14 @@ async function measureSmall(): Promise<void> {
   const direct: Running = { ...upstream, url: upstream.url };
   const alone = await inTurns({ direct, ...asked }, quick ? 2 : 3, (running) => {
     const url = running === direct ? upstream.url + upstreamPath.chat : running.url + clientPath.chat;
-    return load<Times>({ kind: "requests", url, body, connections: 1, count: quick ? 15 : 60 });
+    return load<Times>({
+      kind: "requests",
+      url,
+      headers: running.headers,
+      body,
+      connections: 1,
+      count: quick ? 15 : 30,
+    });
   });
   add(kinds.alone, added(median(alone, ({ p50 }) => p50 * 1000)));
 }
@@ -215,10 +249,10 @@ async function measureFirst(): Promise<void> {
   const body = requestBody("chat", modelOf("chat"), true);
   const asked = everyone();
   // After 50 streams the compiler has not begun: a first event then takes twice as long as after 1,000.
-  for (const { url } of Object.values(asked)) await load({ kind: "first", url, body, count: 300 });
+  await eachOf(asked, ({ url, headers }) => load({ kind: "first", url, headers, body, count: 300 }));
   await play({ ...script, thinks });
-  const turns = await inTurns(asked, quick ? 2 : 4, ({ url }) =>
-    load<Times>({ kind: "first", url, body, count: quick ? 15 : 60 }),
+  const turns = await inTurns(asked, quick ? 2 : 4, ({ url, headers }) =>
+    load<Times>({ kind: "first", url, headers, body, count: quick ? 15 : 30 }),
   );
   add(kinds.first, added(median(turns, ({ p50 }) => p50 * 1000)));
 }
@@ -261,7 +295,7 @@ async function measureSaturated(): Promise<void> {
 }
 
 async function measurePaced(): Promise<void> {
-  const script = { events: quick ? 200 : 400, perRead: 1, every: 10 };
+  const script = { events: 200, perRead: 1, every: 10 };
   await measureStreams(script, 100, kinds.passedPaced, kinds.translatedPaced);
 }
 
@@ -276,22 +310,26 @@ async function measureStreams(script: Script, streams: number, passed: RowKind, 
     body: string,
     { direct: _, ...asked }: Record<string, Running>,
   ) => {
-    const window = ({ url, pid }: Running, count: number) =>
-      load({ kind: "streams", url, body: pid === floors.translate.pid ? byHand : body, streams: count, times: 1 });
+    const window = ({ url, headers, pid }: Running, count: number) => {
+      const asks = pid === floors.translate.pid ? byHand : body;
+      return load({ kind: "streams", url, headers, body: asks, streams: count, times: 1 });
+    };
     await play({ ...manyPerRead, form });
-    for (const running of Object.values(asked)) await warmUp(running.pid, () => window(running, 1), quick ? 2 : 6);
+    await eachOf(asked, (running) => warmUp(running.pid, () => window(running, 1), quick ? 2 : 4));
     await play({ ...script, form });
     // A packet of one event goes another way through the same code, which the compiler has not seen by then.
-    if (streams > 1)
-      for (const running of Object.values(asked))
-        await warmUp(running.pid, () => window(running, streams), quick ? 3 : 6);
-    const cpu = await inTurns(asked, quick ? 3 : 5, (running) => cpuIn(running.pid, () => window(running, streams)));
+    if (streams > 1) await eachOf(asked, (running) => warmUp(running.pid, () => window(running, streams), 3));
+    const cpu = await inTurns(asked, quick ? 3 : 4, (running) => workIn(running.pid, () => window(running, streams)));
     return median(cpu, (seconds) => (seconds / (script.events * streams)) * 1e6);
   };
   for (const [name, { dialect }] of Object.entries(copilotStreams(""))) {
     const form = name as FormName;
-    if (!isAsked(passed, form, only) || (quick && usualForm[dialect] !== form)) continue;
-    const asked = everyone(dialect, dialect, ["elysia", passed.goal!.times as "pull" | "parse"]);
+    const isUsual = usualForm[dialect] === form;
+    if (!isAsked(passed, form, only) || (quick && !isUsual) || (only.length === 0 && notOfCopilot.has(form))) continue;
+    const floor = passed.goal!.times as "pull" | "parse";
+    const all = everyone(dialect, dialect, ["elysia", floor]);
+    // Elysia and other proxies stand beside one form of each dialect.
+    const asked = isUsual ? all : { [floor]: all[floor]!, dragoman: all.dragoman! };
     add(passed, await measure(form, requestBody(dialect, modelOf(dialect), true), asked), form);
   }
   const pairs = dialects
@@ -314,15 +352,14 @@ async function measurePrompts(): Promise<void> {
     [10, "messages", "chat", kinds.translatedPrompt, kinds.translatedPromptMemory],
   ];
   for (const [megabytes, client, served, time, other] of pairs) {
-    const count = quick ? 3 : megabytes === 1 ? 24 : 8;
+    const count = quick ? 3 : megabytes === 1 ? 12 : 5;
     const body = requestBody(client, modelOf(served), false, megabytes * 1e6);
     const asked = everyone(client, served);
     const job = { kind: "requests", body, connections: 1 } as const;
-    for (const { url, pid } of Object.values(asked))
-      await warmUp(pid, () => load({ ...job, url, count: 2 }), quick ? 4 : 8);
-    const turns = await inTurns(asked, quick ? 1 : 3, async ({ url, pid }) => {
+    await eachOf(asked, ({ url, headers, pid }) => warmUp(pid, () => load({ ...job, url, headers, count: 2 }), 4));
+    const turns = await inTurns(asked, quick ? 1 : 3, async ({ url, headers, pid }) => {
       const before = cpuOf(pid);
-      const { result, growth } = await growthOf(pid, () => load<Times>({ ...job, url, count }));
+      const { result, growth } = await growthOf(pid, () => load<Times>({ ...job, url, headers, count }));
       return { p50: result.p50, growth, cpu: ((cpuOf(pid) - before) / count) * 1000 };
     });
     const variant = client === served ? client : `${client} ← ${served}`;
@@ -348,12 +385,13 @@ async function measureThousand(): Promise<void> {
   await play({ events: seconds, perRead: 1, every: 1000 });
   const unfinished: Record<string, number> = {};
   const grown: Record<string, number> = {};
-  for (const [name, { url, pid }] of Object.entries(without(without(everyone(), "direct"), "bun"))) {
-    const job = { kind: "streams", url, body: requestBody("chat", modelOf("chat"), true), streams: 1000 } as const;
-    const { result, growth } = await growthOf(pid, () => load<StreamsResult>({ ...job, times: 1 }));
+  const body = requestBody("chat", modelOf("chat"), true);
+  await eachOf(without(without(everyone(), "direct"), "bun"), async ({ url, headers, pid }, name) => {
+    const job = { kind: "streams", url, headers, body, streams: 1000, times: 1 } as const;
+    const { result, growth } = await growthOf(pid, () => load<StreamsResult>(job));
     unfinished[name] = 1000 - result.finished;
     grown[name] = growth;
-  }
+  });
   add(kinds.thousand, unfinished);
   add(kinds.thousandMemory, grown);
 }
@@ -403,16 +441,17 @@ async function measureStall(): Promise<void> {
     ...without(without(everyone(), "direct"), "bun"),
     dragoman: { ...fresh, url: fresh.url + clientPath.chat },
   };
-  for (const [name, { url, pid }] of Object.entries(asked))
+  await eachOf(asked, async ({ url, headers, pid }, name) => {
     for (const growths of grown) {
       const body = requestBody("chat", modelOf("chat"), true);
-      const job = { kind: "stall", url, body, after: quick ? 1000 : 3000 } as const;
+      const job = { kind: "stall", url, headers, body, after: quick ? 1000 : 3000 } as const;
       const { result, growth } = await growthOf(pid, () => load<number>(job));
       await Bun.sleep(300);
       const cancelledAt = (await (await fetch(`${upstream.url}/cancelled`)).json()) as number;
       growths[name] = growth;
       closed[name] = cancelledAt < result ? Number.POSITIVE_INFINITY : cancelledAt - result;
     }
+  });
   add(kinds.stall, grown[0]!);
   add(kinds.stallLater, grown[2]!);
   add(kinds.hangUp, closed);
@@ -426,6 +465,7 @@ async function measureCount(): Promise<void> {
   for (const [subject, command] of present(subjects)) {
     const name = subject === "source" ? "dragoman" : subject;
     const proxy = await startDragoman(command, upstream);
+    own.push(proxy);
     const chat = { url: proxy.url + clientPath.chat, body: requestBody("chat", modelOf("chat"), true) };
     await load({ ...chat, kind: "first", count: 1 });
     const beside = Array.from({ length: 5 }, () => ({ url: `${proxy.url}/v1/messages/count_tokens`, body }));
@@ -440,6 +480,7 @@ async function measureCount(): Promise<void> {
 
 async function measureHistory(): Promise<void> {
   const proxy = await startDragoman(subjects.source, upstream, await fullHistory(quick ? 50_000 : 200_000));
+  own.push(proxy);
   const slowest: Record<string, number> = {};
   for (const path of historyPaths) {
     const url = proxy.url + path;
@@ -460,7 +501,6 @@ async function measureHistory(): Promise<void> {
   await load({ ...chat, kind: "first", count: 1 });
   const beside = historyPaths.map((path) => ({ url: proxy.url + path }));
   const [alone, ...gaps] = await load<number[]>({ ...chat, kind: "gaps", beside });
-  await proxy.stop();
   add(kinds.historyGap, { alone: alone!, dragoman: Math.max(...gaps) - alone! });
 }
 
@@ -526,11 +566,26 @@ async function inTurns<T>(
 ): Promise<Record<string, T[]>> {
   const taken: Record<string, T[]> = {};
   for (let time = 0; time < times; time++)
-    for (const [name, running] of Object.entries(asked)) {
+    await eachOf(asked, async (running, name) => {
       taken[name] ??= [];
       taken[name].push(await measure(running));
-    }
+    });
   return taken;
+}
+
+/** Another proxy that fails is taken out of `asked`. */
+async function eachOf(
+  asked: Record<string, Running>,
+  work: (running: Running, name: string) => Promise<unknown>,
+): Promise<void> {
+  for (const [name, running] of Object.entries(asked))
+    try {
+      await work(running, name);
+    } catch (error) {
+      if (!(name in peers)) throw error;
+      say(`${name} is left out of a row: ${String(error)}`);
+      delete asked[name];
+    }
 }
 
 function median<T>(turns: Record<string, T[]>, of: (taken: T) => number): Record<string, number> {

@@ -80,7 +80,7 @@ await until(
 );
 
 await fetch(`${upstream.url}/script`, { method: "POST", body: JSON.stringify({ events, perRead: 1, every }) });
-const job = { url: url + clientPath.chat, key } as const;
+const job = { url: url + clientPath.chat, headers: { "x-api-key": key } } as const;
 const small = requestBody("chat", modelOf("chat"), false);
 await load({ ...job, kind: "requests", body: small, connections: 8, count: 600 });
 
