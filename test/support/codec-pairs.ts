@@ -1,12 +1,14 @@
 /** The acts of a codec, each of what goes in and what comes out, as `fixtures/pairs/` writes them. */
 import type { Codec } from "../../src/dialects/codec";
-import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
+import { codecs } from "../../src/dialects/codecs";
+import { type Conversation, type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { ProxyError } from "../../src/lib/errors";
 import { isObject, parseJson } from "../../src/lib/json";
 import { readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
+import { adapt } from "./adapt";
 import { ableModel } from "./facts";
 import { checkChatStream } from "./grammar-chat";
 import { checkMessagesStream } from "./grammar-messages";
@@ -75,7 +77,7 @@ export const plains: Record<string, Plain> = {
     checkStream: checkResponsesStream,
   },
   messages: {
-    body: { model: "m", max_tokens: 10, messages: [{ role: "user", content: "Hi." }] },
+    body: { model: "m", max_tokens: 100, messages: [{ role: "user", content: "Hi." }] },
     conversation: { ...plainConversation, maxTokens: 100, stream: false },
     model: { ...ableModel("claude", "Anthropic"), dialects: ["messages", "chat"], limits: { output: 32_000 } },
     checkStream: checkMessagesStream,
@@ -137,7 +139,8 @@ export const acts: Record<string, (codec: Codec, row: Row, plain: Plain) => unkn
     const encode = (body: unknown) => codec.encodeRequest(codec.decodeRequest(body), model, row.options);
     return encoded(encode(plain.body).body, encode(bodyOf(row, plain)));
   },
-  /** The same around the hub. What was fixed needs no more fixups. */
+  ...Object.fromEntries(dialects.map((upstream) => [`to-${upstream}`, translated(upstream)])),
+  /** For an upstream of the client's dialect, around the hub. What was fixed needs no more fixups. */
   fix(codec, row, plain) {
     const model = factsOf(row, plain);
     const body = bodyOf(row, { ...plain, body: { ...plain.body, model: model.id } }) as JsonObject;
@@ -205,6 +208,22 @@ export function outcomeOf(act: string, codec: Codec, row: Row, plain: Plain): un
     const { param, code } = thrown.details;
     return JSON.parse(JSON.stringify({ refused: { param, code }, says: thrown.message }));
   }
+}
+
+/** A client's request for an upstream of another dialect. */
+function translated(upstream: Dialect) {
+  return (client: Codec, row: Row, plain: Plain) => {
+    const translate = (body: unknown) => {
+      const adapted = adapt(client.decodeRequest(body), upstream);
+      const {
+        body: sent,
+        fixups,
+        dropped,
+      } = codecs[upstream].encodeRequest(adapted.conversation, factsOf(row, plains[upstream]!), row.options);
+      return { body: sent, fixups: [...adapted.fixups, ...fixups], dropped: [...adapted.dropped, ...dropped] };
+    };
+    return encoded(translate(plain.body).body, translate(bodyOf(row, plain)));
+  };
 }
 
 function bodyOf(row: Row, plain: Plain): unknown {
