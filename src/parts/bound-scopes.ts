@@ -7,6 +7,7 @@ import { BoundedMap } from "../lib/bounded-map";
 import { entryOf } from "../lib/json";
 import type { ClientKey } from "../people/keys/client-keys";
 import { projectHeader } from "../proxy/relay/hints";
+import type { Services } from "../proxy/scope";
 import { openMemberRouting, type RoutingParts } from "../proxy/upstream/routing";
 import type { App, Scope, Server } from "./app";
 
@@ -27,13 +28,13 @@ export function scopeOf(server: Server, key: ClientKey | undefined, headers: Hea
 const inBoth = (one: readonly string[], other: readonly string[]) => one.filter((account) => other.includes(account));
 
 /** Makes the scope of each list of accounts once. */
-export function boundScopes(app: App, parts: RoutingParts): (accounts: readonly string[]) => Scope {
+export function boundScopes(app: App, services: Services, parts: RoutingParts): (accounts: readonly string[]) => Scope {
   const scopes = new BoundedMap<string, Scope>(maxBindings);
-  return (accounts) => scopes.renewed(JSON.stringify(accounts), () => boundScope(app, parts, accounts));
+  return (accounts) => scopes.renewed(JSON.stringify(accounts), () => boundScope(app, services, parts, accounts));
 }
 
-/** The owner's scope, with another routing: everything that a request may use is named. */
-function boundScope(app: App, parts: RoutingParts, bound: readonly string[]): Scope {
+/** The owner's scope, with another routing. */
+function boundScope(app: App, services: Services, parts: RoutingParts, bound: readonly string[]): Scope {
   const names = new Set(bound);
   const accounts = () => app.accounts.filter(({ key }) => names.has(key.toLowerCase()));
   const which = bound.length === 0 ? "no account" : bound.map((name) => `\`${name}\``).join(", ");
@@ -46,16 +47,22 @@ function boundScope(app: App, parts: RoutingParts, bound: readonly string[]): Sc
     () => app.accounts,
   );
   return {
-    ...{ version: app.version, demo: app.demo, logger: app.logger, limits: app.limits, now: app.now },
-    ...{ affinity: app.affinity, auto: app.auto, billedPrices: app.billedPrices, budgets: app.budgets },
-    ...{ cacheWatch: app.cacheWatch, copilot: app.copilot, copilotCounter: app.copilotCounter, drift: app.drift },
-    ...{ exchangeMetrics: app.exchangeMetrics, heldBodies: app.heldBodies, losses: app.losses },
-    ...{ sessionPrompts: app.sessionPrompts, recentItems: app.recentItems, waitingRoom: app.waitingRoom },
-    ...{ sockets: app.sockets, stopping: app.stopping, tokenCounts: app.tokenCounts, tracing: app.tracing },
-    ...{ config: app.config, history: app.history, running: app.running, inFlight: app.inFlight },
-    ...{ ownAccounts: app.ownAccounts, searchEngine: app.searchEngine, membership: undefined, owner: app.owner },
-    ...{ unsupportedParams: app.unsupportedParams, lessons: app.lessons },
-    ...{ pool, breaker, catalogue, providers, providerModels },
+    ...services,
+    config: app.config,
+    history: app.history,
+    running: app.running,
+    inFlight: app.inFlight,
+    ownAccounts: app.ownAccounts,
+    searchEngine: app.searchEngine,
+    membership: app.membership,
+    owner: app.owner,
+    unsupportedParams: app.unsupportedParams,
+    lessons: app.lessons,
+    pool,
+    breaker,
+    catalogue,
+    providers,
+    providerModels,
     get accounts() {
       return accounts();
     },

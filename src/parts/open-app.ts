@@ -34,7 +34,7 @@ import { BudgetGuard } from "../people/budgets/guard";
 import { type ClientKey, currentClientKeys, type OpenTo } from "../people/keys/client-keys";
 import { Membership } from "../people/keys/membership";
 import { RecentItems } from "../proxy/recent-items";
-import { type Limits, limitsFor } from "../proxy/scope";
+import { type Limits, limitsFor, type Services } from "../proxy/scope";
 import { TokenCounts } from "../proxy/tokens/token-counts";
 import { openTokenizer, type Tokenizer } from "../proxy/tokens/tokenizer";
 import { CacheWatch } from "../proxy/upstream/cache-watch";
@@ -251,7 +251,33 @@ class RunningApp extends Foundation implements App {
   readonly tracing = {};
   readonly lessons = new Lessons(this.now);
   readonly unsupportedParams = new UnsupportedParams(this.now);
-  readonly boundTo = boundScopes(this, this.#routingParts);
+  /** An allow list: what is not named here, a member's requests have only if it is theirs. */
+  readonly #services: Services = {
+    version: this.version,
+    demo: this.demo,
+    logger: this.logger,
+    limits: this.limits,
+    now: this.now,
+    stopping: this.stopping,
+    affinity: this.affinity,
+    auto: this.auto,
+    billedPrices: this.billedPrices,
+    budgets: this.budgets,
+    cacheWatch: this.cacheWatch,
+    copilot: this.copilot,
+    copilotCounter: this.copilotCounter,
+    drift: this.drift,
+    exchangeMetrics: this.exchangeMetrics,
+    heldBodies: this.heldBodies,
+    losses: this.losses,
+    recentItems: this.recentItems,
+    sessionPrompts: this.sessionPrompts,
+    sockets: this.sockets,
+    tokenCounts: this.tokenCounts,
+    tracing: this.tracing,
+    waitingRoom: this.waitingRoom,
+  };
+  readonly boundTo = boundScopes(this, this.#services, this.#routingParts);
   readonly #scopes = new BoundedMap<string, Scope>(maxScopes);
 
   constructor(options: AppOptions) {
@@ -298,35 +324,12 @@ class RunningApp extends Foundation implements App {
     return made;
   }
 
-  /** An allow list: what is not named here, a member's requests do not have. */
   #scopeOf(member: string): Scope {
     const accounts = () => this.#accountsOf(member);
     const isolation = () => this.isolation;
     const { pool, breaker, catalogue, providers, providerModels } = openMemberRouting(this.#routingParts, accounts);
     return {
-      version: this.version,
-      demo: this.demo,
-      logger: this.logger,
-      limits: this.limits,
-      now: this.now,
-      affinity: this.affinity,
-      auto: this.auto,
-      billedPrices: this.billedPrices,
-      budgets: this.budgets,
-      sessionPrompts: this.sessionPrompts,
-      cacheWatch: this.cacheWatch,
-      copilot: this.copilot,
-      copilotCounter: this.copilotCounter,
-      drift: this.drift,
-      exchangeMetrics: this.exchangeMetrics,
-      heldBodies: this.heldBodies,
-      losses: this.losses,
-      sockets: this.sockets,
-      stopping: this.stopping,
-      tokenCounts: this.tokenCounts,
-      tracing: this.tracing,
-      recentItems: this.recentItems,
-      waitingRoom: this.waitingRoom,
+      ...this.#services,
       owner: undefined,
       membership: this.members && new Membership(this.members, member, this.logins, this.wrongSecrets.userCodes),
       get accounts() {
