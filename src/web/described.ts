@@ -4,11 +4,14 @@ import type { z } from "zod";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ErrorKind } from "../lib/errors";
 
-/** An endpoint, as documents describe it. */
-export interface EndpointDocument {
+/** An endpoint as its route describes it. @template Access The rules of its app. */
+export interface Described<Access extends string = string> {
   method: "GET" | "POST";
   /** Parameters as `/:name`. */
   path: string;
+  /** By which it is used. */
+  access: Access;
+  dialect: ClientDialect;
   /** One sentence, also for the generated documents. */
   about: string;
   /** Schemas of path parameters that are not plain texts. */
@@ -32,16 +35,16 @@ export interface EndpointDocument {
 type Made<Schema> = Schema | (() => Schema);
 
 /** The parts of a description that Elysia's own options (`params`, `query`, `body`, `response`) do not say. */
-export interface Description extends Pick<EndpointDocument, "errors" | "reference"> {
+export interface Description extends Pick<Described, "errors" | "reference"> {
   /** One sentence. */
   about: string;
   /** In which the errors of its path are written; `chat` if missing. */
   dialect?: ClientDialect;
-  /** As in {@link EndpointDocument}. */
-  reads?: Made<NonNullable<EndpointDocument["reads"]>>;
+  /** As in {@link Described}. */
+  reads?: Made<NonNullable<Described["reads"]>>;
   /** An answer that is passed on, or written here, without a check: JSON of this shape, or a shape for each content type. */
-  answers?: Made<NonNullable<EndpointDocument["response"]>>;
-  otherAnswers?: Made<NonNullable<EndpointDocument["otherAnswers"]>>;
+  answers?: Made<NonNullable<Described["response"]>>;
+  otherAnswers?: Made<NonNullable<Described["otherAnswers"]>>;
   /** The query, where the handler reads it itself. */
   query?: Made<z.ZodObject>;
 }
@@ -60,12 +63,6 @@ export const describedForms = (forms: Descriptions): DocumentDecoration => detai
 
 const detailOf = (forms: Descriptions) => ({ [member]: forms }) as DocumentDecoration;
 
-/** An endpoint, and the rule by which it is used. @template Access The rules of its app. */
-export interface Described<Access extends string> extends EndpointDocument {
-  access: Access;
-  dialect: ClientDialect;
-}
-
 /** The `detail` by which a macro marks the routes that it guards. */
 export const accessDetail = (rule: string): DocumentDecoration => ({ [accessMember]: rule }) as DocumentDecoration;
 
@@ -76,7 +73,7 @@ export const endpointsOf = <Access extends string>({ routes }: Pick<AnyElysia, "
   routes.flatMap(({ method, path, hooks }) => {
     const forms = (hooks.detail as Record<string, unknown> | undefined)?.[member] as Descriptions | undefined;
     return Object.entries(forms ?? {}).map(([end, form]) => ({
-      method: method as EndpointDocument["method"],
+      method: method as Described["method"],
       path: path.replace(/\*$/, end),
       access: accessOf(hooks) as Access,
       dialect: form.dialect ?? "chat",

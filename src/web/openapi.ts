@@ -3,11 +3,11 @@ import { z } from "zod";
 import { type ErrorKind, kinds } from "../lib/errors";
 import { isObject } from "../lib/json";
 import { othersFirst } from "../lib/net/others-first";
-import type { EndpointDocument } from "./described";
+import type { Described } from "./described";
 
 /** Endpoints that one guard protects. */
 export interface EndpointGroup {
-  endpoints: readonly EndpointDocument[];
+  endpoints: readonly Described[];
   /** Names of `securitySchemes`: one of them is enough. */
   security: readonly string[];
   /** Errors of the guard. */
@@ -53,7 +53,7 @@ const securitySchemes = {
 
 type Schemas = Record<string, object>;
 
-function operationOf(endpoint: EndpointDocument, tag: string, group: EndpointGroup, schemas: Schemas) {
+function operationOf(endpoint: Described, tag: string, group: EndpointGroup, schemas: Schemas) {
   const { method, path, about, params, query, body, reads, response, otherAnswers = {}, reference } = endpoint;
   const read = body ?? reads;
   const names = [...path.matchAll(paramsIn)].map(([, name]) => [name!, z.string()] as const);
@@ -80,7 +80,7 @@ function operationOf(endpoint: EndpointDocument, tag: string, group: EndpointGro
 }
 
 function errorsOf(
-  { path, params, query, body, reads, errors = [] }: EndpointDocument,
+  { path, params, query, body, reads, errors = [] }: Described,
   group: EndpointGroup,
   schemas: Schemas,
 ) {
@@ -102,7 +102,7 @@ function parametersOf(place: "path" | "query", parameters: z.ZodObject, schemas:
   }));
 }
 
-function contentOf(types: NonNullable<EndpointDocument["response"]>, io: "input" | "output", schemas: Schemas) {
+function contentOf(types: NonNullable<Described["response"]>, io: "input" | "output", schemas: Schemas) {
   const byType = types instanceof z.ZodType ? { "application/json": types } : types;
   return Object.fromEntries(
     Object.entries(byType).map(([type, schema]) => [type, { schema: toSchema(schema, io, schemas) }]),

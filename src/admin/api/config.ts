@@ -22,7 +22,7 @@ export async function showConfig({ config }: App): Promise<Response> {
     .map(({ path }) => [path.join("."), valueAt(written, path) === undefined ? "default" : "stored"]);
   return Response.json(
     { config: shown, sources: Object.fromEntries(sources), revision, waiting, fault: fault ?? null },
-    { headers: { "cache-control": "no-store", etag: `"${revision}"` } },
+    { headers: { etag: `"${revision}"` } },
   );
 }
 

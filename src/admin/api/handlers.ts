@@ -20,7 +20,6 @@ export function answerExport(app: Scope, { format, ...filters }: z.output<typeof
   const name = `dragoman-requests-${utcDay(app.now())}.${format}`;
   return new Response(exportRequests(app, filters, format), {
     headers: {
-      ...noStore,
       "content-type": contentTypes[format],
       "content-disposition": `attachment; filename="${name}"`,
     },
@@ -29,7 +28,7 @@ export function answerExport(app: Scope, { format, ...filters }: z.output<typeof
 
 /** @param permit What authorizes the reader; missing for one who needs nothing. */
 export function answerLive(app: Scope, request: Request, permit?: Permit): Response {
-  const headers = { ...noStore, "content-type": "text/event-stream; charset=utf-8" };
+  const headers = { "content-type": "text/event-stream; charset=utf-8" };
   return new Response(request.method === "HEAD" ? null : liveEvents(app, permit), { headers });
 }
 
@@ -48,5 +47,3 @@ const contentTypes: Record<ExportFormat, string> = {
   csv: "text/csv; charset=utf-8",
   json: "application/json",
 };
-
-const noStore = { "cache-control": "no-store" };

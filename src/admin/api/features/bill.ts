@@ -11,7 +11,6 @@ export const bill = new Elysia({ name: "admin-bill" }).use(roles).get(
   async ({ app, query, request }) =>
     new Response(await billOf(app, query, request.signal), {
       headers: {
-        "cache-control": "no-store",
         "content-type": "text/csv; charset=utf-8",
         "content-disposition": 'attachment; filename="dragoman-bill.csv"',
       },

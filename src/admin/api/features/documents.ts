@@ -15,14 +15,10 @@ export const documents = new Elysia({ name: "admin-documents" })
       about: "The program and its history: file, limits, number of rows, oldest row, and whether it can be written.",
     }),
   })
-  .get(
-    "/openapi.json",
-    async ({ describeApi }) => Response.json(await describeApi(), { headers: { "cache-control": "no-store" } }),
-    {
-      member: true,
-      detail: described({
-        about: "All endpoints as an OpenAPI 3.1 document.",
-        answers: z.looseObject({ openapi: z.string(), paths: z.looseObject({}) }),
-      }),
-    },
-  );
+  .get("/openapi.json", async ({ describeApi }) => Response.json(await describeApi()), {
+    member: true,
+    detail: described({
+      about: "All endpoints as an OpenAPI 3.1 document.",
+      answers: z.looseObject({ openapi: z.string(), paths: z.looseObject({}) }),
+    }),
+  });
