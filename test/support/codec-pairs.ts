@@ -13,6 +13,7 @@ import { ableModel } from "./facts";
 import { checkChatStream } from "./grammar-chat";
 import { checkMessagesStream } from "./grammar-messages";
 import { checkResponsesStream } from "./grammar-responses";
+import { pairsIn } from "./pairs";
 import { decodeFrames, passes, passesFull, wire, written } from "./streams";
 
 /** What is the same in all rows of a dialect, or all but those that say otherwise. */
@@ -95,28 +96,16 @@ const [takeMany, giveMany] = [
   ["reply", "read", "write", "pass"],
 ];
 
-/**
- * The rows of a file, by their titles. Behind a title each row has a line with `:` for what is special about it (often none),
- * one with `>` for what goes in, and one with `<` for what comes out, in JSON; a list of events or frames has many.
- */
-export function rowsIn(text: string, act: string): [title: string, rows: Row[]][] {
-  const valuesIn = (lines: string, isList?: boolean) => {
-    const values = lines.split("\n").flatMap((line): unknown[] => (line.length > 2 ? [JSON.parse(line.slice(2))] : []));
-    return isList ? values : values[0];
-  };
-  return text.split("\n\n").map((block) => {
-    const [title = "", ...lines] = block.trimEnd().split("\n");
-    const rows = lines.join("\n").matchAll(/(:.*\n)?((?:>.*\n)+)((?:<.*(?:\n|$))+)/g);
-    return [
-      title,
-      [...rows].map(([, special = "", given = "", out = ""]) => ({
-        ...(valuesIn(special) as Partial<Row>),
-        in: valuesIn(given, takeMany?.includes(act)),
-        out: valuesIn(out, giveMany?.includes(act)),
-      })),
-    ];
-  });
-}
+/** The rows of a file, by their titles. */
+export const rowsIn = (text: string, act: string): [title: string, rows: Row[]][] =>
+  pairsIn(text).map(([title, pairs]) => [
+    title,
+    pairs.map(({ special, given, out }) => ({
+      ...(special as Partial<Row>),
+      in: takeMany?.includes(act) ? given : given[0],
+      out: giveMany?.includes(act) ? out : out[0],
+    })),
+  ]);
 
 /** By the name of an act what comes out of a row. */
 export const acts: Record<string, (codec: Codec, row: Row, plain: Plain) => unknown> = {

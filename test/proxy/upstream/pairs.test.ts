@@ -1,0 +1,33 @@
+/** Pairs: what an upstream's error means, and what its list of models says, from `fixtures/pairs/upstream/`. */
+
+import type { Failure } from "../../../src/proxy/upstream/copilot/failure";
+import { readBrokenReply, readFailure, writtenOfReply } from "../../../src/proxy/upstream/copilot/failure";
+import { readModel } from "../../../src/proxy/upstream/models/model";
+import { costOf } from "../../../src/proxy/upstream/models/price";
+import { testPairs } from "../../support/pairs";
+
+const now = Date.parse("2026-07-20T10:00:00Z");
+
+/** What a failure means, without what says nothing. The account's reason is the error's words unless it is shown. */
+function meant({ error, reason, values, ...others }: Failure) {
+  const { message: told, written, status, details } = error;
+  return {
+    ...others,
+    ...(Object.keys(values ?? {}).length > 0 && { values }),
+    ...(!Bun.deepEquals(reason, { told, written }) && { reason }),
+    ...{ status, code: details.code, headers: details.headers, told, written },
+  };
+}
+
+testPairs("upstream", {
+  /** A status, a body as text or JSON, and headers. */
+  failure: (status: number, body: unknown, headers: Record<string, string> = {}) =>
+    meant(readFailure(status, new Headers(headers), typeof body === "string" ? body : JSON.stringify(body), now)),
+  "broken-reply": (error: Parameters<typeof readBrokenReply>[0]) => meant(readBrokenReply(error, new Headers(), now)),
+  /** An error within a reply, and who reported it. */
+  "written-of-reply": (...given: Parameters<typeof writtenOfReply>) => writtenOfReply(...given),
+  /** What the list says of a model's price, and its id. */
+  price: (billing: unknown, id = "m") => readModel({ id, capabilities: { type: "chat" }, billing })!.price,
+  /** A price, what was used, whether a person asked, and what is known of the plan. */
+  cost: (...given: Parameters<typeof costOf>) => costOf(...given),
+});

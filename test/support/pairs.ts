@@ -1,0 +1,65 @@
+/** The files of `fixtures/pairs/`: under a title what goes in and what comes out, in lines of JSON. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ProxyError } from "../../src/lib/errors";
+import { fixtures } from "./streams";
+
+interface Pair {
+  special: unknown;
+  given: unknown[];
+  out: unknown[];
+}
+
+/**
+ * Behind a title each pair has a line with `:` for what is special about it (often none), those with `>` for what goes in,
+ * and those with `<` for what comes out. A sign alone says that there is nothing.
+ */
+export function pairsIn(text: string): [title: string, pairs: Pair[]][] {
+  const valuesIn = (lines: string) =>
+    lines.split("\n").flatMap((line): unknown[] => (line.length > 2 ? [JSON.parse(line.slice(2))] : []));
+  return text.split("\n\n").map((block) => {
+    const [title = "", ...lines] = block.trimEnd().split("\n");
+    const pairs = lines.join("\n").matchAll(/(:.*\n)?((?:>.*\n)+)((?:<.*(?:\n|$))+)/g);
+    return [
+      title,
+      [...pairs].map(([, special = "", given = "", out = ""]) => ({
+        special: valuesIn(special)[0],
+        given: valuesIn(given),
+        out: valuesIn(out),
+      })),
+    ];
+  });
+}
+
+/** Tests the pairs of a folder. @param acts By the name of a file what takes its values, one in each line. */
+export function testPairs(folder: string, acts: Record<string, (...given: never[]) => unknown>): void {
+  for (const [name, act] of Object.entries(acts))
+    test.each(pairsIn(readFileSync(join(fixtures, "pairs", folder, `${name}.txt`), "utf8")))(
+      `${name}: %s`,
+      (_, pairs) => {
+        expect(pairs.length).toBeGreaterThan(0);
+        for (const { given, out } of pairs)
+          expect({ given, out: outOf(() => act(...(given as never[]))) }).toEqual({ given, out: out[0] });
+      },
+    );
+}
+
+/** As JSON; an error as the client is told of it and as it is written down. */
+export function outOf(act: () => unknown): unknown {
+  try {
+    return plain(act());
+  } catch (thrown) {
+    if (!(thrown instanceof ProxyError)) throw thrown;
+    return { refused: plain(thrown) };
+  }
+}
+
+function plain(value: unknown): unknown {
+  const text = JSON.stringify(value, (_, member) => {
+    if (!(member instanceof ProxyError)) return member;
+    const { status, message, written, details } = member;
+    return { status, message, ...(written !== message && { written }), ...details };
+  });
+  return text === undefined ? undefined : JSON.parse(text);
+}
