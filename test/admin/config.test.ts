@@ -179,18 +179,6 @@ describe("is refused by name or path, and changes nothing:", () => {
     ])
       expect((await refused(body)).status).toBe(400);
   });
-
-  test.each([
-    "text/plain",
-    "application/x-www-form-urlencoded",
-    "multipart/form-data; boundary=x",
-    "application/jsonp",
-  ])("a change of the config whose body is of type %s is refused", async (type) => {
-    expect(await refused({ logLevel: "debug" }, { "content-type": type })).toMatchObject({
-      status: 415,
-      type: "unsupported_media",
-    });
-  });
 });
 
 describe("is accepted:", () => {

@@ -327,11 +327,6 @@ describe("signing in", () => {
       expect((await signIn(token, next)).headers.get("location")).toBe("/admin");
   });
 
-  test("is not for a form on another site", async () => {
-    const foreign = { origin: "https://evil.example" };
-    expect((await send(guarded, "/admin/sign-in", { token, next: "/admin" }, foreign)).status).toBe(403);
-  });
-
   test("wrong tokens are counted for each address by itself", async () => {
     const serve = handler(guarded.app, true);
     const server = { requestIP: () => ({ address: "192.0.2.7" }), timeout() {} } as unknown as Bun.Server<unknown>;
@@ -367,20 +362,6 @@ describe("a refused field", () => {
 });
 
 describe("a form", () => {
-  const strangers: Record<string, string>[] = [
-    { origin: "https://evil.example" },
-    { origin: "null" },
-    { "sec-fetch-site": "cross-site" },
-    { "sec-fetch-site": "same-site" },
-    { host: "evil.example", origin: "http://evil.example" },
-  ];
-  test.each(strangers)("a form from %j changes nothing", async (headers) => {
-    const form_token = formTokenIn(await textOf(full, "/admin/config"));
-    for (const path of ["/admin/config", "/admin/config/save", "/admin/requests/full-1/cancel"])
-      expect([path, (await send(full, path, { form_token, logLevel: "debug" }, headers)).status]).toEqual([path, 403]);
-    expect(full.app.config.current.logLevel).toBe("info");
-  });
-
   test("a form must carry what only our own pages know, and come as a form", async () => {
     for (const form of [{}, { form_token: "" }, { form_token: "x" }] as Record<string, string>[])
       expect((await send(full, "/admin/config", { ...form, logLevel: "debug" })).status).toBe(403);
@@ -710,7 +691,7 @@ describe("one request", () => {
       "First byte + 321 ms",
       "The field tools.*.strict was removed because the upstream rejects it.",
       "Cached input 4",
-      "≈ $0.013",
+      "AI credits $0.013",
     ])
       expect(words).toContain(text);
     expect(wordsOf(await textOf(full, "/admin/requests/full-0"))).toContain("rate_limited Too much.");

@@ -40,25 +40,6 @@ describe.each([
     expect(response.status).toBeLessThan(500);
     expect(await response.json()).toBeObject();
   });
-
-  test("a request of 100,000 messages is answered", async () => {
-    const response = await proxy.post(path, { ...good, messages: Array.from({ length: 100_000 }, () => hello) });
-    expect(response.status).toBeLessThan(500);
-    await response.arrayBuffer();
-  });
-});
-
-test("100,000 keys, and a key of 1 MB", async () => {
-  const many = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, index]));
-  for (const body of [
-    { ...chat, metadata: many },
-    { ...chat, ["k".repeat(1024 * 1024)]: 1 },
-    { ...many, ...chat },
-  ]) {
-    const response = await proxy.post("/v1/chat/completions", body);
-    expect([200, 400]).toContain(response.status);
-    await response.arrayBuffer();
-  }
 });
 
 test("an integer beyond double precision goes up digit for digit", async () => {
@@ -78,17 +59,4 @@ test("a lone surrogate is forwarded and stored nowhere", async () => {
   expect(response.status).toBe(200);
   expect(Buffer.from(proxy.demo.journal.at(-1)!.bytes).toString()).toContain("a\\ud800b");
   expect(JSON.stringify(proxy.rows())).not.toContain("ud800");
-});
-
-test("an image of 20 MB is taken", async () => {
-  const url = `data:image/png;base64,${"A".repeat(20 * 1024 * 1024)}`;
-  const content = [
-    { type: "text", text: "Hello" },
-    { type: "image_url", image_url: { url } },
-  ];
-  const response = await proxy.post("/v1/chat/completions", { ...chat, messages: [{ role: "user", content }] });
-  await response.arrayBuffer();
-  expect(response.status).toBeLessThan(500);
-  expect(response.status).not.toBe(413);
-  expect(proxy.demo.journal.at(-1)!.bytes.length).toBeGreaterThan(20 * 1024 * 1024);
 });

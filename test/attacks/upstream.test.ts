@@ -97,46 +97,7 @@ function expectTruthful(client: Client, { status, text }: { status: number; text
 const wordsOf = (text: string) =>
   [...text.matchAll(/"(?:content|delta|text)":"((?:[^"\\]|\\.)*)"/g)].map(([, word]) => word).join("");
 
-function endless(piece: Uint8Array) {
-  let sent = 0;
-  let cancelled = false;
-  const response = streamed(
-    new ReadableStream({
-      async pull(controller) {
-        controller.enqueue(piece);
-        sent += piece.length;
-        await Bun.sleep(0);
-      },
-      cancel() {
-        cancelled = true;
-      },
-    }),
-  );
-  return { response, sent: () => sent, cancelled: () => cancelled };
-}
-
 describe.each(drawn("attacked clients", clients, 2))("$path from $endpoint", (client) => {
-  test.each([
-    ["a line without an end", "data: ", "x"],
-    ["data lines without a blank one", "", "data: x\n"],
-    ["data lines that end in carriage returns", "", "data:\r"],
-  ])("%s is cut at 16 MiB", async (_name, first, again) => {
-    const { response, sent, cancelled } = endless(encode(again.repeat(Math.ceil(262144 / again.length))));
-    let begun = false;
-    const body = response.body!.pipeThrough(
-      new TransformStream<Uint8Array, Uint8Array>({
-        transform(chunk, controller) {
-          if (!begun && first) controller.enqueue(encode(first));
-          begun = true;
-          controller.enqueue(chunk);
-        },
-      }),
-    );
-    expectTruthful(client, await streamOf(client, () => streamed(body)));
-    await until(cancelled, "the upstream's stream is cancelled");
-    expect(sent()).toBeLessThan(64 * 1024 * 1024);
-  });
-
   test("100,000 empty data lines in one event", async () => {
     expectTruthful(client, await streamOf(client, () => streamed(`${"data:\n".repeat(100_000)}\n`)));
   });

@@ -159,7 +159,7 @@ test.each(Object.entries(extras))(
     }
     expect(await faultsOf("check", "--no-script")).toBe("");
     if (testsNeedIt) return;
-    expect(await faultsOf("test", "./test/routes/traps.test.ts", "./test/admin/page-traps.test.ts")).toBe("");
+    expect(await faultsOf("test", "./test/routes/traps.test.ts")).toBe("");
   },
   180_000,
 );

@@ -5,6 +5,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { Elysia } from "elysia";
 import { features } from "../../src/admin/api/plugin";
+import { adminPages, pageEndpoints } from "../../src/admin/pages/plugin";
 import { webOf } from "../../src/server";
 import { access } from "../../src/web/access";
 import { accessOf } from "../../src/web/described";
@@ -15,6 +16,9 @@ const proxy = await startProxy();
 afterAll(() => proxy[Symbol.asyncDispose]());
 const served: Served = new Served(() => app);
 const app = webOf(proxy.app, served, () => ({ hosts: new Set(), origins: new Set() }));
+const pages = adminPages(proxy.app, (thrown) => {
+  throw thrown;
+}).routes;
 
 interface Hook {
   fn: (...given: never[]) => unknown;
@@ -23,10 +27,12 @@ interface Hook {
 }
 
 describe("every route", () => {
-  const routes = [...app.routes, ...features.routes].map((route) => [`${route.method} ${route.path}`, route] as const);
+  const routes = [...app.routes, ...features.routes, ...pages].map(
+    (route) => [`${route.method} ${route.path}`, route] as const,
+  );
 
   test("there are all of them", () => {
-    expect(routes.length).toBeGreaterThan(50);
+    expect(routes.length).toBeGreaterThan(80);
   });
 
   test.each(routes)("%s says who may use it, by the macro", (_, { hooks }) => {
@@ -35,10 +41,9 @@ describe("every route", () => {
 
   test.each(routes)("%s has only checks that Elysia waits for", (_, { hooks }) => {
     const checks = (hooks.transform ?? []) as Hook[];
-    expect(checks).not.toEqual([]);
     const later = ((hooks.beforeHandle ?? []) as Hook[]).filter(({ subType }) => subType !== "resolve");
     // An arrow: of a minified method Elysia writes a warning to standard output, where a host reads events.
-    for (const { fn } of [...checks, ...later])
+    for (const { fn } of [...checks, ...later, ...((hooks.mapResponse ?? []) as Hook[])])
       expect([fn.constructor.name, String(fn)]).toEqual(["AsyncFunction", expect.stringMatching(/^async \(/)]);
   });
 
@@ -68,4 +73,25 @@ test("what the traps are: a route above its `.use(access)` is not guarded, which
   expect(await (await wrong.handle(new Request("http://localhost/wrong"))).text()).toBe("SERVED");
   expect(accessOf(right.routes[0]!.hooks)).toBe("models");
   expect(await (await right.handle(new Request("http://localhost/right"))).text()).not.toContain("SERVED");
+});
+
+test("these pages are for everybody: their handlers see to who may use them", () => {
+  const open = pages.filter(({ hooks }) => accessOf(hooks) === "everybody");
+  expect(open.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    "GET /admin/join/:code",
+    "POST /admin/join/:code/sign-in",
+    "GET /admin/join/:code/sign-in/:id",
+    "POST /admin/join/:code/key",
+    "GET /admin/github",
+    "GET /admin/github/done",
+    "GET /admin/",
+    "POST /admin/sign-in",
+    "GET /admin/sign-in",
+    "GET /admin/assets/*",
+  ]);
+  expect(pageEndpoints().length).toBe(pages.length - open.length);
+  // One check, and one for what is shown.
+  expect(pages.filter(({ hooks }) => (hooks.mapResponse as Hook[]).length !== 1)).toEqual([]);
+  const known = ["member", "owner", "everybody"];
+  expect(pages.filter(({ hooks }) => !known.includes(accessOf(hooks)!))).toEqual([]);
 });

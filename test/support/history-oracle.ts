@@ -36,9 +36,11 @@ function plainTotals(rows: readonly Entry[]): Record<string, unknown> {
     const known = rows.map((row) => row[name]).filter((value) => value !== null);
     return known.length === 0 ? null : Math.round(known.reduce((all, value) => all + value, 0) / known.length);
   };
+  const failed = rows.filter(({ error_type }) => error_type !== null).length;
   return {
     request_count: rows.length,
-    error_count: rows.filter(({ error_type }) => error_type !== null).length,
+    error_count: failed,
+    success_rate: rows.length === 0 ? null : (rows.length - failed) / rows.length,
     ...Object.fromEntries(measureNames.map((name) => [name, sum(name)])),
     unknown: Object.fromEntries(
       [...measureNames, "cost" as const].map((name) => [name, rows.filter((row) => row[name] === null).length]),

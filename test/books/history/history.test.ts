@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { type Entry, type Filters, type LocalHistory, openHistory } from "../../../src/books/history/history";
+import { type Entry, type LocalHistory, openHistory } from "../../../src/books/history/history";
 import { entry, noon } from "../../support/history-rows";
 import { temporaryFolder } from "../../support/temporary-folder";
 import { until } from "../../support/until";
@@ -159,31 +159,6 @@ describe("pages", () => {
     fill(history, many(10));
     expect(await history.list({}, 10)).toMatchObject({ has_more: false, next_cursor_id: null });
     expect(await history.list({}, 9)).toMatchObject({ has_more: true, next_cursor_id: 2 });
-  });
-
-  const failed: Partial<Entry> = { http_status: 502, error_type: "upstream", error_message: "It broke." };
-  test.each<[Filters, Partial<Entry>, Partial<Entry>]>([
-    [{ account_id: "bob" }, { account_id: "bob" }, { account_id: null }],
-    [{ upstream_model: "gpt-5" }, { upstream_model: "gpt-5" }, {}],
-    [{ client_model: "x' OR 1=1 --" }, { client_model: "x' OR 1=1 --" }, {}],
-    [{ upstream_endpoint: "/responses" }, { upstream_endpoint: "/responses" }, {}],
-    [{ path: "/v1/embeddings" }, { path: "/v1/embeddings" }, {}],
-    [{ status: 429 }, { http_status: 429 }, {}],
-    [{ has_error: true }, failed, {}],
-    [{ has_error: false }, {}, failed],
-    [{ from_ms: noon }, { started_at_ms: noon }, { started_at_ms: noon - 1 }],
-    [{ to_ms: noon }, { started_at_ms: noon }, { started_at_ms: noon + 1 }],
-    [
-      { account_id: "bob", has_error: true, from_ms: noon, to_ms: noon, status: 502 },
-      { ...failed, account_id: "bob" },
-      { ...failed, account_id: "bob", started_at_ms: noon + 1 },
-    ],
-  ])("narrowed to %j hold these and no others", async (filters, wanted, unwanted) => {
-    const history = open();
-    fill(history, [wanted, unwanted, wanted, unwanted, unwanted]);
-    expect((await history.list(filters, 50)).items.map((row) => row.id)).toEqual([3, 1]);
-    expect(await history.list(filters, 1)).toMatchObject({ has_more: true, next_cursor_id: 3 });
-    expect(await history.list(filters, 1, 3)).toMatchObject({ has_more: false, items: [{ id: 1 }] });
   });
 });
 

@@ -4,7 +4,6 @@ import { quotas } from "../../../src/demo/accounts";
 import { type Demo, startDemo } from "../../../src/demo/demo";
 import type { CopilotToken } from "../../../src/people/accounts/copilot-token";
 import { learnFromHeaders, type Quota, readQuota } from "../../../src/people/accounts/quota";
-import { failureOf } from "../../support/refusal";
 import { callsTo, minute, openDemoAccount, second } from "./bench";
 
 const quotaPath = "/copilot_internal/user";
@@ -38,6 +37,7 @@ describe("what the quota endpoint says", () => {
     ["overage", "individual", { unit: "premium", remaining: 0, overage: true, overageCount: 12.5, exhausted: false }],
     ["unlimited", "business", { unit: "premium", entitlement: 0, remaining: 0, unlimited: true, exhausted: false }],
     ["tokenBilling", "business", { unit: "credits", entitlement: 0, remaining: 0, unlimited: false, exhausted: false }],
+    ["pooledOut", "business", { unit: "credits", remaining: 0, isEmpty: true, exhausted: true }],
     ["credits", "business", { unit: "credits", entitlement: 1500, remaining: 1100, exhausted: false }],
     ["free", "free", { unit: "premium", entitlement: 50, remaining: 50, exhausted: false }],
     ["freeLegacy", "free", { unit: "chat", entitlement: 500, remaining: 450, exhausted: false }],
@@ -98,16 +98,6 @@ describe("what the quota endpoint says", () => {
     expect(readQuota(answer, 0)).toMatchObject({ unit: "credits", remaining: 0, exhausted: false });
   });
 
-  test("the snapshots are kept as GitHub sent them", async () => {
-    const { account } = openDemoAccount(demo);
-    const { snapshots } = await account.quota();
-    expect(Object.keys(snapshots)).toEqual(["chat", "completions", "premium_interactions"]);
-    expect(snapshots.premium_interactions).toMatchObject({
-      quota_id: "premium_interactions",
-      percent_remaining: 72.447,
-    });
-  });
-
   test("50 who ask at once, and all who ask within 45 s, cost one question", async () => {
     const { account, clock } = openDemoAccount(demo);
     await Promise.all(Array.from({ length: 50 }, () => account.quota()));
@@ -117,30 +107,6 @@ describe("what the quota endpoint says", () => {
     clock.pass(2 * second);
     await account.quota();
     expect(callsTo(demo, quotaPath)).toBe(2);
-  });
-
-  test("with the quota endpoint down the last known numbers are shown as stale, and requests go on", async () => {
-    const { account, clock } = openDemoAccount(demo);
-    await account.quota();
-    demo.intercept(quotaPath, () => new Response("", { status: 500 }), 2);
-    clock.pass(minute);
-    expect(await account.quota()).toMatchObject({ remaining: 217.34, stale: true });
-    expect(account.state.name).toBe("ready");
-    await account.copilotToken();
-
-    const { account: fresh } = openDemoAccount(demo);
-    const error = await failureOf(fresh.quota());
-    expect(error.message).toBe("octo-demo: GitHub did not state the Copilot quota of this account (status 500).");
-    expect(await fresh.quota()).toMatchObject({ remaining: 217.34 });
-  });
-
-  test("a revoked sign-in is found when the quota is asked for, and said in words", async () => {
-    const { account } = openDemoAccount(demo);
-    demo.accounts[0]!.githubToken = "ghu_another";
-    expect((await failureOf(account.quota())).message).toContain(
-      "Sign in again, on the page Accounts or with `dragoman auth`.",
-    );
-    expect(account.state).toMatchObject({ name: "failed", reason: expect.stringContaining("revoked") });
   });
 });
 

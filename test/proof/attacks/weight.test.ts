@@ -79,6 +79,7 @@ describe.each(clients)("$path from $endpoint", (client) => {
     ["a line of 1 GB without an end", bytes("x".repeat(mebibyte))],
     ["data lines of 1 GB without a blank one", bytes("data: x\n".repeat(mebibyte / 8))],
     ["data lines of 1 GB that are empty and end in CRLF", bytes("data:\r\n".repeat(mebibyte / 7))],
+    ["data lines of 1 GB that are empty and end in carriage returns", bytes("data:\r".repeat(mebibyte / 6))],
   ])("%s is given up at 16 MiB", async (_name, piece) => {
     const { body, taken } = again(piece, 1024);
     github.demo.intercept(client.endpoint, () => eventStream(body));
