@@ -31,6 +31,17 @@ export const unnoticed: readonly Unnoticed[] = [
     "const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const; → const partsOf = { credits: 1e9, premium: 1e6, requests: 2 } as const;",
     "const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const; → const partsOf = { credits: 1e9, premium: 1000001, requests: 1 } as const;",
   ),
+  ...notice(
+    "src/people/budgets/unable.ts",
+    chosen,
+    "const patience = 2_000; → const patience = 2001;",
+    "const pause = 20; → const pause = 21;",
+  ),
+  ...notice(
+    "src/people/budgets/unable.ts",
+    "At that very instant one try more or less is made.",
+    "if (!isBusy(thrown) || performance.now() > until) throw thrown; → if (!isBusy(thrown) || performance.now() >= until) throw thrown;",
+  ),
   ...notice("src/people/budgets/guard.ts", chosen, "const maxModels = 1_000; → const maxModels = 1001;"),
   ...notice(
     "src/people/keys/members.ts",

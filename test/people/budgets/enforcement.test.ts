@@ -419,6 +419,17 @@ test("a ledger that stays locked refuses, and the client may try again", async (
   expect((await proxy.post("/v1/chat/completions", chat)).status).toBe(200);
 });
 
+test("a request that the ledger does not take at its end is served, and counted as missing", async () => {
+  await using proxy = await startProxy({ config: { budgets: [budget({ limit: 100 })] } });
+  proxy.demo.intercept("/chat/completions", () => {
+    using file = new Database(join(proxy.home, "budgets.sqlite"));
+    file.run("DROP TABLE used");
+    return undefined;
+  });
+  expect((await proxy.post("/v1/chat/completions", bodies["/v1/chat/completions"])).status).toBe(200);
+  await until(() => proxy.app.budgets.lost === 1, "one request is missing in the ledger");
+});
+
 test("a ledger that cannot be written refuses, and says why", async () => {
   await using proxy = await startProxy({ config: { budgets: [budget({ limit: 100 })] } });
   await Bun.write(`${proxy.home}/budgets.sqlite/x`, "");

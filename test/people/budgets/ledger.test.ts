@@ -73,9 +73,9 @@ describe("periods", () => {
     expect(isExceeded(ledger, [budget])).toBe(true);
     now += 1;
     expect(usedOf(ledger, budget)).toEqual([0, 0]);
-    // Set back by a day: the reservation made before would otherwise last for a day and more.
+    // Set back: the reservation made before would otherwise last longer than any request.
     const ahead = reserved(ledger, [budget]);
-    now -= 86_400_000;
+    now -= reservationLifetime + 1;
     expect(usedOf(ledger, budget)).toEqual([0, 0]);
     // Ended after all, both count.
     ledger.settle(lost, unpriced);
@@ -106,9 +106,14 @@ describe("periods", () => {
     restarted();
     now -= 800 * dayMs;
     expect(usedOf(restarted(), budget)).toEqual([1, 0]);
-    now += 401 * dayMs;
-    count(restarted());
-    expect(restarted().periods()).toHaveLength(1);
+    for (const [days, periods] of [
+      [399, 2],
+      [2, 1],
+    ] as const) {
+      now += days * dayMs;
+      count(restarted());
+      expect(restarted().periods()).toHaveLength(periods);
+    }
   });
 
   test("a damaged file is moved aside, and the warning says what is lost", () => {
