@@ -49,16 +49,20 @@ test("a stream that is gathered has the older function call, and the sound, whol
     chunk({ function_call: { arguments: ":1}" } }),
     chunk({ audio: { id: "a", transcript: "Hi ", data: "AA" } }),
     chunk({ audio: { transcript: "there.", data: "BB" } }),
-    chunk({ audio: { expires_at: 5 } }, "function_call"),
+    chunk({ audio: { expires_at: 5 } }, "stop"),
+    // Of what does not come in pieces the last value counts, and nothing takes it away.
+    chunk({}, "function_call"),
+    chunk({}),
     { data: "[DONE]" },
   ];
   const collector = collects(chat, () => {});
   for (const frame of run(readSse, [wire(frames)])) collector.push(frame);
   collector.end();
-  const [choice] = collector.body().choices as { message: { function_call: object } }[];
+  const [choice] = collector.body().choices as { message: { function_call: object }; finish_reason: string }[];
   const { choices } = await readBySdk(wire(frames));
   expect(choice!.message.function_call).toEqual({ name: "look", arguments: '{"at":1}' });
   expect(choices[0]!.message.function_call).toEqual({ name: "look", arguments: '{"at":1}' });
+  expect([choice!.finish_reason, choices[0]!.finish_reason]).toEqual(["function_call", "function_call"]);
   expect(choice!.message).toMatchObject({ audio: { id: "a", transcript: "Hi there.", data: "AABB", expires_at: 5 } });
 });
 

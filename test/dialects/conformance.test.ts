@@ -11,9 +11,10 @@ import { readdirSync } from "node:fs";
 import { geminiReader } from "../../src/deploy/documents/gemini-reply";
 import { chat } from "../../src/dialects/chat/codec";
 import type { ClientCodec, Codec, ReplyContext } from "../../src/dialects/codec";
+import { codecs } from "../../src/dialects/codecs";
 import { gemini } from "../../src/dialects/gemini/codec";
 import { cutReply } from "../../src/dialects/hub/block-lifecycle";
-import { type ClientDialect, type Conversation, clientDialects } from "../../src/dialects/hub/conversation";
+import { type ClientDialect, type Conversation, clientDialects, dialects } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { messages } from "../../src/dialects/messages/codec";
 import { responses } from "../../src/dialects/responses/codec";
@@ -29,6 +30,7 @@ import { expectSameReply, type Lack, meaningOf, plainConversation } from "../sup
 import {
   bytesAt,
   chunksOf,
+  collects,
   cutsOf,
   decode,
   decodeFrames,
@@ -97,6 +99,35 @@ function eventsOf(scenario: string, dialect: string): ReplyEvent[] {
 test("every folder of a scenario is on the list", () => {
   const folders = readdirSync(fixtures).filter((name) => hasFixture(name, "hub.events.json"));
   expect(folders.sort()).toEqual([...scenarios].sort());
+});
+
+/** A full reply of chat has one text and one thought, wherever in its stream their pieces were; what it cost is in the books. */
+function gatheredForm({ blocks, usage: { nanoCredits: _, ...usage }, end }: ReturnType<typeof meaningOf>) {
+  const texts = (kind: string) => blocks.flatMap((block) => (block.kind === kind ? [block.text] : [])).join("");
+  return {
+    text: texts("text"),
+    thought: texts("thinking"),
+    calls: blocks.filter((b) => b.kind === "tool-call"),
+    usage,
+    end,
+  };
+}
+
+test.each(dialects)("a stream of %s that is gathered to a full reply says the same", (dialect) => {
+  const codec = codecs[dialect];
+  let gathered = 0;
+  for (const folder of readdirSync(fixtures).filter((name) => hasFixture(name, `${dialect}.stream.txt`))) {
+    const frames = run(readSse, [bytesAt(folder, `${dialect}.stream.txt`)]);
+    const said = meaningOf(decodeFrames(codec, frames));
+    if (said.end.type !== "finish") continue;
+    const reply = collects(codec, () => {});
+    for (const frame of frames) reply.push(frame);
+    reply.end();
+    const meant = meaningOf([...codec.decodeReply(reply.body())]);
+    expect({ folder, ...gatheredForm(meant) }).toEqual({ folder, ...gatheredForm(said) });
+    gathered++;
+  }
+  expect(gathered).toBeGreaterThan(10);
 });
 
 for (const [dialect, { codec, reader, upstream, lacks, checkStream }] of Object.entries(subjects))
