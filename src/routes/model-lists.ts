@@ -1,5 +1,6 @@
 /** The list of models, of which OpenAI's, Anthropic's and Google's clients all ask at the same path. */
 import { Elysia } from "elysia";
+import { z } from "zod";
 import { listedModelSchema } from "../proxy/upstream/models/model-view";
 import { access } from "../web/access";
 import { described } from "../web/described";
@@ -20,7 +21,7 @@ export const modelLists = new Elysia({ name: "model-lists" })
       formFor(request)?.list(scope, caller.key, query) ?? listModels(scope, request, caller.key, query),
     {
       access: "models",
-      query: listQuery(),
+      query: z.lazy(listQuery),
       detail: described({
         about:
           "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` if the upstream does not answer and this is its last list. Google's clients get Google's format; Claude Code gets names that it takes, and Codex its own form.",

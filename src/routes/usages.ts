@@ -31,7 +31,7 @@ export const usages = new Elysia({ name: "usages" })
     },
     {
       access: "tools",
-      query: usageLineQuery(),
+      query: z.lazy(usageLineQuery),
       detail: described({
         about:
           "The usage of the accounts as one line of text, for status bars; with `session`, what this session and its last prompt cost, how long the cache keeps it, and what is left of the account in use; `format` has the fields {account}, {left}, {remaining}, {entitlement}, {used}, {percent}, {unit}, {state} and {reset}.",
@@ -41,7 +41,7 @@ export const usages = new Elysia({ name: "usages" })
   )
   .get("/usage/:accountIndex", ({ scope, params }) => accountUsage(scope, params.accountIndex), {
     access: "usage",
-    params: usageParams(),
+    params: z.lazy(usageParams),
     detail: described({
       about: "One account, counted from 0, with GitHub's own `quota_snapshots`.",
       answers: usageDetailSchema,
@@ -50,7 +50,7 @@ export const usages = new Elysia({ name: "usages" })
   })
   .get("/token", ({ scope, query }) => token(scope, query.account), {
     access: "token",
-    query: tokenQuery(),
+    query: z.lazy(tokenQuery),
     detail: described({
       about:
         "The current Copilot token and its expiry (seconds since 1970); `?account=<index>` for another account. A GitHub token that is used directly is never shown: 409.",

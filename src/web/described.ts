@@ -78,13 +78,15 @@ export const endpointsOf = <Access extends string>({ routes }: Pick<AnyElysia, "
       access: accessOf(hooks) as Access,
       dialect: form.dialect ?? "chat",
       about: form.about,
-      params: hooks.params,
+      get params() {
+        return whole(hooks.params);
+      },
       body: hooks.body,
       errors: form.errors,
       reference: form.reference,
       // Schemas are made for documents only: what refuses a request asks for neither.
       get query() {
-        return made(form.query) ?? hooks.query;
+        return made(form.query) ?? whole(hooks.query);
       },
       get reads() {
         return made(form.reads);
@@ -97,6 +99,10 @@ export const endpointsOf = <Access extends string>({ routes }: Pick<AnyElysia, "
       },
     }));
   });
+
+/** A route's schema may be a `z.lazy`, which is made with the first request that it reads: a start needs none. */
+const whole = (schema: z.ZodObject | z.ZodLazy<z.ZodObject> | undefined): z.ZodObject | undefined =>
+  schema && "unwrap" in schema ? schema.unwrap() : schema;
 
 /** The rule by which a route is used; undefined for a route that no rule guards. */
 export const accessOf = ({ detail }: { detail?: object }): string | undefined =>

@@ -3,6 +3,7 @@
  * has a wildcard there, and the name is read here.
  */
 import { Elysia } from "elysia";
+import { z } from "zod";
 import { ProxyError } from "../../lib/errors";
 import { access } from "../../web/access";
 import { described, describedForms } from "../../web/described";
@@ -67,7 +68,7 @@ export const gemini = new Elysia({ name: "gemini" })
   .use(geminiMethods)
   .get("/models", ({ scope, caller, query }) => listGoogleModels(scope, caller.key, query), {
     access: "google",
-    query: googleModelsQuery(),
+    query: z.lazy(googleModelsQuery),
     detail: described({
       dialect: "gemini",
       about: "The models your accounts can use now, in Google's format.",
