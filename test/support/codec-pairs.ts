@@ -13,7 +13,7 @@ import { ableModel } from "./facts";
 import { checkChatStream } from "./grammar-chat";
 import { checkMessagesStream } from "./grammar-messages";
 import { checkResponsesStream } from "./grammar-responses";
-import { pairsIn } from "./pairs";
+import { changes, pairsIn } from "./pairs";
 import { decodeFrames, passes, passesFull, wire, written } from "./streams";
 
 /** What is the same in all rows of a dialect, or all but those that say otherwise. */
@@ -236,17 +236,6 @@ const askedOf = (codec: Codec, row: Row, plain: Plain): Conversation => ({
   ...(row.asked ? codec.decodeRequest({ ...plain.body, ...row.asked }) : plain.conversation),
   ...row.conversation,
 });
-
-/** The members that differ from those of the plain one, and those that are missing. */
-function changes(plain: object, all: object): JsonObject {
-  const [before, after] = [plain, all].map((each) => JSON.parse(JSON.stringify(each)) as JsonObject) as [
-    JsonObject,
-    JsonObject,
-  ];
-  const changed = Object.entries(after).filter(([name, value]) => !Bun.deepEquals(value, before[name]));
-  const without = Object.keys(before).filter((name) => !(name in after));
-  return { ...Object.fromEntries(changed), ...(without.length > 0 && { without }) };
-}
 
 function encoded(plain: JsonObject, { body, fixups, dropped }: ReturnType<Codec["encodeRequest"]>): JsonObject {
   return {

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { JsonObject } from "../../src/dialects/hub/conversation";
 import { ProxyError } from "../../src/lib/errors";
 import { fixtures } from "./streams";
 
@@ -37,18 +38,26 @@ export function testPairs(folder: string, acts: Record<string, (...given: never[
   for (const [name, act] of Object.entries(acts))
     test.each(pairsIn(readFileSync(join(fixtures, "pairs", folder, `${name}.txt`), "utf8")))(
       `${name}: %s`,
-      (_, pairs) => {
+      async (_, pairs) => {
         expect(pairs.length).toBeGreaterThan(0);
         for (const { given, out } of pairs)
-          expect({ given, out: outOf(() => act(...(given as never[]))) }).toEqual({ given, out: out[0] });
+          expect({ given, out: await outOf(() => act(...(given as never[]))) }).toEqual({ given, out: out[0] });
       },
     );
 }
 
+/** The members that differ from those of the plain one, and those that are missing. */
+export function changes(plain: object, all: object): JsonObject {
+  const [before, after] = [plain, all].map((each): JsonObject => JSON.parse(JSON.stringify(each)));
+  const changed = Object.entries(after!).filter(([name, value]) => !Bun.deepEquals(value, before![name]));
+  const without = Object.keys(before!).filter((name) => !(name in after!));
+  return { ...Object.fromEntries(changed), ...(without.length > 0 && { without }) };
+}
+
 /** As JSON; an error as the client is told of it and as it is written down. */
-export function outOf(act: () => unknown): unknown {
+export async function outOf(act: () => unknown): Promise<unknown> {
   try {
-    return plain(act());
+    return plain(await act());
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;
     return { refused: plain(thrown) };
