@@ -10,6 +10,7 @@ import { projectHeader } from "../proxy/relay/hints";
 import type { Services } from "../proxy/scope";
 import { openMemberRouting, type RoutingParts } from "../proxy/upstream/routing";
 import type { App, Scope, Server } from "./app";
+import { personOf } from "./person";
 
 /** Bindings whose scopes are kept: a config has fewer. */
 const maxBindings = 200;
@@ -39,35 +40,9 @@ function boundScope(app: App, services: Services, parts: RoutingParts, bound: re
   const accounts = () => app.accounts.filter(({ key }) => names.has(key.toLowerCase()));
   const which = bound.length === 0 ? "no account" : bound.map((name) => `\`${name}\``).join(", ");
   const hint = `Requests of this key or project are bound to ${which}: sign in there, or change the binding in the config.`;
-  const { pool, breaker, catalogue, providers, providerModels } = openMemberRouting(
-    parts,
-    accounts,
-    hint,
-    // GitHub may mean the person: whatever account it blocks, nothing more is sent.
-    () => app.accounts,
-  );
-  return {
-    ...services,
-    config: app.config,
-    history: app.history,
-    running: app.running,
-    inFlight: app.inFlight,
-    ownAccounts: app.ownAccounts,
-    searchEngine: app.searchEngine,
-    membership: app.membership,
-    owner: app.owner,
-    unsupportedParams: app.unsupportedParams,
-    lessons: app.lessons,
-    pool,
-    breaker,
-    catalogue,
-    providers,
-    providerModels,
-    get accounts() {
-      return accounts();
-    },
-    get isolation() {
-      return app.isolation;
-    },
-  };
+  // GitHub may mean the person: whatever account it blocks, nothing more is sent.
+  const routing = openMemberRouting(parts, accounts, hint, () => app.accounts);
+  const { owner, membership, ownAccounts, config, history, running, unsupportedParams, lessons } = app;
+  const own = { owner, membership, ownAccounts, config, history, running, unsupportedParams, lessons };
+  return personOf(services, () => app.isolation, routing, own);
 }

@@ -50,6 +50,7 @@ import type { AdminAuth, App, Scope } from "./app";
 import { boundScopes } from "./bound-scopes";
 import { openLocalStores } from "./local-stores";
 import { openAccounts } from "./open-accounts";
+import { personOf } from "./person";
 
 export interface AppOptions extends Omit<StoresOptions, "follow"> {
   environment: Environment;
@@ -251,7 +252,7 @@ class RunningApp extends Foundation implements App {
   readonly tracing = {};
   readonly lessons = new Lessons(this.now);
   readonly unsupportedParams = new UnsupportedParams(this.now);
-  /** An allow list: what is not named here, a member's requests have only if it is theirs. */
+  readonly searchEngine = (): SearchEngine | undefined => searchEngineOf(this.config.current);
   readonly #services: Services = {
     version: this.version,
     demo: this.demo,
@@ -269,8 +270,10 @@ class RunningApp extends Foundation implements App {
     drift: this.drift,
     exchangeMetrics: this.exchangeMetrics,
     heldBodies: this.heldBodies,
+    inFlight: this.inFlight,
     losses: this.losses,
     recentItems: this.recentItems,
+    searchEngine: this.searchEngine,
     sessionPrompts: this.sessionPrompts,
     sockets: this.sockets,
     tokenCounts: this.tokenCounts,
@@ -313,8 +316,6 @@ class RunningApp extends Foundation implements App {
     return this.stores.isolation;
   }
 
-  readonly searchEngine = (): SearchEngine | undefined => searchEngineOf(this.config.current);
-
   forMember(member: string | null): Scope {
     if (member === null) return this;
     const known = this.#scopes.get(member);
@@ -325,34 +326,18 @@ class RunningApp extends Foundation implements App {
   }
 
   #scopeOf(member: string): Scope {
-    const accounts = () => this.#accountsOf(member);
-    const isolation = () => this.isolation;
-    const { pool, breaker, catalogue, providers, providerModels } = openMemberRouting(this.#routingParts, accounts);
-    return {
-      ...this.#services,
+    const routing = openMemberRouting(this.#routingParts, () => this.#accountsOf(member));
+    return personOf(this.#services, () => this.isolation, routing, {
       owner: undefined,
       membership: this.members && new Membership(this.members, member, this.logins, this.wrongSecrets.userCodes),
-      get accounts() {
-        return accounts();
-      },
-      pool,
-      breaker,
-      catalogue,
-      providers,
-      providerModels,
       ownAccounts: this.#ownAccountsOf(member),
       config: new MemberConfig(this.config),
       history: historyOf(this.history, member),
       running: this.live.of(member),
-      inFlight: this.inFlight,
-      searchEngine: this.searchEngine,
       // What somebody had an upstream refuse is not removed from the requests of others.
       unsupportedParams: new UnsupportedParams(this.now),
       lessons: new Lessons(this.now),
-      get isolation() {
-        return isolation();
-      },
-    };
+    });
   }
 
   #ownAccountsOf(member: string | null): OwnAccounts {

@@ -53,8 +53,12 @@ export interface Services {
   exchangeMetrics: ExchangeMetrics;
   /** What members' requests hold in memory on this server. */
   heldBodies: HeldBodies;
+  /** Where the relay reports its requests. */
+  inFlight: Pick<InFlight, "begin" | "notify" | "end" | "count" | "countOf">;
   losses: Losses;
   recentItems: RecentItems;
+  /** Who searches the web, if not a model. */
+  searchEngine(): SearchEngine | undefined;
   sessionPrompts: SessionPrompts;
   sockets: ClientSockets;
   tokenCounts: TokenCounts;
@@ -72,11 +76,7 @@ export interface RequestScope extends Services, Routing {
   history: History;
   /** What pages and the admin API show: what this server runs, for a member only the member's own. */
   running: RunningRequests;
-  /** Where the relay reports its requests. */
-  inFlight: Pick<InFlight, "begin" | "notify" | "end" | "count" | "countOf">;
   ownAccounts: OwnAccounts;
-  /** Who searches the web, if not a model. */
-  searchEngine(): SearchEngine | undefined;
   unsupportedParams: UnsupportedParams;
   lessons: Lessons;
   /** The error for every request while this server has been cut off from its team for too long. Read it at use. */
