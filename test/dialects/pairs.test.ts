@@ -5,9 +5,12 @@ import { join } from "node:path";
 import { chat } from "../../src/dialects/chat/codec";
 import type { Codec } from "../../src/dialects/codec";
 import { gemini } from "../../src/dialects/gemini/codec";
+import type { JsonObject } from "../../src/dialects/hub/conversation";
+import { fitSchema, type SchemaFixup, vendorRow } from "../../src/dialects/hub/tool-schema";
 import { messages } from "../../src/dialects/messages/codec";
 import { responses } from "../../src/dialects/responses/codec";
 import { outcomeOf, plains, rowsIn } from "../support/codec-pairs";
+import { testPairs } from "../support/pairs";
 import { fixtures } from "../support/streams";
 
 const codecs: Record<string, Codec> = { chat, responses, messages, gemini: gemini as Codec };
@@ -21,3 +24,19 @@ for (const [dialect, codec] of Object.entries(codecs))
       for (const row of ofTitle) expect(outcomeOf(act, codec, row, plains[dialect]!)).toEqual(row.out);
     });
   }
+
+testPairs("hub", {
+  /** What becomes of the schema of a property. */
+  "schema-fixup"(name: SchemaFixup, schema: JsonObject) {
+    const before = structuredClone(schema);
+    const { properties } = fitSchema({ type: "object", properties: { a: schema } }, [name]).schema;
+    expect(schema).toEqual(before);
+    const { a } = properties as JsonObject;
+    return a === schema ? "the same" : a;
+  },
+  /** What becomes of a tool's for OpenAI. */
+  "tool-schema"(given: JsonObject) {
+    const { schema, fixups, dropped } = fitSchema(given, vendorRow("responses", "OpenAI").fixups);
+    return schema === given ? "the same" : { schema, fixups, dropped };
+  },
+});

@@ -1,5 +1,5 @@
 /** Rows: tool schemas that one family or the other is known to refuse with the whole request. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
 import { mendRefused } from "../../src/dialects/hub/refused-schemas";
@@ -9,98 +9,6 @@ import { adapt } from "../support/adapt";
 import { ableModel } from "../support/facts";
 
 const fit = (schema: JsonObject) => fitSchema(schema, vendorRow("responses", "OpenAI").fixups);
-
-describe("a pattern that OpenAI cannot compile", () => {
-  test.each(["^[\\p{L}]+$", "^(?!\\.)\\w+$", "(?=a)", "a(?<=a)", "a(?<!b)"])(
-    "%s is said in words wherever a schema can stand; other patterns and properties of that name stay",
-    (pattern) => {
-      const name = { type: "string", pattern };
-      const plain = { type: "string", description: `{pattern: ${JSON.stringify(pattern)}}` };
-      const { schema, fixups, dropped } = fit({
-        type: "object",
-        properties: {
-          pattern: name,
-          plain: { type: "string", pattern: "^\\w+$" },
-          list: { items: name, type: "array" },
-        },
-        additionalProperties: { anyOf: [name, { type: "null" }] },
-        $defs: { pattern: name },
-      });
-      expect(schema).toEqual({
-        type: "object",
-        properties: {
-          pattern: plain,
-          plain: { type: "string", pattern: "^\\w+$" },
-          list: { items: plain, type: "array" },
-        },
-        additionalProperties: { anyOf: [plain, { type: "null" }] },
-        $defs: { pattern: plain },
-      });
-      expect([fixups, dropped]).toEqual([["schema-pattern"], []]);
-    },
-  );
-
-  test.each(["\\\\p{2}", "\\(?=", "[(?=]", "(?:a)", "(?<name>a)"])("%s is another one", (pattern) => {
-    const schema = { type: "object", properties: { a: { pattern } } };
-    expect(fit(schema).schema).toBe(schema);
-  });
-});
-
-describe("a union at the root", () => {
-  const [a, b, c] = [{ type: "string" }, { type: "number" }, { type: "boolean" }];
-
-  test("a union at the root is one object of all properties; what every branch requires is required", () => {
-    const { schema, fixups, dropped } = fit({
-      description: "Either.",
-      properties: { c },
-      required: ["c"],
-      anyOf: [
-        { type: "object", properties: { a, b }, required: ["a", "b"] },
-        { properties: { a: b }, required: ["a"] },
-        { type: "null" },
-      ],
-    });
-    expect(schema).toEqual({
-      description: "Either.",
-      type: "object",
-      properties: { c, a: { anyOf: [a, b] }, b },
-      required: ["c", "a"],
-    });
-    expect([fixups, dropped]).toEqual([["schema-union"], ["schema union"]]);
-  });
-
-  test("a union of references and of unions within is followed at the root, in a circle too", () => {
-    const schema = {
-      oneOf: [{ $ref: "#/$defs/A" }, { anyOf: [{ properties: { b } }, { $ref: "#/$defs/A" }] }, { $ref: "#" }],
-      $defs: { A: { type: "object", properties: { a } } },
-    };
-    expect(fit(schema).schema).toMatchObject({ type: "object", properties: { a, b } });
-    expect(Object.keys(fit(schema).schema)).not.toContain("oneOf");
-  });
-
-  test("a union of demands only (`required`) keeps the root's properties; allOf demands all", () => {
-    const properties = { a, b };
-    const either = { type: "object", properties, anyOf: [{ required: ["a"] }, { required: ["b"] }] };
-    expect(fit(either).schema).toEqual({ type: "object", properties });
-    const both = { type: "object", properties, allOf: [{ required: ["a"] }, { required: ["b"] }] };
-    expect(fit(both).schema).toEqual({ type: "object", properties, required: ["a", "b"] });
-  });
-
-  test("a union that stands deeper than the root stays", () => {
-    const schema = { type: "object", properties: { a: { anyOf: [a, b] } } };
-    expect(fit(schema).schema).toBe(schema);
-  });
-});
-
-test("a root without a type, or with more than one, is an object", () => {
-  expect(fit({ properties: {} })).toEqual({
-    schema: { type: "object", properties: {} },
-    fixups: ["schema-type"],
-    dropped: [],
-  });
-  expect(fit({ type: ["object", "null"] }).schema).toEqual({ type: "object" });
-  expect(fit({ type: "string" }).fixups).toEqual([]);
-});
 
 const bad = { anyOf: [{ properties: { name: { type: "string", pattern: "\\p{L}" } }, required: ["name"] }] };
 const requests: Record<Dialect, JsonObject> = {

@@ -22,6 +22,8 @@ interface Plain {
   body: JsonObject;
   conversation: Conversation;
   model: ModelFacts;
+  /** An upstream's reply. */
+  reply?: JsonObject;
   checkStream?: (frames: SseFrame[], asked: Conversation) => void;
 }
 
@@ -65,6 +67,10 @@ export const plains: Record<string, Plain> = {
     body: { model: "m", messages: [{ role: "user", content: "Hi." }] },
     conversation: plainConversation,
     model: byEffort({ ...ableModel("gpt-4.1", "Azure OpenAI"), dialects: ["chat"], limits: { output: 16_384 } }),
+    reply: {
+      ...{ id: "c", model: "m" },
+      choices: [{ index: 0, message: { role: "assistant", content: "Hi." }, finish_reason: "stop" }],
+    },
     checkStream: checkChatStream,
   },
   responses: {
@@ -81,6 +87,7 @@ export const plains: Record<string, Plain> = {
     body: { model: "m", max_tokens: 100, messages: [{ role: "user", content: "Hi." }] },
     conversation: { ...plainConversation, maxTokens: 100, stream: false },
     model: { ...ableModel("claude", "Anthropic"), dialects: ["messages", "chat"], limits: { output: 32_000 } },
+    reply: { id: "msg_1", model: "m", content: [{ type: "text", text: "Hi." }], stop_reason: "end_turn" },
     checkStream: checkMessagesStream,
   },
   gemini: {
@@ -129,6 +136,8 @@ export const acts: Record<string, (codec: Codec, row: Row, plain: Plain) => unkn
     return encoded(encode(plain.body).body, encode(bodyOf(row, plain)));
   },
   ...Object.fromEntries(dialects.map((upstream) => [`to-${upstream}`, translated(upstream)])),
+  /** An upstream's full reply for a client of any dialect, beyond what becomes of the plain one. */
+  ...Object.fromEntries(dialects.map((client) => [`reply-to-${client}`, answered(client)])),
   /** For an upstream of the client's dialect, around the hub. What was fixed needs no more fixups. */
   fix(codec, row, plain) {
     const model = factsOf(row, plain);
@@ -212,6 +221,16 @@ function translated(upstream: Dialect) {
       return { body: sent, fixups: [...adapted.fixups, ...fixups], dropped: [...adapted.dropped, ...dropped] };
     };
     return encoded(translate(plain.body).body, translate(bodyOf(row, plain)));
+  };
+}
+
+function answered(client: Dialect) {
+  return (upstream: Codec, row: Row, plain: Plain) => {
+    const asked = codecs[client].decodeRequest(plains[client]!.body);
+    const answer = (reply: JsonObject) => codecs[client].encodeReply(upstream.decodeReply(reply), asked);
+    const before = answer(plain.reply!);
+    const after = answer({ ...plain.reply, ...(row.in as JsonObject) });
+    return changes(before, { ...after, id: before.id });
   };
 }
 
