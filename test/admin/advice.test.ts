@@ -18,11 +18,12 @@ const [account] = demoAccounts();
 const proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.credits() }], generation: "C" } });
 afterAll(() => proxy[Symbol.asyncDispose]());
 const credits = (amount: number) => amount * 1e9;
-beforeEach(() => {
+beforeEach(empty);
+function empty(): void {
   proxy.app.history.flush();
   using file = new Database(join(proxy.home, "admin.sqlite"));
   for (const table of ["requests", "portions"]) file.run(`DELETE FROM ${table}`);
-});
+}
 
 const portion = (kind: Portion["kind"], tool: string | null, cost: number): Portion => ({
   ...{ kind, tool, count: 1, tokens: 1_000, cached: 0, grown: null },
@@ -57,16 +58,26 @@ test("a server whose tools were never called is named, one that was called is no
   ]);
 });
 
-test("subagents are priced on the vendor's cheaper model by their own tokens", async () => {
-  const tokens = { input_tokens: 1_000_000, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 100_000 };
-  add({ ...tokens, kind: "subagent", agent_type: "Explore", cost: credits(450) });
-  const models = await proxy.app.catalogue.models();
-  const { tokens: price } = models.find(({ id }) => id === exampleModels.haiku)!.price;
-  const cheaper = (1_000_000 * price!.input + 100_000 * price!.output) / price!.per;
-  const [found, ...others] = await advice();
-  expect(others).toEqual([]);
-  expect(found).toMatchObject({ about: "subagents", saves: 450 - cheaper });
-  expect(found!.says).toContain(`on ${exampleModels.haiku} the same tokens`);
+test("subagents are priced on the vendor's cheaper model by their own tokens, long prompts at its rate for these", async () => {
+  const tokens = { cached_tokens: 0, cache_write_tokens: 0, output_tokens: 20_000 };
+  const subagents = { ...tokens, kind: "subagent", agent_type: "Explore", cost: credits(150) } as const;
+  const { tokens: usual, long } = (await proxy.app.catalogue.models()).find(
+    ({ id }) => id === exampleModels.haiku,
+  )!.price;
+  for (const [input_tokens, price] of [
+    [long!.above, usual!],
+    [long!.above + 1, long!],
+  ] as const) {
+    for (let at = 0; at < 3; at++) add({ ...subagents, input_tokens });
+    // What failed had no prompt.
+    add({ ...subagents, input_tokens: null, output_tokens: null, cost: 0 });
+    const cheaper = (3 * (input_tokens * price.input + 20_000 * price.output)) / usual!.per;
+    const [found, ...others] = await advice();
+    expect(others).toEqual([]);
+    expect(found).toMatchObject({ about: "subagents", saves: expect.closeTo(450 - cheaper, 6) });
+    expect(found!.says).toContain(`on ${exampleModels.haiku} the same tokens`);
+    empty();
+  }
 });
 
 test("auto mode's checks, long prompts and a client that marks nothing", async () => {

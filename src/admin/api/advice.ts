@@ -231,19 +231,22 @@ function subagents(app: Scope, models: readonly Model[], { ofSubagents }: Period
   });
 }
 
-/** What the tokens of many requests cost at this price, none of them at the rate of long prompts; null if that is unknown. */
-function costAt(
-  price: Price,
-  { input_tokens, output_tokens, cached_tokens, cache_write_tokens }: Group,
-): number | null {
+/**
+ * What the tokens of many requests cost at this price, all of them at the rate of their mean prompt, which may be that of long
+ * prompts; null if that is unknown.
+ */
+function costAt(price: Price, group: Group): number | null {
+  const { input_tokens, output_tokens, cached_tokens, cache_write_tokens, request_count, unknown } = group;
   const usage = {
     input: input_tokens ?? 0,
     output: output_tokens ?? 0,
     cachedInput: cached_tokens ?? 0,
     cacheWrite: price.tokens?.cacheWrite === undefined ? 0 : (cache_write_tokens ?? 0),
   };
-  const { long: _, unknownAbove: __, ...usual } = price;
-  return costOf(usual, usage, false, { planUnit: "credits" }).amount;
+  const { long, unknownAbove, ...usual } = price;
+  const mean = usage.input / (request_count - unknown.input_tokens);
+  const isLong = [long?.above, unknownAbove].some((above) => above !== undefined && mean > above);
+  return costOf(isLong ? price : usual, usage, false, { planUnit: "credits" }).amount;
 }
 
 const isLate = ({ key }: Group) => key.cache_miss === "expired";
