@@ -1,8 +1,14 @@
-/** An MCP server on stdin and stdout whose tools are as many as its argument says. `bun test/clients/many-tools.ts 120` */
+/**
+ * An MCP server on stdin and stdout whose tools are as many as its argument says, with descriptions of at least as many characters
+ * as the second one says. `bun test/clients/many-tools.ts 120 1500`
+ */
 
+const length = Number(process.argv[3] ?? 0);
 const tools = Array.from({ length: Number(process.argv[2]) }, (_, at) => ({
   name: `read_record_${at}`,
-  description: `Reads record ${at} of the warehouse: its state, its owner and every change of the last ninety days, newest first.`,
+  description: padded(
+    `Reads record ${at} of the warehouse: its state, its owner and every change of the last ninety days, newest first.`,
+  ),
   inputSchema: {
     type: "object",
     properties: {
@@ -13,6 +19,12 @@ const tools = Array.from({ length: Number(process.argv[2]) }, (_, at) => ({
     required: ["id"],
   },
 }));
+
+function padded(text: string): string {
+  let long = text;
+  for (let at = 1; long.length < length; at++) long += ` Field ${at} says who has changed it, and when.`;
+  return long;
+}
 
 const answers: Record<string, (params: { protocolVersion?: string }) => object> = {
   initialize: ({ protocolVersion }) => ({

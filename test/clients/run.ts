@@ -12,6 +12,7 @@ import { autoOutcomes } from "./auto-cases";
 import { type Tool, tools } from "./clients";
 import { tellings } from "./error-cases";
 import { install } from "./install";
+import { sessions } from "./session-cases";
 import { strengths } from "./strength-cases";
 import { type Attempt, endAll, type Outcome, tryOut } from "./try-client";
 
@@ -211,6 +212,14 @@ for await (const { tool, model, family, name, feature, faults, measured, said } 
   collect(tool, feature, faults.length === 0, family);
   if (faults.length === 0) continue;
   if (!collected.isNew(tool.id, feature, family)) continue;
+  failed++;
+  console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
+}
+for await (const { tool, name, faults, measured, said } of sessions(installed, isWanted)) {
+  tried++;
+  const outcome = faults.length === 0 ? `ok (${measured})` : `FAILED: ${faults.join("; ")}`;
+  line(`${clientOf(tool.id).name} ${versions.get(tool.npm)}`, "", name, "", "", outcome);
+  if (faults.length === 0) continue;
   failed++;
   console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
 }
