@@ -1,10 +1,10 @@
 /** Scenario: dragoman as the child of an editor: it stops when that is gone, however it went. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { program, run } from "../support/command";
 import { inProcess } from "../support/in-process";
+import { quickest } from "../support/quickest";
 import { drawn } from "../support/random";
 import { sharedModel } from "../support/shared-model";
 import { until } from "../support/until";
@@ -12,7 +12,7 @@ import { scriptedGithub } from "./bench";
 
 // Each test starts processes, and the machine may be busy.
 const demo = ["start", "--demo", "--json", "--port", "0"];
-const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+const home = mkdtempSync(join(quickest(), "dragoman-"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const ask = (url: string, content: string) =>

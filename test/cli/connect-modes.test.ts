@@ -12,13 +12,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import type { SettingsFormat } from "../../src/clients/formats";
 import { type ClientId, clientIds, clientOf } from "../../src/clients/index";
 import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
+import { quickest } from "../support/quickest";
 import { drawn } from "../support/random";
 import { personsAt, settings } from "./person";
 
@@ -47,7 +47,7 @@ const putIn: Record<SettingsFormat, (text: string) => string> = {
 
 /** `connect` from another data folder of the same person, for a server at another address. @returns What it said. */
 function beside({ env }: Person) {
-  const folder = mkdtempSync(join(tmpdir(), "dragoman-other-"));
+  const folder = mkdtempSync(join(quickest(), "dragoman-other-"));
   note(folder, url.replace("127.0.0.1", "localhost"));
   const connect = async (...args: string[]) => {
     const { code, stderr } = await inProcess(["connect", ...args], { ...env, DRAGOMAN_HOME: folder });

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { type ClientId, clientOf } from "../../src/clients/index";
 import { clientStatus } from "../../src/clients/status";
 import { inProcess } from "../support/in-process";
+import { quickest } from "../support/quickest";
 
 /** @param url Where a demo listens. @param pid Its process. @param key A client key that it takes. */
 export function personsAt(url: string, pid: number, key: string) {
@@ -14,8 +15,8 @@ export function personsAt(url: string, pid: number, key: string) {
 
   /** A person's own folder, with a data folder in which the demo is known, or where another server is. */
   function person(data?: string) {
-    const home = mkdtempSync(join(tmpdir(), "dragoman-home-"));
-    const own = mkdtempSync(join(tmpdir(), "dragoman-data-"));
+    const home = mkdtempSync(join(quickest(), "dragoman-home-"));
+    const own = mkdtempSync(join(quickest(), "dragoman-data-"));
     mkdirSync(join(own, "demo"));
     note(join(own, "demo"), url);
     const env: Record<string, string> = {

@@ -4,12 +4,12 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { type Command, run } from "../support/command";
 import { proof } from "../support/proof";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { quickest } from "../support/quickest";
 import { openChance } from "../support/random";
 import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
@@ -115,7 +115,7 @@ describe("several processes with one data folder", () => {
   let commands: Command[];
   let urls: string[];
   beforeAll(async () => {
-    home = mkdtempSync(join(tmpdir(), "dragoman-"));
+    home = mkdtempSync(join(quickest(), "dragoman-"));
     const start = ["start", "--demo", "--json", "--port", "0"];
     commands = Array.from({ length: count }, () => run(start, { env: { DRAGOMAN_HOME: home } }));
     urls = (await Promise.all(commands.map((command) => command.ready()))).map(({ url }) => url);
