@@ -511,31 +511,6 @@ describe("the way back", () => {
     expect(text(path)).toBe(`${settings.codex}\n${trusted}`.replace("# mine", "# mine, and more"));
   });
 
-  test("the way back from a connected tool leaves a file that somebody else has made where we had made it", async () => {
-    using own = person();
-    await own.connect("codex", "--write");
-    writeFileSync(own.path("codex"), `# mine\n${text(own.path("codex"))}`);
-    await own.connect("codex", "--undo");
-    expect(text(own.path("codex"))).toBe("# mine\n");
-  });
-
-  test.each([
-    ["into a table of ours", (now: string) => `${now}request_max_retries = 4\n`, false],
-    ["again, as it was ours", (now: string) => `${now}\n[profiles.mine]\nmodel_provider = "dragoman"\n`, true],
-  ])(
-    "the way back from a connected tool does not give another meaning to what somebody has put in: %s",
-    async (_, change, taken) => {
-      using own = person();
-      const path = own.settle("codex", settings.codex!);
-      await own.connect("codex", "--write");
-      const changed = change(text(path));
-      writeFileSync(path, changed);
-      const { code } = await own.connect("codex", "--undo");
-      if (taken) expect([code, text(path)]).toEqual([0, change(`${settings.codex}\n`)]);
-      else expect([code, text(path)]).toEqual([1, changed]);
-    },
-  );
-
   test.each([
     ["claude-code", '"ENABLE_TOOL_SEARCH": "true"', '"ENABLE_TOOL_SEARCH": "auto"', "env.ENABLE_TOOL_SEARCH"],
     ["codex", 'model_provider = "dragoman"', 'model_provider = "openai"', "model_provider"],
@@ -646,30 +621,63 @@ describe("the way back", () => {
     60_000,
   );
 
-  /** What clients do to their file when a person chooses another model in them. */
-  const chosen: Partial<Record<ClientId, (now: string) => string>> = {
-    "claude-code": (now) =>
-      JSON.stringify({ ...readSettings("json", now), model: `${exampleModels.gpt}:claude` }, null, 2),
-    codex: (now) => now.replace(/^model = .*/m, `model = "${exampleModels.small}"`),
-    "gemini-cli": (now) =>
-      now.replace(/"name": "[^"]+"/, `"name": "${exampleModels.small}"`).replace(/,?\s*\}\s*$/, ', "mcpServers": {} }'),
-    "qwen-code": (now) =>
-      JSON.stringify({ ...readSettings("json", now), model: { name: exampleModels.small } }, null, 2),
-  };
+  const anew = (now: string, more: object) => JSON.stringify({ ...readSettings("json", now), ...more }, null, 2);
+  /** What a person or the client itself makes of the written file, from what was there before, and what an undo leaves: nothing where it refuses. */
+  const changed: [
+    what: string,
+    id: ClientId,
+    before: string,
+    change: (now: string) => string,
+    after: string | undefined,
+  ][] = [
+    ["a line in a file that we made", "codex", "", (now) => `# mine\n${now}`, "# mine\n"],
+    ["another key in a table of ours", "codex", settings.codex!, (now) => `${now}request_max_retries = 4\n`, undefined],
+    [
+      "a table that names ours",
+      "codex",
+      settings.codex!,
+      (now) => `${now}\n[profiles.mine]\nmodel_provider = "dragoman"\n`,
+      `${settings.codex}\n\n[profiles.mine]\nmodel_provider = "dragoman"\n`,
+    ],
+    ["a note of its first run", "qwen-code", "", (now) => anew(now, { $version: 4 }), ""],
+    [
+      "a note of each run",
+      "cline",
+      "",
+      (now) => {
+        const noted = JSON.parse(now);
+        noted.providers["openai-compatible"].updatedAt = new Date().toISOString();
+        return JSON.stringify({ version: 1, modes: {}, ...noted }, null, 2);
+      },
+      "",
+    ],
+    ...(
+      [
+        ["claude-code", (now) => anew(now, { model: `${exampleModels.gpt}:claude` })],
+        ["codex", (now) => now.replace(/^model = .*/m, `model = "${exampleModels.small}"`)],
+        [
+          "gemini-cli",
+          (now) =>
+            now
+              .replace(/"name": "[^"]+"/, `"name": "${exampleModels.small}"`)
+              .replace(/,?\s*\}\s*$/, ', "mcpServers": {} }'),
+        ],
+        ["qwen-code", (now) => anew(now, { model: { name: exampleModels.small } })],
+      ] as [ClientId, (now: string) => string][]
+    ).map(([id, choose]): (typeof changed)[number] => ["another model", id, settings[id]!, choose, settings[id]!]),
+  ];
 
-  test.concurrent.each(Object.entries(chosen) as [ClientId, (now: string) => string][])(
-    "the way back of %s gives the bytes that were there, though the client wrote its file anew for another model",
-    async (id, choose) => {
-      using own = person();
-      const path = own.settle(id, settings[id]!);
-      await own.connect(id, "--write");
-      const rewritten = choose(text(path));
-      expect(rewritten).not.toBe(text(path));
-      writeFileSync(path, rewritten);
-      expect((await own.connect(id, "--undo")).code).toBe(0);
-      expect(text(path)).toBe(settings[id]!);
-    },
-  );
+  test.concurrent.each(changed)("the way back goes past %s, put in by %s", async (_, id, before, change, after) => {
+    using own = person();
+    const path = own.path(id);
+    if (before !== "") own.settle(id, before);
+    await own.connect(id, "--write");
+    const written = change(text(path));
+    expect(written).not.toBe(text(path));
+    writeFileSync(path, written);
+    const { code } = await own.connect(id, "--undo");
+    expect([code, existsSync(path) ? text(path) : ""]).toEqual([after === undefined ? 1 : 0, after ?? written]);
+  });
 
   test("the way back from a connected tool knows what VS Code notes in our group, and prints anew", async () => {
     for (const before of ["", "[]", settings.vscode!]) {
@@ -696,26 +704,6 @@ describe("the way back", () => {
         before === "" ? "" : mine,
       ]);
     }
-  });
-
-  test("the way back from a connected tool knows what Qwen Code notes at its first run", async () => {
-    using own = person();
-    await own.connect("qwen-code", "--write");
-    const path = own.path("qwen-code");
-    writeFileSync(path, JSON.stringify({ ...readSettings("json", text(path)), $version: 4 }, null, 2));
-    expect((await own.connect("qwen-code", "--undo")).code).toBe(0);
-    expect(existsSync(path)).toBe(false);
-  });
-
-  test("the way back from a connected tool knows what Cline notes for itself each time it runs", async () => {
-    using own = person();
-    const path = own.path("cline");
-    await own.connect("cline", "--write");
-    const noted = JSON.parse(text(path));
-    noted.providers["openai-compatible"].updatedAt = new Date().toISOString();
-    writeFileSync(path, JSON.stringify({ version: 1, modes: {}, ...noted }, null, 2));
-    expect((await own.connect("cline", "--undo")).code).toBe(0);
-    expect(existsSync(path)).toBe(false);
   });
 
   test.each([
