@@ -38,28 +38,6 @@ describeWithOwnPostgres("the page state of a team", (server) => {
   }
   const holds = async (signIns: PageSignIns, id: string) => (await signIns.find(id))?.holds ?? false;
 
-  test("a sign-in is good on every server at once, and signed out on one it ends on all", async () => {
-    const { state, another } = await team();
-    const other = (await another()).state;
-    const [id, second] = [state.signIns.begin(owner), other.signIns.begin(owner)];
-    for (const { signIns } of [state, other])
-      expect([await holds(signIns, id), await holds(signIns, second)]).toEqual([true, true]);
-    const there = await other.signIns.find(id);
-    await state.signIns.end(id);
-    expect(await holds(state.signIns, id)).toBe(false);
-    await until(() => !there!.holds, "the view on the other server has ended");
-    expect([await holds(other.signIns, id), await holds(other.signIns, second)]).toEqual([false, true]);
-    const late = (await another()).state;
-    expect([await holds(late.signIns, id), await holds(late.signIns, second)]).toEqual([false, true]);
-  });
-
-  test("a sign-in that needed no token on a server's own machine opens no other server", async () => {
-    const { state, another } = await team();
-    const other = (await another()).state;
-    const id = state.signIns.begin({ member: null, secret: "typed where no token is asked for" });
-    expect([await holds(state.signIns, id), await holds(other.signIns, id)]).toEqual([true, false]);
-  });
-
   test("a member's sign-in ends with the key that began it, and with the member, on every server", async () => {
     const { stores, state, another } = await team();
     const other = await another();

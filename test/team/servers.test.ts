@@ -45,24 +45,6 @@ describeWithDatabases("servers of a team", (postgres) => {
       expect(answers.map(({ status }) => status)).toEqual(new Array(16).fill(200));
       expect(exchanges(team) - before).toBe(1);
     });
-
-    test("a server that is killed in the exchange holds nobody up: the next one exchanges", async () => {
-      await using team = await startTeam(postgres);
-      const [one, other] = await Promise.all([team.process(), team.server()]);
-      await Promise.all([one!, other!].map((server) => server.post("/v1/chat/completions", ask("Hello"))));
-      team.demo.expireTokens();
-      const reached = Promise.withResolvers<void>();
-      const never = () => {
-        reached.resolve();
-        return new Promise<undefined>(() => {});
-      };
-      team.demo.intercept("/copilot_internal/v2/token", never);
-      one!.post("/v1/chat/completions", ask("Hello")).catch(() => {});
-      await reached.promise;
-      const waiting = other!.post("/v1/chat/completions", ask("Hello"));
-      one.command.process.kill("SIGKILL");
-      expect((await waiting).status).toBe(200);
-    });
   });
 
   describe("every server hears", () => {
@@ -208,6 +190,4 @@ describeWithDatabases("servers of a team", (postgres) => {
     expect(config).toContain("Saved in the database, for all servers.");
     expect(config).not.toMatch(/config\.json|config file/);
   });
-
-  /** Ends the connections that listen, as a failover of the database does. */
 });
