@@ -332,6 +332,9 @@ describeWithMembers("a member of a team", (place) => {
         "/admin/cache": who.row.client_name!,
         "/admin/models": "gpt-5-mini",
         "/admin/connect": server.url,
+        "/api/admin/accounts": loginOf(who),
+        "/api/admin/requests": who.row.request_id,
+        [`/api/admin/requests/${who.row.request_id}`]: memberOf(who),
         "/api/admin/keys": keyOf(who),
         "/api/admin/budgets": `cap-of-${who.tag}`,
       })) {
