@@ -1,6 +1,7 @@
 /** Scenario: replies in the client's own dialect that cannot be followed: they are passed on, and their rows say so. */
 import { describe, expect, test } from "bun:test";
 import { eventStream, namedEvent } from "../../support/event-stream";
+import { startProvider } from "../../support/provider";
 import { startProxy } from "../../support/proxy";
 
 const model = "claude-sonnet-4.6";
@@ -27,20 +28,27 @@ const end = [
 const odd = [start, begin(0), says(0, "a"), stop(0), begin(1), says(0, "b"), stop(1), ...end];
 
 describe("a stream in the client's own dialect that nobody here can follow", () => {
-  test("reaches the client to the byte, and its row has the note, the usage and the end", async () => {
-    await using proxy = await startProxy();
-    const text = odd.map(namedEvent).join("");
-    proxy.demo.intercept("/v1/messages", () => eventStream(text));
-    const answer = await proxy.post("/v1/messages", {
-      ...{ model, stream: true, max_tokens: 100 },
-      messages: [{ role: "user", content: "Hello" }],
-    });
-    expect(await answer.text()).toBe(text);
-    expect(proxy.rows()[0]).toMatchObject({
-      ...{ http_status: 200, error_type: null, stop_reason: "end_turn" },
-      ...{ input_tokens: 9, output_tokens: 7, fixups: '["reply-unfollowed"]' },
-    });
-  });
+  test.each(["/v1/messages", "/own/v1/messages"])(
+    "reaches the client to the byte, and its row has the note, the usage and the end: %s",
+    async (path) => {
+      const apiKey = "pk-own-0123456789";
+      await using provider = startProvider({ key: apiKey, auth: "x-api-key" });
+      const own = { type: "anthropic", baseUrl: provider.url, apiKey };
+      await using proxy = await startProxy({ config: { providers: { own } } });
+      const text = odd.map(namedEvent).join("");
+      proxy.demo.intercept("/v1/messages", () => eventStream(text));
+      provider.next(() => eventStream(text));
+      const answer = await proxy.post(path, {
+        ...{ model, stream: true, max_tokens: 100 },
+        messages: [{ role: "user", content: "Hello" }],
+      });
+      expect(await answer.text()).toBe(text);
+      expect(proxy.rows()[0]).toMatchObject({
+        ...{ http_status: 200, error_type: null, stop_reason: "end_turn" },
+        ...{ input_tokens: 9, output_tokens: 7, fixups: '["reply-unfollowed"]' },
+      });
+    },
+  );
 
   test("ends with an error where the upstream cuts it, or where it has to be translated", async () => {
     await using proxy = await startProxy();
