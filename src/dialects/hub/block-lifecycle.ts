@@ -109,7 +109,7 @@ export class ReplyEmitter {
 
   #withOwnId(event: BlockEvent & { type: "block-start" }): BlockEvent {
     const { block } = event;
-    if (block.kind !== "tool-call" || block.id === "") return event;
+    if (block.kind !== "tool-call") return event;
     this.#callIds ??= new OwnIds();
     const id = this.#callIds.give(block.id);
     return id === block.id ? event : { ...event, block: { ...block, id } };
