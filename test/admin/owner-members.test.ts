@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sql } from "../../src/lib/sql";
 import { addPartitions } from "../../src/team/requests";
 import { eventStream } from "../support/event-stream";
+import { fieldsIn, formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { inProcess } from "../support/in-process";
 import { askAs, askTables, type TestMember, withTeamStores } from "../support/members";
@@ -106,6 +107,19 @@ describeWithDatabases("the owner's members", (postgres) => {
     const { stdout, stderr } = await ls();
     expect(stdout).toMatch(/anna +.*github\.com\/anna-demo \(failed\)/);
     expect(stderr).toContain("anna has no account that works: they sign in again");
+  });
+
+  test("a member's page shows the limits that are saved, and what was typed where that is refused", async () => {
+    await post("/members", { name: "dana", models: ["gpt-5*"], key_days: 30 });
+    const url = `${servers[0].url}/admin/members/dana`;
+    const page = await (await fetch(url)).text();
+    const limitsIn = (html: string) => fieldsIn(html.slice(0, html.indexOf("Save limits")));
+    expect(await limitsIn(page)).toMatchObject({ models: "gpt-5*", key_days: "30" });
+    const typed = { models: "claude-*", key_days: "many" };
+    const body = new URLSearchParams({ form_token: formTokenIn(page), ...typed });
+    const refused = await fetch(`${url}/limits`, { method: "POST", body });
+    expect([refused.status, await limitsIn(await refused.text())]).toMatchObject([400, typed]);
+    await post("/members/dana/remove");
   });
 
   test("an invitation is shown once, replaced by the next, taken back, and opened by one person only", async () => {

@@ -18,7 +18,7 @@ async function findings({ data, env }: Github, config: object): Promise<Finding[
   const { stdout } = await inProcess(["doctor", "--json", "--port", "0"], env);
   expect(stdout).not.toContain(key);
   const { checks } = JSON.parse(stdout) as { checks: Finding[] };
-  return checks.filter(({ name }) => /^(?:provider |fallbacks|accounts)/.test(name));
+  return checks.filter(({ name }) => /^(?:provider |fallbacks|routes|accounts)/.test(name));
 }
 
 test("a provider that answers, one that refuses, one that is away, and one whose models are configured", async () => {
@@ -63,6 +63,17 @@ test("chains that name unknown models, and circles", async () => {
   ]);
   const well = await findings(github, { fallbacks: { "claude-sonnet-4.6": ["gpt-5-mini"] } });
   expect(well).toEqual([{ name: "fallbacks", state: "ok", message: "1 chain of models." }]);
+});
+
+test("routes to a model that exists, and to one that does not", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  const found = await findings(github, { routes: { subagent: "gpt-5-mini", "subagent:Explore": "gpt-9" } });
+  expect(found.map(({ name, state, message }) => [name, state, message.slice(0, 45)])).toEqual([
+    ["routes", "warn", "`gpt-9`, to which `subagent:Explore` is route"],
+  ]);
+  const well = await findings(github, { routes: { subagent: "gpt-5-mini" } });
+  expect(well).toEqual([{ name: "routes", state: "ok", message: "1 route by kind of request." }]);
 });
 
 test("a missing account is a warning to doctor where there are providers", async () => {

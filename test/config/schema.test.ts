@@ -11,6 +11,16 @@ function refusal(value: unknown): ProxyError {
   return error;
 }
 
+test.each<[string, number, (at: number) => [string, unknown]]>([
+  ["upstreamHeaders", 1_000, (at) => [`x-${at}`, "a"]],
+  ["maxPromptTokens", 1_000, (at) => [`model-${at}`, 1]],
+  ["claudeCodeSettings", 100, (at) => [`setting${at}`, true]],
+])("%s takes %d entries and not one more", (name, most, entry) => {
+  const of = (count: number) => ({ [name]: Object.fromEntries(Array.from({ length: count }, (_, at) => entry(at))) });
+  expect(parseConfig(of(most))).toMatchObject(of(most));
+  expect(refusal(of(most + 1)).details.param).toBe(name);
+});
+
 test("an empty config means these defaults", () => {
   expect(parseConfig({})).toEqual({
     auth: { apiKeys: [] },
