@@ -135,6 +135,16 @@ describe("what is shown", () => {
       expect(stdout).toContain(`export ${line}\n`);
   });
 
+  test("the settings of the client whose program is named", async () => {
+    using own = person();
+    for (const [program, name] of [
+      ["claude", "Claude Code"],
+      ["gemini", "Gemini CLI"],
+      ["copilot", "GitHub Copilot CLI"],
+    ] as const)
+      expect((await own.connect(program)).stdout).toContain(`${name} → `);
+  });
+
   test("a printed curl line is answered", async () => {
     using own = person();
     const { stdout } = await own.connect("curl");
@@ -326,6 +336,7 @@ test.each<[ClientId, before: string, kept: string]>([
 describe("what is refused", () => {
   test.each([
     [["nope"], /There is no client `nope`. Known clients: claude-code, codex,/],
+    [["claud-code"], /Did you mean `claude-code`\?/],
     [["codex", "--print", "--write"], /cannot be used together/],
     [["codex", "--force"], /--force can only be used with --undo/],
     [["--write"], /Name a client: claude-code,/],

@@ -1,6 +1,6 @@
 /** Scenario: `dragoman key`, `dragoman budget` and the forms of `dragoman usage` for status bars. */
 import { expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
@@ -68,21 +68,6 @@ test.each([
   await using github = scriptedGithub();
   const { code, stdout, stderr } = await inProcess(args, github.env);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining(sentence)]);
-});
-
-test("the budgets of the running server", async () => {
-  await using github = scriptedGithub();
-  github.signIn("octo-demo");
-  const budgets = [{ name: "Month", unit: "requests", limit: 4, per: "month", scope: { model: "gpt-*" } }];
-  writeFileSync(join(github.data, "config.json"), JSON.stringify({ budgets }));
-  await using server = run(start, { env: github.env });
-  const { url } = await server.ready();
-  const body = JSON.stringify({ model: "gpt-4.1", messages: [{ role: "user", content: "Hi" }] });
-  await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).text();
-  const { stdout } = await inProcess(["budget"], github.env);
-  const [, row] = stdout.split("\n").map((line) => line.split(/ {2,}/));
-  expect(row!.slice(0, 4)).toEqual(["Month", "model=gpt-*", "1 (25%)", "4 requests per month"]);
-  expect(row!.at(-1)).toBe("ready");
 });
 
 test("usage as one line, and again and again", async () => {

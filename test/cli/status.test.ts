@@ -45,22 +45,6 @@ test("`status` shows the server, the accounts, today's requests and the connecte
   expect((await inProcess(["open"], { ...github.env, CI: "1" })).stdout).toBe(`${url}/admin\n`);
 });
 
-test.each([
-  ["claude", "Claude Code"],
-  ["gemini", "Gemini CLI"],
-  ["copilot", "GitHub Copilot CLI"],
-])("`connect %s` means the client whose program that is", async (word, name) => {
-  await using github = scriptedGithub();
-  github.signIn("octo-demo");
-  await using server = run(["start", "--json", "--port", "0"], { env: github.env });
-  await server.ready();
-  expect((await inProcess(["connect", word], github.env)).stdout).toContain(`${name} → `);
-});
-
-test("a client whose name is nearly right is named", async () => {
-  expect((await inProcess(["connect", "claud-code"])).stderr).toContain("Did you mean `claude-code`?");
-});
-
 test("commands name paths, parameters, bodies and answers of the server as its routes do, which the compiler checks", () => {
   const server = {} as RunningServer;
   const wrong = async () => {

@@ -104,13 +104,6 @@ inBrowser("axe finds nothing to complain of", () => {
     60_000,
   );
 
-  test("no page weighs more than 100 kB", async () => {
-    for (const path of places) {
-      const page = await (await fetch(addressOf(proxy, path, "127.0.0.1"))).arrayBuffer();
-      expect([path, page.byteLength <= 100_000]).toEqual([path, true]);
-    }
-  });
-
   test("at 360 px nothing is wider than the screen", async () => {
     await using opened = await open("/admin", { viewport: { width: 360, height: 740 } });
     for (const path of places) {
