@@ -153,7 +153,7 @@ async function followedAdvice(app: Scope, models: readonly Model[], now: number)
     const left = Math.max(0, savesIn(after));
     const saved = ((after.total - left) * saves) / (before.total - saves) - left;
     if (saved < leastAmount || saved < left) return [];
-    const says = `${name}: in the ${days} days before, ${percent(saves / before.total)} of all credits could have been saved, in the last ${daysAfterwards} ${percent(left / after.total)}. The change saved about ${formatAmount(saved)} credits.`;
+    const says = `${name}: ${percent(saves / before.total)} of all credits could have been saved in the ${days} days before, and ${percent(left / after.total)} in the last ${daysAfterwards}. The change saved about ${formatAmount(saved)} credits.`;
     return { about, name, says, saved };
   });
 }

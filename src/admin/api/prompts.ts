@@ -144,17 +144,11 @@ function whyOf(prompt: Omit<Prompt, "why">, parts: PromptPart[]): string {
     const share = shareOf(part);
     return { share, words: `${share === 1 ? "all of it" : percent(share)} ${placeOf(part)}` };
   });
-  const lost =
-    unit === "credits"
-      ? parts
-          .filter((part) => part.cache_miss !== null)
-          .map((part) => ({ part, nano: part.cache_lost_cost ?? 0 }))
-          .sort((one, other) => other.nano - one.nano)
-      : [];
-  if (lost[0]) {
-    const nano = sum(lost.map((each) => each.nano));
-    const cost = { cost: { credits: nano }, cost_at_least: false };
-    reasons.push({ share: shareOf(cost), words: `${amount(cost)} because ${coldReason(lost[0].part)}` });
+  const missed = unit === "credits" ? parts.filter((part) => part.cache_miss !== null) : [];
+  for (const ofReason of Map.groupBy(missed, (part) => part.cache_miss).values()) {
+    const [dearest] = ofReason.toSorted((one, other) => (other.cache_lost_cost ?? 0) - (one.cache_lost_cost ?? 0));
+    const cost = { cost: { credits: sum(ofReason.map((part) => part.cache_lost_cost ?? 0)) }, cost_at_least: false };
+    reasons.push({ share: shareOf(cost), words: `${amount(cost)} because ${coldReason(dearest!)}` });
   }
   if (prompt.failed.request_count > 0)
     reasons.push({

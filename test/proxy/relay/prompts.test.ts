@@ -10,6 +10,7 @@ import type { ShownEntry } from "../../../src/admin/api/requests";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { percent } from "../../../src/lib/format";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
+import { entry } from "../../support/history-rows";
 import { inProcess } from "../../support/in-process";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 
@@ -199,4 +200,21 @@ test("no word of a prompt and none of the client's ids is kept or shown", async 
   const kept = files.map((name) => readFileSync(join(proxy.home, name), "latin1"));
   for (const secret of [canary, session, first, second, ...agents])
     expect([...shown, ...kept, proxy.lines.join("\n")].filter((text) => text.includes(secret))).toEqual([]);
+});
+
+test("what was lost without the cache is said for each reason with its own credits", async () => {
+  const credits = (amount: number) => amount * 1e9;
+  const own = { prompt: "feedfeedfeed", kind: "main", started_at_ms: Date.now(), cost: credits(25) } as const;
+  for (const missed of [
+    {},
+    { cache_miss: "tools", cache_lost_cost: credits(10) },
+    { cache_miss: "expired", cache_lost_cost: credits(11), cache_idle_ms: 7 * 60_000 },
+    { cache_miss: "expired", cache_lost_cost: credits(6), cache_idle_ms: 9 * 60_000 },
+  ])
+    proxy.history.add(entry({ ...own, ...missed }));
+  proxy.history.flush();
+  const { items } = await prompts();
+  expect(items.find(({ prompt }) => prompt === own.prompt)!.why).toBe(
+    "All of it in the conversation itself; 17 AI credits because the cache had gone cold after 9 minutes; 10 AI credits because the tools changed.",
+  );
 });
