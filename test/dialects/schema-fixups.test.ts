@@ -1,9 +1,9 @@
 /** Rows: each fixup of schemas by itself, and all of them together on any schema. */
 import { expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020";
-import fc from "fast-check";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
 import { allFixups, fitSchema, vendorRow } from "../../src/dialects/hub/tool-schema";
+import fc, { triesOf } from "../support/random";
 
 const text = { type: "string" };
 const root = (a: unknown) => ({ type: "object", properties: { a } });
@@ -57,6 +57,6 @@ test("any schema is of the newest draft after all fixups, and needs none of them
         expect(fitSchema(once, list).schema).toBe(once);
       }
     }),
-    { numRuns: 500 },
+    { numRuns: triesOf(500) },
   );
 });

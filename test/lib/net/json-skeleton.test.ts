@@ -8,7 +8,7 @@ import {
   skeletonOf,
   bytesOf as textBytes,
 } from "../../../src/lib/net/json/json-skeleton";
-import fc from "../../support/random";
+import fc, { triesOf } from "../../support/random";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 const textOf = (...pieces: (string | Uint8Array)[]) => pieces.map((piece) => Buffer.from(piece as Uint8Array)).join("");
@@ -121,7 +121,7 @@ describe("a skeleton", () => {
           JSON.parse(sent),
         );
       }),
-      { numRuns: 500 },
+      { numRuns: triesOf(500) },
     );
     expect(made, "texts long enough for a skeleton").toBeGreaterThan(10);
   });

@@ -61,7 +61,7 @@ test("The streams of the fixtures are the same in chunks of any size and with ei
 const forms = copilotStreams(model);
 const names = Object.keys(forms) as FormName[];
 
-test.each(drawn("cut in two", names))(
+test.each(drawn("cut in two", names, 5))(
   "A stream of the form %s is the same when it is cut in two at any byte.",
   (name) => {
     const { dialect, begin, words, end } = forms[name];
@@ -74,7 +74,7 @@ test.each(drawn("cut in two", names))(
   },
 );
 
-test.each(drawn("broken off", names))(
+test.each(drawn("broken off", names, 5))(
   "A stream of the form %s that breaks off at any byte ends once, and with an error before its finish.",
   (name) => {
     const { dialect, begin, words, end } = forms[name];
@@ -135,7 +135,7 @@ const event = fc.record({
 /** An unusual event several times, because the one before it matters too. */
 const events = fc.array(fc.tuple(event, fc.integer({ min: 1, max: 4 })), { minLength: 1, maxLength: 8 });
 
-test.each(drawn("odd", names, 2))(
+test.each(drawn("odd", names, 4))(
   "A stream of the form %s is the same in any chunks, whatever unusual events it has.",
   (name) => {
     const { dialect, begin, words, end } = forms[name];

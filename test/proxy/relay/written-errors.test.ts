@@ -330,7 +330,7 @@ describe.each([1, 2])("the words of an upstream reach the client alone, with %i 
         }
   }
 
-  test.each(drawn(`failures of ${count}`, Object.entries(failures), 4))("%s", async (name, fail) => {
+  test.each(drawn(`failures of ${count}`, Object.entries(failures), 6))("%s", async (name, fail) => {
     await ask(fail, { wanted: wordless.has(name) ? () => "" : inJson, modes: isEvents(name) ? [true] : [true, false] });
     for (const stream of [true, false]) {
       at.answers((sent) => fail(sent.slice(0, 900), "/v1/messages"));
@@ -341,7 +341,7 @@ describe.each([1, 2])("the words of an upstream reach the client alone, with %i 
 
   test("each recorded error", async () => {
     const recorded = [...examples.filter((_, row) => !rows[row]!.suspended), ...others];
-    for (const [turn, [status, code, message, param]] of drawn(`recorded of ${count}`, [...recorded.entries()], 4))
+    for (const [turn, [status, code, message, param]] of drawn(`recorded of ${count}`, [...recorded.entries()], 6))
       await ask(
         (said) =>
           code === ""
@@ -368,7 +368,7 @@ describe("nothing that was planted in a request is written down of its failure",
     let refused = 0;
     for (const [path, bodyOf] of clients)
       for (const [model] of models)
-        for (const value of drawn(`${path} ${model}`, [...replaced(bodyOf(model, false), plant)])) {
+        for (const value of drawn(`${path} ${model}`, [...replaced(bodyOf(model, false), plant)], 6)) {
           const { model: _, ...body } = value as { model?: unknown };
           const response = await proxy.post(path, { ...body, model });
           if (response.status === 400) refused++;
@@ -462,7 +462,7 @@ describe("nothing that was planted in a request is written down of its failure",
       ["/v1/chat/completions", { model: "claude-sonnet-4.6", messages: [{ role: "user", content: [file] }] }],
     ];
     expect(asked.length).toBeGreaterThan(200);
-    for (const [path, body] of drawn("unknown fields", asked)) {
+    for (const [path, body] of drawn("unknown fields", asked, 6)) {
       await (await proxy.post(path, body)).text();
       wake();
     }

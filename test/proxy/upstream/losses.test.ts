@@ -302,7 +302,7 @@ const allCases: Case[] = [
   ]),
 ];
 
-const cases = drawn("losses", allCases, 8);
+const cases = drawn("losses", allCases, 12);
 
 /** The page and the metrics list what is lost, of whatever kind: one of each kind is looked up there. */
 const firstOf = new Map(cases.filter(({ missing }) => missing !== undefined).map((each) => [each.where, each]));
@@ -423,7 +423,7 @@ describe("an upstream that is as it was misses nothing", () => {
   const accounts = [octo, work, plus, credits, pooled, legacy, ...Object.values(autoAccounts())];
 
   test.each(["A", "B", "mixed", "C"] as const)("in quota, models and replies of each account of %s", async (name) => {
-    for (const account of drawn(`accounts of ${name}`, accounts, 4)) {
+    for (const account of drawn(`accounts of ${name}`, accounts, 6)) {
       await using proxy = await startProxy({ demo: { ...lists[name], accounts: [structuredClone(account)] } });
       await readEverything(proxy, [chatModel({ list: name })]);
       expect(proxy.app.losses.current, account.login).toEqual([]);
@@ -439,7 +439,7 @@ describe("an upstream that is as it was misses nothing", () => {
     expect(proxy.app.losses.current).toEqual([]);
   });
 
-  test.each(drawn("quotas", Object.entries(quotas)))("in the quota %s", async (_, quota) => {
+  test.each(drawn("quotas", Object.entries(quotas), 5))("in the quota %s", async (_, quota) => {
     await using proxy = await startProxy({ demo: { generation: "C", accounts: [{ ...octo, quota: quota() }] } });
     await readEverything(proxy, [chatModel({ list: "C" })]);
     expect(proxy.app.losses.current).toEqual([]);
