@@ -11,20 +11,21 @@ import type { Sink } from "../../lib/net/stream/stream";
 import type { ClientSink } from "../codec";
 import type { Beat } from "./beat";
 
+type Kind = keyof typeof free;
 const free = { text: '"(?<text>§)"', number: "(?<number>\\d+)", id: '"(?<id>§)"' };
 
 /**
  * Finds the free values of an event by the names of their members, at whatever depth: strings and whole numbers that the client
  * gets as they are, and ids, in whose place it may get the same one each time.
  */
-export function freeMembers(members: Partial<Record<keyof typeof free, readonly string[]>>): RegExp {
+export function freeMembers(members: Partial<Record<Kind, readonly string[]>>): RegExp {
   const kinds = Object.entries(members).map(([kind, names]) => `"(?:${names.join("|")})": ?${free[kind as "text"]}`);
   return new RegExp(kinds.join("|").replaceAll("§", String.raw`[^"\\]*(?:\\.[^"\\]*)*`), "dg");
 }
 
 /** The inside of a JSON string that is not empty: one character for each byte, so that UTF-8 passes. */
-const anyText = String.raw`(?!")([^"\\\0-\x1f]*(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})[^"\\\0-\x1f]*)*)`;
-const anyNumber = String.raw`(0|[1-9]\d{0,14})`;
+const anyText = String.raw`(?!")[^"\\\0-\x1f]*(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})[^"\\\0-\x1f]*)*`;
+const anyNumber = String.raw`(?:0|[1-9]\d{0,14})`;
 
 /** Events with holes for what is free in them, one after the other; by their source. */
 const patterns = new BoundedMap<string, RegExp>(50);
@@ -36,9 +37,9 @@ const [first, last, longest] = [6, 40, 8192];
 export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
   #pattern: RegExp | undefined;
   /** What each event is replaced by; undefined if it stays as it is. */
-  #by: string | undefined;
+  #by: readonly string[] | undefined;
   /** Not yet trusted. */
-  #candidate: { pattern: RegExp; by: string } | undefined;
+  #candidate: { pattern: RegExp; by: readonly string[] } | undefined;
   #seen = 0;
   /** What the stages make of an event that is learned from, as long as they read nothing but a piece of text in it. */
   #made: SseFrame[] | undefined;
@@ -104,15 +105,15 @@ export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
     const pattern = this.#pattern;
     if (!pattern) return start;
     const by = this.#by;
-    // Most packets are one event: it is read once.
-    const isOne = by !== undefined && text.indexOf("\n\n", start) === text.length - 2;
-    let last = start;
-    let end = isOne ? text.length : start;
-    for (pattern.lastIndex = start; end < text.length && pattern.test(text); end = pattern.lastIndex) last = end;
-    const events = text.slice(start, end);
-    const made = by === undefined ? undefined : events.replace(pattern, by);
-    if (made === events || end === start) return start;
-    this.client.push({ bytes: made === undefined ? part(bytes, start, end) : bytesOf(made) });
+    let [last, end, made] = [start, start, ""];
+    for (pattern.lastIndex = start; end < text.length; end = pattern.lastIndex) {
+      const found = by ? pattern.exec(text) : pattern.test(text);
+      if (!found) break;
+      if (by && found !== true) made += filled(by, found);
+      last = end;
+    }
+    if (end === start) return start;
+    this.client.push({ bytes: by ? bytesOf(made) : part(bytes, start, end) });
     this.#unseen = text.slice(last, end);
     return end;
   }
@@ -143,58 +144,57 @@ export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
 
   #learn(event: string, made: string): void {
     if (event.length > longest || event.includes("\r")) return;
-    const [parts, partsMade] = [partsOf(event, this.free), partsOf(made, this.free)];
-    const source = sourceOf(parts, partsMade);
+    const { source, by } = replacementOf(partsOf(event, this.free), partsOf(made, this.free));
     const pattern = patterns.renewed(source, () => new RegExp(source, "gy"));
-    const known = this.#candidate;
-    if (known?.pattern === pattern && event.replace(pattern, known.by) === made) {
+    pattern.lastIndex = 0;
+    const found = this.#candidate?.pattern === pattern && pattern.exec(event);
+    if (found && filled(this.#candidate!.by, found) === made) {
       this.#pattern = pattern;
-      this.#by = event === made ? undefined : known.by;
-    } else this.#candidate = { pattern, by: replacementOf(parts, partsMade) };
+      this.#by = event === made ? undefined : this.#candidate!.by;
+    } else this.#candidate = { pattern, by };
   }
 }
 
 const bytesOf = (text: string): Uint8Array => Buffer.from(text, "latin1");
 const textOf = (frame: SseFrame): string => latin1(frame.bytes ?? Buffer.from(frameText(frame)));
 
-/** An event: a literal, a free value, a literal and so on, to the last literal. */
-interface Parts {
-  literals: string[];
-  values: { kind: string; value: string }[];
-}
+/** A literal of an event, or a free value, which has a kind. They take turns, and a literal is the first and the last. */
+type Part = [text: string, kind?: Kind];
 
-function partsOf(event: string, free: RegExp): Parts {
-  const parts: Parts = { literals: [], values: [] };
+function partsOf(event: string, free: RegExp): Part[] {
+  const parts: Part[] = [];
   let from = 0;
   for (const { indices } of event.matchAll(free)) {
     const [kind, at] = Object.entries(indices!.groups!).find(([, place]) => place !== undefined)!;
-    parts.literals.push(event.slice(from, at[0]));
-    parts.values.push({ kind, value: event.slice(...at) });
+    parts.push([event.slice(from, at[0])], [event.slice(...at), kind as Kind]);
     from = at[1];
   }
-  parts.literals.push(event.slice(from));
-  return parts;
+  return [...parts, [event.slice(from)]];
 }
 
-const joined = (literals: string[], between: string[]): string =>
-  literals.map((literal, at) => literal + (between[at] ?? "")).join("");
-
-/** Of the pattern. A value that is empty, or an id that is kept, is not free: another one would mean more than a text. */
-function sourceOf({ literals, values }: Parts, made: Parts): string {
-  const literally = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&").replaceAll("\n", "\\n");
-  const holes = values.map(({ kind, value }, at) => {
-    const isFree = value !== "" && (kind !== "id" || value !== made.values[at]?.value);
-    return isFree ? (kind === "number" ? anyNumber : anyText) : `(${literally(value)})`;
-  });
-  return joined(literals.map(literally), holes);
+/** What stays the same, from one difference to the next, is a group of the pattern; `by` is what comes around its groups. */
+function replacementOf(event: readonly Part[], made: readonly Part[]): { source: string; by: string[] } {
+  const by = [""];
+  let [source, isOpen] = ["", false];
+  for (let at = 0; at < Math.max(event.length, made.length); at++) {
+    const [[text, kind], to] = [event[at] ?? [""], made[at]?.[0]];
+    const isSame = kind === undefined || kind === "id" ? text === to : to !== undefined;
+    if (isSame && !isOpen) by.push("");
+    if (isSame !== isOpen) source += isSame ? "(" : ")";
+    isOpen = isSame;
+    // A value that is empty, or an id that is kept, is not free: another one would mean more than a text.
+    const isFree = kind !== undefined && text !== "" && (kind !== "id" || !isSame);
+    source += isFree ? (kind === "number" ? anyNumber : anyText) : literally(text);
+    if (!isSame) by.push(by.pop() + (to ?? ""));
+  }
+  return { source: isOpen ? `${source})` : source, by };
 }
 
-/** As `String.replace` takes it, where `$1` is the first free value. */
-function replacementOf(event: Parts, made: Parts): string {
-  const unchanged = (text: string) => text.replaceAll("$", "$$$$");
-  const values = made.values.map(({ kind, value }, at) => {
-    const isReplaced = kind === "id" && value !== event.values[at]?.value;
-    return isReplaced ? unchanged(value) : `$${at + 1}`;
-  });
-  return joined(made.literals.map(unchanged), values);
+const literally = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&").replaceAll("\n", "\\n");
+
+/** Quicker than `String.replace`. */
+function filled(by: readonly string[], found: RegExpExecArray): string {
+  let text = by[0]!;
+  for (let at = 1; at < by.length; at++) text += found[at]! + by[at]!;
+  return text;
 }
