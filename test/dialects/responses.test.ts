@@ -4,14 +4,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import OpenAI from "openai";
 import type { ReplyContext } from "../../src/dialects/codec";
-import { cutReply } from "../../src/dialects/hub/block-lifecycle";
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { responses } from "../../src/dialects/responses/codec";
 import { repairForeignItems } from "../../src/dialects/responses/rules";
 import { isObject } from "../../src/lib/json";
-import { jsonFrame, jsonOf, readSse, type SseFrame } from "../../src/lib/net/stream/sse";
+import { jsonFrame, readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { collectInto, run } from "../../src/lib/net/stream/stream";
 import { adapt } from "../support/adapt";
 import { eventStream } from "../support/event-stream";
@@ -21,9 +20,6 @@ import fc, { triesOf } from "../support/random";
 import { refusalOf } from "../support/refusal";
 import { expectSameReply, meaningOf } from "../support/reply-grammar";
 import { bytesAt, fixtures, hasFixture, jsonAt, overWire, passes, reads, wire, written } from "../support/streams";
-
-/** What a client is told of a reply that was cut. */
-const { isOurs: _isOurs, ...told } = cutReply;
 
 const able = ableModel("some-model", "Azure OpenAI");
 const model: ModelFacts = {
@@ -502,164 +498,16 @@ describe("a stream read", () => {
   });
 });
 
-const text = (...pieces: string[]): ReplyEvent[] => [
-  { type: "block-start", block: { kind: "text" } },
-  ...pieces.map((piece): ReplyEvent => ({ type: "block-delta", text: piece })),
-  { type: "block-end" },
-];
 const start: ReplyEvent = { type: "start", id: "chatcmpl-1", model: "claude-sonnet-4.5-dated" };
-const finish = (reason: "stop" | "length" | "refusal" | "tool-call"): ReplyEvent => ({ type: "finish", reason });
-
-function streamed(events: ReplyEvent[], members: JsonObject = {}): JsonObject[] {
-  const asked = decode({ model: "claude-sonnet-4.5", ...members });
-  return written(responses.encodeStream(asked), events).map((frame) => jsonOf(frame) as JsonObject);
-}
-
-/** The response the last event shows. */
-function responseOf(events: JsonObject[]): JsonObject {
-  const response = events.at(-1)?.response;
-  if (!isObject(response)) throw new Error("the last event shows no response");
-  return response;
-}
-
-const outputOf = (events: JsonObject[]) => responseOf(events).output as JsonObject[];
 
 describe("a stream written", () => {
-  test("a stream written sends every event, numbered from 0, with the client's name of the model", () => {
-    const events = streamed([
-      start,
-      ...text("Hel", "lo"),
-      { type: "usage", usage: { input: 3, output: 2 } },
-      finish("stop"),
-    ]);
-    expect(events.map(({ type }) => type)).toEqual([
-      ...["response.created", "response.in_progress", "response.output_item.added", "response.content_part.added"],
-      ...["response.output_text.delta", "response.output_text.delta", "response.output_text.done"],
-      ...["response.content_part.done", "response.output_item.done", "response.completed"],
-    ]);
-    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index));
-    const response = responseOf(events);
-    expect(response).toMatchObject({
-      model: "claude-sonnet-4.5",
-      object: "response",
-      status: "completed",
-      store: false,
-    });
-    expect(response.usage).toEqual({
-      ...{ input_tokens: 3, output_tokens: 2, total_tokens: 5 },
-      input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
-      output_tokens_details: { reasoning_tokens: 0 },
-    });
-  });
-
-  test("invents ids of the dialect's own form, none longer than 64", () => {
-    const events = streamed([
-      start,
-      { type: "block-start", block: { kind: "thinking" } },
-      { type: "block-end" },
-      ...text("x"),
-      { type: "block-start", block: { kind: "tool-call", id: "toolu_1", name: "f" } },
-      { type: "block-end" },
-      { type: "block-start", block: { kind: "tool-call", id: "toolu_2", name: "p", freeform: true } },
-      { type: "block-end" },
-      finish("tool-call"),
-    ]);
-    const output = outputOf(events);
-    const ids = [responseOf(events).id, ...output.map((item) => item.id)].map(String);
-    expect(ids.map((each) => each.replace(/_[0-9a-f]{32}$/, ""))).toEqual(["resp", "rs", "msg", "fc", "ctc"]);
-    expect(output[0]?.encrypted_content).toBeNull();
-  });
-
-  test("a proof and its id stay the pair they are; another maker's proof is packed", () => {
-    const thinking = (dialect: "responses" | "messages", extra?: JsonObject): ReplyEvent[] => [
-      start,
-      { type: "block-start", block: { kind: "thinking", ...(extra ? { extras: { openai: extra } } : {}) } },
-      { type: "block-end", signature: { dialect, value: "cHJvb2Y=", id: "opaque" } },
-      finish("stop"),
-    ];
-    const itemOf = (events: JsonObject[]) => outputOf(events)[0];
-    expect(itemOf(streamed(thinking("responses", { id: "opaque" })))).toMatchObject({
-      id: "opaque",
-      encrypted_content: "cHJvb2Y=",
-    });
-    const packed = itemOf(streamed(thinking("messages")))?.encrypted_content;
-    expect(packed).toBe(`dragoman.messages.${Buffer.from("opaque").toString("base64url")}.cHJvb2Y=`);
-  });
-
-  test("a reply cut by its length says so, and that its last call is not whole", () => {
-    const events = streamed([
-      start,
-      ...text("x"),
-      { type: "block-start", block: { kind: "tool-call", id: "c", name: "f" } },
-      { type: "block-delta", text: '{"a' },
-      { type: "block-end" },
-      finish("length"),
-    ]);
-    expect(events.at(-1)).toMatchObject({
-      type: "response.incomplete",
-      response: {
-        incomplete_details: { reason: "max_output_tokens" },
-        output: [{ status: "completed" }, { status: "incomplete", arguments: '{"a' }],
-      },
-    });
-  });
-
-  test("a refusal in words is complete, one by a filter is not", () => {
-    const refusal: ReplyEvent = { type: "block-start", block: { kind: "text", refusal: true } };
-    expect(streamed([start, refusal, { type: "block-end" }, finish("refusal")]).at(-1)?.type).toBe(
-      "response.completed",
-    );
-    expect(streamed([start, finish("refusal")]).at(-1)).toMatchObject({
-      response: { incomplete_details: { reason: "content_filter" } },
-    });
-  });
-
-  test("texts that follow each other are parts of one message", () => {
-    const events = streamed([start, ...text("A"), ...text("B"), finish("stop")]);
-    expect(outputOf(events)).toMatchObject([{ content: [{ text: "A" }, { text: "B" }] }]);
-  });
-
-  test("a stream's events repeat what the request asked for", () => {
-    const members = {
-      instructions: "Be brief.",
-      tools: [{ type: "function", name: "f", parameters: { type: "object", properties: {} }, strict: false }],
-      tool_choice: { type: "function", name: "f" },
-      text: { verbosity: "low" },
-      ...{
-        temperature: 0.3,
-        top_p: 0.9,
-        max_output_tokens: 50,
-        reasoning: { effort: "low" },
-        metadata: { a: "b" },
-        truncation: "auto",
-      },
-    };
-    expect(streamed([start, finish("stop")], members).at(-1)?.response).toMatchObject({
-      ...members,
-      text: { format: { type: "text" }, verbosity: "low" },
-      reasoning: { effort: "low", summary: null },
-      ...{ parallel_tool_calls: true, previous_response_id: null, store: false },
-    });
-  });
-
-  test("a failure before the first output is an error event, later the response's own end, and the end is the end", () => {
-    const error: ReplyEvent = { type: "error", ...cutReply };
-    expect(streamed([error])).toEqual([{ type: "error", sequence_number: 0, ...told, param: null } as JsonObject]);
-    const events = streamed([start, ...text("x"), error, ...text("y"), finish("stop")]);
-    expect(events.at(-1)).toMatchObject({
-      type: "response.failed",
-      response: { status: "failed", error: told, id: responseOf(events.slice(0, 1)).id },
-    });
-    expect(events.at(-2)?.type).toBe("response.content_part.done");
-  });
-
   test("a beat is a comment before the response began, then a repetition, and nothing after its end", () => {
     const frames: SseFrame[] = [];
     const client = responses.encodeStream(decode({}))(collectInto(frames));
     client.keepAlive();
     client.push(start);
     client.keepAlive();
-    client.push(finish("stop"));
+    client.push({ type: "finish", reason: "stop" });
     client.keepAlive();
     client.end();
     expect(frames.map(({ event, data }) => event ?? data ?? "comment")).toEqual([

@@ -6,7 +6,7 @@ import type { ModelFacts } from "../../src/dialects/hub/model";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { ProxyError } from "../../src/lib/errors";
 import { isObject, parseJson } from "../../src/lib/json";
-import { readSse, type SseFrame } from "../../src/lib/net/stream/sse";
+import { jsonOf, readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
 import { adapt } from "./adapt";
 import { ableModel } from "./facts";
@@ -99,8 +99,8 @@ export const plains: Record<string, Plain> = {
 
 /** Acts that take events or frames, and those that give them: each has a line of its own. */
 const [takeMany, giveMany] = [
-  ["read", "full", "write", "pass"],
-  ["reply", "read", "write", "pass"],
+  ["read", "full", "write", "end", "pass"],
+  ["reply", "read", "write", "end", "pass"],
 ];
 
 /** The rows of a file, by their titles. */
@@ -166,6 +166,24 @@ export const acts: Record<string, (codec: Codec, row: Row, plain: Plain) => unkn
     const frames = written(codec.encodeStream(asked), events);
     if (events.at(-1)?.type === "finish") plain.checkStream?.(overWire(frames), asked);
     return frames.map(wordOf);
+  },
+  /** The same for a long stream: the names of its events, and the last one, of a response what the plain one lacks. */
+  end(codec, row, plain) {
+    const asked = askedOf(codec, row, plain);
+    const events = row.in as ReplyEvent[];
+    const frames = overWire(written(codec.encodeStream(asked), events));
+    if (events.at(-1)?.type === "finish") plain.checkStream?.(frames, asked);
+    const [last, other] = [
+      frames,
+      written(codec.encodeStream(plain.conversation), [{ type: "finish", reason: "stop" }]),
+    ].map((each) => jsonOf(each.at(-1)!) as JsonObject);
+    const { response } = last!;
+    const ids = frames.flatMap(
+      (each) => (jsonOf(each) as { response?: { id: string } } | undefined)?.response?.id ?? [],
+    );
+    if (new Set(ids).size > 1) throw new Error(`one response has the ids ${ids}`);
+    const beyond = isObject(response) && { response: changes(other!.response as object, response) };
+    return [...frames.map(({ event, data }) => event ?? data ?? "a comment"), { ...last, ...beyond }];
   },
   /** A stream to a client of its own dialect. */
   pass(codec, row, plain) {
