@@ -15,7 +15,10 @@ import { entry } from "../support/history-rows";
 import { startProxy } from "../support/proxy";
 
 const [account] = demoAccounts();
-const proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.credits() }], generation: "C" } });
+const proxy = await startProxy({
+  demo: { accounts: [{ ...account!, quota: quotas.credits() }], generation: "C" },
+  config: { routes: { "subagent:Plan": exampleModels.haiku } },
+});
 afterAll(() => proxy[Symbol.asyncDispose]());
 const credits = (amount: number) => amount * 1e9;
 beforeEach(empty);
@@ -69,6 +72,8 @@ test("subagents are priced on the vendor's cheaper model by their own tokens, lo
     [long!.above + 1, long!],
   ] as const) {
     for (let at = 0; at < 3; at++) add({ ...subagents, input_tokens });
+    // It has a route already: from before, or its model cannot be used.
+    add({ ...subagents, agent_type: "Plan", input_tokens });
     // What failed had no prompt.
     add({ ...subagents, input_tokens: null, output_tokens: null, cost: 0 });
     const cheaper = (3 * (input_tokens * price.input + 20_000 * price.output)) / usual!.per;

@@ -203,13 +203,18 @@ function* unusedTools({ portions }: Period): Generator<Found> {
   };
 }
 
-/** Subagents of one kind whose model has a cheaper one of the same vendor that is meant for small tasks. */
+/**
+ * Subagents of one kind whose model has a cheaper one of the same vendor that is meant for small tasks. None of a kind that has a
+ * route.
+ */
 function subagents(app: Scope, models: readonly Model[], { ofSubagents }: Period): Found[] {
   return ofSubagents.flatMap((group): Found | [] => {
     const { cost } = group;
     const { agent_type, upstream_model } = group.key;
+    const kind = agent_type == null ? "subagent" : `subagent:${agent_type}`;
+    const { routes } = app.config.current;
     const own = models.find(({ id }) => id === upstream_model);
-    if (!own || !cost.credits) return [];
+    if (!own || !cost.credits || kind in routes || "subagent" in routes) return [];
     const cheaper = models
       .filter(({ light, vendor, kind, id }) => light && vendor === own.vendor && kind === "chat" && id !== own.id)
       .flatMap((model) => {
@@ -218,7 +223,6 @@ function subagents(app: Scope, models: readonly Model[], { ofSubagents }: Period
       })
       .sort((one, other) => one.amount - other.amount)[0];
     if (!cheaper) return [];
-    const kind = agent_type == null ? "subagent" : `subagent:${agent_type}`;
     const name = `${agent_type == null ? "Subagents" : `${agent_type} subagents`} on ${own.id}`;
     return {
       about: "subagents",
