@@ -23,9 +23,15 @@ const maxQueued = 500;
 
 /**
  * Ends when the reader leaves, when the permit does not hold any more, or when the process stops.
+ * @param permit What authorizes the reader; missing for one who needs nothing.
  * @throws ProxyError `rate_limit` when there are too many readers.
  */
-export function liveEvents(app: Scope, permit?: Permit): ReadableStream<Uint8Array> {
+export function answerLive(app: Scope, { method }: Request, permit?: Permit): Response {
+  const headers = { "content-type": "text/event-stream; charset=utf-8" };
+  return new Response(method === "HEAD" ? null : liveEvents(app, permit), { headers });
+}
+
+function liveEvents(app: Scope, permit?: Permit): ReadableStream<Uint8Array> {
   const reader = new LiveReader(app, permit);
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => reader.start(controller),

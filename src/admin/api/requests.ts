@@ -1,9 +1,12 @@
-/** The history in the shape of the admin API. */
+/** Requests, those of the history and those that run, in the shape of the admin API. */
 import type { z } from "zod";
 import { columnNames, type InFlightRequest } from "../../books/history/entry";
 import type { Entry, Filters, Row } from "../../books/history/history";
 import { portionsIn } from "../../books/history/portions";
+import { ProxyError } from "../../lib/errors";
+import { utcDay } from "../../lib/format";
 import type { Scope } from "../../parts/app";
+import type { queries } from "./query";
 import type { entrySchema, pageSchema, runningSchema } from "./schemas";
 
 /** A running request, as far as it is known. */
@@ -35,6 +38,24 @@ export async function findRequest(
   return row && { item: showEntry(row), running: false };
 }
 
+/** @throws ProxyError `not_found` */
+export async function getRequest(app: Scope, requestId: string) {
+  const found = await findRequest(app, requestId);
+  if (!found) throw new ProxyError("not_found", "The history holds no request with this id.");
+  return found;
+}
+
+/** @throws ProxyError `not_found` if no such request is running. */
+export function cancelRequest({ running }: Scope, requestId: string): { cancelled: true } {
+  if (!running.cancel(requestId))
+    throw new ProxyError("not_found", withElsewhere(running, "No request with this id is running."));
+  return { cancelled: true };
+}
+
+/** @param sentence That a request does not run. @returns Also that another server of the team may run it. */
+export const withElsewhere = ({ elsewhere }: Scope["running"], sentence: string): string =>
+  elsewhere === undefined ? sentence : `${sentence} ${elsewhere}`;
+
 export function showRunning(running: InFlightRequest): ShownRunning {
   return {
     ...running,
@@ -60,11 +81,27 @@ export function showEntry(entry: Entry | Row): ShownEntry {
   };
 }
 
-export type ExportFormat = "csv" | "json";
+/** All matching rows as a file. */
+export function answerExport(app: Scope, { format, ...filters }: z.output<typeof queries.export>): Response {
+  const name = `dragoman-requests-${utcDay(app.now())}.${format}`;
+  return new Response(exportRequests(app, filters, writers[format]), {
+    headers: {
+      "content-type": writers[format].type,
+      "content-disposition": `attachment; filename="${name}"`,
+    },
+  });
+}
 
-/** All matching rows as one text. It is read from disk as fast as the reader takes it, and yields to other work. */
-export function exportRequests({ history }: Scope, filters: Filters, format: ExportFormat): ReadableStream<Uint8Array> {
-  const { head, row, tail } = writers[format];
+/** A format of a file of rows. */
+interface Writer {
+  type: string;
+  head: string;
+  row(entry: ShownEntry, first: boolean): string;
+  tail: string;
+}
+
+/** It is read from disk as fast as the reader takes it, and yields to other work. */
+function exportRequests({ history }: Scope, filters: Filters, { head, row, tail }: Writer): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let text = head;
   let cursor: number | undefined;
@@ -90,8 +127,9 @@ const rowsAtOnce = 500;
 
 const csvColumns: (keyof ShownEntry)[] = ["id", ...columnNames];
 
-const writers: Record<ExportFormat, { head: string; row(entry: ShownEntry, first: boolean): string; tail: string }> = {
+const writers: Record<"csv" | "json", Writer> = {
   csv: {
+    type: "text/csv; charset=utf-8",
     head: ["started_at", ...csvColumns].join(","),
     row(entry) {
       const cells = csvColumns.map((name) => csvCell(entry[name]));
@@ -100,6 +138,7 @@ const writers: Record<ExportFormat, { head: string; row(entry: ShownEntry, first
     tail: "\r\n",
   },
   json: {
+    type: "application/json",
     head: "[",
     row: (entry, first) => `${first ? "" : ","}\n${JSON.stringify(entry)}`,
     tail: "\n]\n",

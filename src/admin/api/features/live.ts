@@ -3,7 +3,8 @@ import { Elysia } from "elysia";
 import { z } from "zod";
 import { described } from "../../../web/described";
 import { keyPermit } from "../../access/authorize";
-import { answerLive, cancelRequest } from "../handlers";
+import { answerLive } from "../live-events";
+import { cancelRequest } from "../requests";
 import { roles } from "../roles";
 import { emptyBody, liveEventSchema } from "../schemas";
 

@@ -2,9 +2,8 @@
 import { Elysia } from "elysia";
 import { z } from "zod";
 import { described } from "../../../web/described";
-import { answerExport, getRequest } from "../handlers";
 import { dimensionWords, queries } from "../query";
-import { listRequests } from "../requests";
+import { answerExport, getRequest, listRequests } from "../requests";
 import { roles } from "../roles";
 import { entrySchema, pageSchema, requestSchema, statisticsSchema, totalsSchema } from "../schemas";
 
