@@ -170,48 +170,11 @@ describe("the beta header", () => {
     const { headers, fixups } = messages.requestHeaders!(client, body, model);
     return { betas: headers["anthropic-beta"]?.split(",") ?? [], added: fixups.map((name) => name.slice(5)) };
   };
-  const [interleaved, advanced, context] = [
+  const [_interleaved, _advanced, context] = [
     "interleaved-thinking-2025-05-14",
     "advanced-tool-use-2025-11-20",
     "context-management-2025-06-27",
   ];
-  const budget = { thinking: { type: "enabled", budget_tokens: 2000 } };
-  const counting = { ...facts, supports: { ...facts.supports, adaptiveThinking: false } };
-
-  test.each([
-    [
-      "keeps what the upstream knows, once and in order",
-      `${context}, x-1 ,${advanced},${context}`,
-      {},
-      [context, advanced],
-      [],
-    ],
-    ["is none when nothing is left of it", "claude-code-20250219,context-1m-2025-08-07", {}, [], []],
-    ["is none when there was none and nothing needs it", null, {}, [], []],
-    ["asks for thinking between calls when only a budget came", null, budget, [interleaved], [interleaved]],
-    ["does not when the client sent any header", "x-1", budget, [], []],
-    [
-      "loses thinking between calls when thinking is adaptive",
-      `${interleaved},${context}`,
-      { thinking: { type: "adaptive" } },
-      [context],
-      [],
-    ],
-    [
-      "gets what context_management needs",
-      advanced,
-      { context_management: { edits: [] } },
-      [advanced, context],
-      [context],
-    ],
-    ["gets what deferred tools need", null, { tools: [{ name: "a", defer_loading: true }] }, [advanced], [advanced]],
-  ])("%s", (_, header, body, betas, added) => {
-    expect(betasFor(header, body, counting)).toEqual({ betas, added });
-  });
-
-  test("the beta header asks nothing of a model that thinks adaptively", () => {
-    expect(betasFor(null, budget, facts)).toEqual({ betas: [], added: [] });
-  });
 
   test.each(quirks.filter((quirk) => holds(quirk, "betas.json")))("fits the body: %s", (quirk) => {
     const { header, ...wanted } = jsonAt(quirk, "betas.json");

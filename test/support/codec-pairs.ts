@@ -35,6 +35,8 @@ export interface Row {
   /** Members of the model beside the plain ones, null for one that it lacks; or its name in `models`. */
   model?: JsonObject | keyof typeof models;
   options?: { webSearch: boolean };
+  /** The client's beta header. */
+  betas?: string;
   /** Members of the client's request for which a reply is, beside the plain ones. */
   asked?: JsonObject;
   /** Of the conversation that a reply is for. */
@@ -148,6 +150,12 @@ export const acts: Record<string, (codec: Codec, row: Row, plain: Plain) => unkn
     if (fixed.fixups.length === 0 && fixed.body !== body) throw new Error("a copy of a request without a fault");
     same(codec.fixRequest(fixed.body, model, row.options).fixups, []);
     return encoded(body, fixed);
+  },
+  /** The beta header for this body; without one of a client, the client spoke another dialect. */
+  headers(codec, row, plain) {
+    const client = row.betas === undefined ? null : new Headers({ "anthropic-beta": row.betas });
+    const { headers, fixups } = codec.requestHeaders!(client, row.in as JsonObject, factsOf(row, plain));
+    return { betas: headers["anthropic-beta"]?.split(",") ?? [], fixups };
   },
   /** A full reply in the hub. */
   reply: (codec, row) => codec.decodeReply(row.in),

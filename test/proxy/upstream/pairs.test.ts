@@ -2,6 +2,7 @@
 
 import type { Failure } from "../../../src/proxy/upstream/copilot/failure";
 import { readBrokenReply, readFailure, writtenOfReply } from "../../../src/proxy/upstream/copilot/failure";
+import { patternOf, withoutParams } from "../../../src/proxy/upstream/copilot/unsupported-params";
 import { readModel } from "../../../src/proxy/upstream/models/model";
 import { costOf } from "../../../src/proxy/upstream/models/price";
 import { testPairs } from "../../support/pairs";
@@ -20,6 +21,14 @@ function meant({ error, reason, values, ...others }: Failure) {
 }
 
 testPairs("upstream", {
+  /** A body, and the names of parameters that are refused. */
+  "without-params": (body: object, ...params: string[]) =>
+    JSON.parse(
+      withoutParams(
+        JSON.stringify(body),
+        params.map((param) => patternOf(param)!),
+      ).text,
+    ),
   /** A status, a body as text or JSON, and headers. */
   failure: (status: number, body: unknown, headers: Record<string, string> = {}) =>
     meant(readFailure(status, new Headers(headers), typeof body === "string" ? body : JSON.stringify(body), now)),

@@ -8,14 +8,6 @@ import {
 } from "../../../src/proxy/upstream/copilot/unsupported-params";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 
-const without = (body: object, ...params: string[]) =>
-  JSON.parse(
-    withoutParams(
-      JSON.stringify(body),
-      params.map((param) => patternOf(param)!),
-    ).text,
-  );
-
 describe("what an upstream names", () => {
   test.each([
     // Anthropic's way.
@@ -70,73 +62,6 @@ describe("what no request may lose", () => {
 });
 
 describe("what is left out of a request", () => {
-  const blocks = {
-    messages: [
-      {
-        role: "assistant",
-        content: [
-          { type: "thinking", thinking: "a", signature: "s", mark: 1 },
-          { type: "text", text: "b", mark: 2 },
-          { type: "tool_use", id: "t", name: "f", input: { mark: 3 }, mark: 4 },
-        ],
-      },
-      { role: "user", content: [{ type: "image", source: { type: "base64", data: "d" }, mark: 5 }] },
-    ],
-  };
-  const marks = (body: { messages: { content: { mark?: number }[] }[] }) =>
-    body.messages.flatMap(({ content }) => content.map(({ mark }) => mark));
-
-  test.each([
-    ["messages.0.content.0.thinking.mark", [undefined, 2, 4, 5]],
-    ["messages.0.content.1.text.mark", [1, undefined, 4, 5]],
-    ["messages.0.content.2.tool_use.mark", [1, 2, undefined, 5]],
-    ["messages.1.content.0.image.mark", [1, 2, 4, undefined]],
-    ["messages.0.content.0.mark", [undefined, undefined, undefined, undefined]],
-    ["messages.0.content.0.document.mark", [1, 2, 4, 5]],
-  ])("%s: from blocks of that kind alone", (param, left) => {
-    const lighter = without(blocks, param);
-    expect(marks(lighter)).toEqual(left);
-    expect(lighter.messages[0].content[2].input).toEqual({ mark: 3 });
-    expect(lighter.messages[0].content.map(Object.keys).map((keys: string[]) => keys.length)).toEqual(
-      blocks.messages[0]!.content.map((block, at) => Object.keys(block).length - (left[at] === undefined ? 1 : 0)),
-    );
-  });
-
-  test("a tool without a type is a custom one", () => {
-    const tools = [
-      { name: "a", mark: 1 },
-      { type: "custom", name: "b", mark: 2 },
-      { type: "bash_20250124", name: "bash", mark: 3 },
-    ];
-    expect(without({ tools }, "tools.0.custom.mark").tools.map(({ mark }: { mark?: number }) => mark)).toEqual([
-      undefined,
-      undefined,
-      3,
-    ]);
-    expect(without({ tools }, "tools.2.bash_20250124.mark").tools.map(({ mark }: { mark?: number }) => mark)).toEqual([
-      1,
-      2,
-      undefined,
-    ]);
-  });
-
-  test("a kind that is a member with members of its own is that member, as in OpenAI's tools and images", () => {
-    const tools = [{ type: "function", function: { name: "a", mark: 1 }, mark: 2 }];
-    expect(without({ tools }, "tools[0].function.mark").tools).toEqual([
-      { type: "function", function: { name: "a" }, mark: 2 },
-    ]);
-  });
-
-  test("a parameter of the kind that is refused goes, and of another kind stays", () => {
-    const thinking = { type: "adaptive", display: "summarized" };
-    // A model without the switch always thinks, and may refuse a request that does not ask for it.
-    expect(without({ thinking: { type: "disabled" }, a: 1 }, "thinking.disabled")).toEqual({ thinking, a: 1 });
-    const adaptive = { thinking: { type: "adaptive", mark: "disabled" } };
-    expect(without(adaptive, "thinking.disabled")).toEqual(adaptive);
-    const choice = { tool_choice: { type: "auto" }, messages: [{ type: "auto" }] };
-    expect(without(choice, "tool_choice.auto", "messages.0.auto")).toEqual(choice);
-  });
-
   test("every other byte is as it was: digits, escapes, spaces, duplicate members", () => {
     const text =
       '{ "seed":9007199254740993, "messages" : [ { "role":"user","content":[{"type":"text", "text":"\\u0041 , }","mark":{"a":[1,2]}} , {"type":"text","text":"b","big":1e400}] } ],\n "extra":-0 }';
