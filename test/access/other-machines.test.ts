@@ -12,6 +12,14 @@ import { nothingInAdmin } from "./paths";
 const path = "/api/admin/config";
 const asked = (...lines: string[]) => `${[`GET ${path} HTTP/1.1`, ...lines].join("\r\n")}\r\n\r\n`;
 
+test("who sends no token is told how to send one, and who sends a wrong one that it is wrong", async () => {
+  await using proxy = await startProxy({ env: { ADMIN_TOKEN: token } });
+  const ask = async (headers: Record<string, string>) =>
+    await (await fetch(proxy.url + path, { headers: { "x-forwarded-for": "203.0.113.5", ...headers } })).text();
+  expect(await ask({})).toContain("An admin token is required. Send it as");
+  expect(await ask({ "x-admin-token": "wrong-0123456789" })).toContain("The admin token is wrong.");
+});
+
 describeWith("networks", "a caller on another machine", () => {
   let closed: Networked;
   let asking: Networked;

@@ -14,6 +14,12 @@ test("without a server, `status` says how to start one, and ends with 1", async 
   expect(await inProcess(["open"])).toMatchObject({ code: 1, stderr: expect.stringContaining("No dragoman server") });
 });
 
+test("an answer of another version is told, and not taken for one of this", () => {
+  const server = { url: "http://127.0.0.1:1", keys: [], pid: 1, demo: false };
+  for (const answer of [{ count: "1" }, {}, [], null])
+    expect(() => readAs(z.object({ count: z.number() }), answer as never, server)).toThrow("does not understand");
+});
+
 test("`status` shows the server, the accounts, today's requests and the connected tools in at most ten lines", async () => {
   await using github = scriptedGithub();
   github.signIn("octo-demo", "work-demo");

@@ -17,7 +17,8 @@ interface List {
   last_id: string;
 }
 
-const get = async (path: string) => (await (await fetch(proxy.url + path)).json()) as List;
+const read = async (path: string): Promise<unknown> => (await fetch(proxy.url + path)).json();
+const get = async (path: string) => (await read(path)) as List;
 
 /** What Anthropic's package declares of a model: a newer one with another member does not compile here. */
 const declared: Record<keyof ModelInfo, true> = {
@@ -32,6 +33,15 @@ describe("the list", () => {
     expect(ids).toContain("gpt-4");
     expect(ids).toContain("text-embedding-3-small");
     expect(ids).not.toContain("gpt-41-copilot");
+  });
+
+  test("leaves out what the account has not enabled, in every form", async () => {
+    const { items } = (await read("/api/admin/models")) as { items: { id: string; enabled: boolean }[] };
+    const off = items.flatMap(({ id, enabled }) => (enabled ? [] : [id]));
+    expect(off.length).toBeGreaterThan(0);
+    const { models } = (await read("/v1beta/models?pageSize=1000")) as { models: { name: string }[] };
+    const listed = [...(await get("/v1/models")).data.map(({ id }) => id), ...models.map(({ name }) => name.slice(7))];
+    expect(listed.filter((id) => off.includes(id))).toEqual([]);
   });
 
   test("satisfies the Anthropic package: types, display names, dates, pages", async () => {

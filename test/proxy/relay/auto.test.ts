@@ -597,6 +597,9 @@ describe("where the plan has nothing else", () => {
     await using proxy = await withAccounts(["student"]);
     const answer = await proxy.post("/v1/chat/completions", { ...bodies.chat.body, model: "claude-opus-99" });
     expect(await answer.text()).toContain("so ask for the model `auto`.");
+    expect(await (await fetch(`${proxy.url}/admin/models`)).text()).toContain("offers Auto only");
+    await proxy.app.config.change({ autoWhenOnly: true });
+    expect(await (await fetch(`${proxy.url}/admin/models`)).text()).not.toContain("offers Auto only");
   });
 
   test("with `autoWhenOnly` every name means `auto` there", async () => {
