@@ -1,10 +1,12 @@
 /** Scenario: `dragoman doctor`: what is wrong is found and named, what is right is left exactly as it is. */
 import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { version } from "../../package.json";
 import { checkIntegrity } from "../../src/books/history/integrity-check";
 import type { Finding } from "../../src/cli/checks/check";
+import { type ClientId, clientOf } from "../../src/clients/index";
+import { clientStatus } from "../../src/clients/status";
 import { autoAccounts } from "../support/auto-accounts";
 import { run } from "../support/command";
 import { companyRoot, declining, startCompany } from "../support/corporate-proxy";
@@ -12,6 +14,7 @@ import { freePort } from "../support/free-port";
 import { inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
 import { refuseExchange } from "../support/refused-exchange";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 import { type Github, scriptedGithub } from "./bench";
 
@@ -501,6 +504,9 @@ describe("clients and variables", () => {
       'model_provider = "x"\n[model_providers.x]\nbase_url = "https://elsewhere.example/v1"\n',
     );
     file(".config/opencode/opencode.json", "{");
+    const zed = { openai_compatible: { d: { api_url: `http://127.0.0.1:${port}/v1` } } };
+    const other = { default_model: { provider: "zed.dev", model: "x" } };
+    file(".config/zed/settings.json", JSON.stringify({ agent: other, language_models: zed }));
     const report = await examine(github.env, port);
     expect(report.of("Claude Code")[0]).toMatchObject({
       state: "ok",
@@ -515,72 +521,49 @@ describe("clients and variables", () => {
       state: "warn",
       message: expect.stringContaining("cannot be read"),
     });
+    expect(report.of("Zed")[0]).toMatchObject({
+      state: "warn",
+      message: expect.stringContaining(", but its agent's `default_model` belongs to another provider, zed.dev."),
+    });
   });
 
-  const here = (port: number) => `http://127.0.0.1:${port}`;
-  const codex =
-    (more: string, provider = "x") =>
-    (port: number) =>
-      `model_provider = "${provider}"\n${more}\n[model_providers.x]\nbase_url = "${here(port)}/v1"\n`;
-  const work = (provider: string) => `profile = "work"\n[profiles.work]\nmodel_provider = "${provider}"\n`;
+  const url = "http://127.0.0.1:4141";
+  const named = { env: { ANTHROPIC_BASE_URL: url } };
+  const codex = (more = "", provider = "x") =>
+    `model_provider = "${provider}"\n${more}\n[model_providers.x]\nbase_url = "${url}/v1"\n`;
+  const work = (provider: string) => `[profiles.work]\nmodel_provider = "${provider}"\n`;
+  const zed = {
+    agent: { default_model: { provider: "zed.dev", model: "x" } },
+    language_models: { openai_compatible: { d: { api_url: `${url}/v1` } } },
+  };
 
-  test.each<[string, string, (port: number) => string, string | RegExp]>([
-    ...["BEDROCK", "VERTEX", "FOUNDRY", "MANTLE", "ANTHROPIC_AWS"].map(
-      (cloud): [string, string, (port: number) => string, RegExp] => [
-        "Claude Code",
-        ".claude/settings.json",
-        (port) => JSON.stringify({ env: { ANTHROPIC_BASE_URL: here(port), [`CLAUDE_CODE_USE_${cloud}`]: "1" } }),
-        new RegExp(`but CLAUDE_CODE_USE_${cloud} in it makes Claude Code use `),
-      ],
-    ),
-    [
-      "Claude Code",
-      ".claude/settings.json",
-      (port) => JSON.stringify({ env: { ANTHROPIC_BASE_URL: here(port), CLAUDE_CODE_USE_BEDROCK: "0" } }),
-      "points to dragoman.",
-    ],
-    ["Codex", ".codex/config.toml", codex(""), "points to dragoman."],
-    [
-      "Codex",
-      ".codex/config.toml",
-      codex(work("openai")),
-      /does not start with that key, and older versions .* openai\.$/,
-    ],
-    ["Codex", ".codex/config.toml", codex(work("x")), /does not start with that key\.$/],
-    ["Codex", ".codex/config.toml", codex(work("openai").replace('profile = "work"\n', "")), "points to dragoman."],
-    ["Codex", ".codex/config.toml", (port) => `openai_base_url = "${here(port)}/v1"\n`, "points to dragoman."],
-    [
-      "Codex",
-      ".codex/config.toml",
-      (port) => codex(`openai_base_url = "${here(port)}/v1"`, "y")(port),
-      "does not point to",
-    ],
+  test.each<[ClientId, text: object | string, stateOrCaveat: string | RegExp]>([
+    ...["BEDROCK", "VERTEX", "FOUNDRY", "MANTLE", "ANTHROPIC_AWS"].map((cloud): [ClientId, object, RegExp] => [
+      "claude-code",
+      { env: { ...named.env, [`CLAUDE_CODE_USE_${cloud}`]: "1" } },
+      new RegExp(`CLAUDE_CODE_USE_${cloud} in it makes Claude Code use `),
+    ]),
+    ["claude-code", { env: { ...named.env, CLAUDE_CODE_USE_BEDROCK: "0" } }, "here"],
+    ["codex", codex(), "here"],
+    ["codex", codex(`profile = "work"\n${work("openai")}`), /not start with that key, and older .* openai$/],
+    ["codex", codex(`profile = "work"\n${work("x")}`), /does not start with that key$/],
+    ["codex", codex(work("openai")), "here"],
+    ["codex", `openai_base_url = "${url}/v1"\n`, "here"],
+    ["codex", codex(`openai_base_url = "${url}/v1"`, "y"), "elsewhere"],
     [
       "opencode",
-      ".config/opencode/opencode.json",
-      (port) => JSON.stringify({ model: "own/x", provider: { d: { options: { baseURL: `${here(port)}/v1` } } } }),
-      "but its `model` is own/x, which belongs to another provider.",
+      { model: "own/x", provider: { d: { options: { baseURL: `${url}/v1` } } } },
+      /its `model` is own\/x, which belongs to another provider/,
     ],
-    [
-      "Zed",
-      ".config/zed/settings.json",
-      (port) =>
-        JSON.stringify({
-          agent: { default_model: { provider: "zed.dev", model: "x" } },
-          language_models: { openai_compatible: { d: { api_url: `${here(port)}/v1` } } },
-        }),
-      "but its agent's `default_model` belongs to another provider, zed.dev.",
-    ],
-  ])("%s: what in its own file goes before our address is told: %s", async (name, path, text, told) => {
-    await using github = scriptedGithub();
-    const port = freePort();
-    mkdirSync(join(github.home, path, ".."), { recursive: true });
-    writeFileSync(join(github.home, path), text(port));
-    const [found] = (await examine(github.env, port)).of(name);
-    expect(found).toMatchObject({
-      state: told === "points to dragoman." ? "ok" : "warn",
-      message: typeof told === "string" ? expect.stringContaining(told) : expect.stringMatching(told),
-    });
+    ["zed", zed, /its agent's `default_model` belongs to another provider, zed\.dev/],
+  ])("%s: what in its own file goes before our address is told: %j", (id, text, expected) => {
+    const home = temporaryFolder();
+    const path = clientOf(id).file!.locate({ home, env: {} });
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, typeof text === "string" ? text : JSON.stringify(text));
+    const status = clientStatus(id, { home, env: {}, url });
+    if (typeof expected === "string") return expect([status.state, status.caveats ?? []]).toEqual([expected, []]);
+    expect([status.state, status.caveats!.join(", and ")]).toEqual(["overridden", expect.stringMatching(expected)]);
   });
 
   test("a client that leads to the demo leads here while nothing but the demo runs", async () => {
