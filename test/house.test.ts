@@ -60,7 +60,7 @@ test("no file's imports lead back to it", () => {
 });
 
 test("a start loads neither the admin API and pages nor the demo nor the sign-in, which are loaded with the first request for them", async () => {
-  const { files: loaded } = await loadedAtStart();
+  const { files: loaded } = await loadedBy();
   expect(loaded).toContain("server.ts");
   expect(loaded).toContain("proxy/relay/relay.ts");
   const needless =
@@ -72,13 +72,13 @@ test("a start loads neither the admin API and pages nor the demo nor the sign-in
 const quickModules = ["node:buffer", "node:fs", "node:os", "node:path", "node:timers/promises", "node:util"];
 
 test("a start loads no module of Node's that takes long to load: it is loaded where it is needed", async () => {
-  const { modules } = await loadedAtStart();
+  const { modules } = await loadedBy();
   expect(modules).toContain("node:fs");
   expect(modules.filter((name) => name.startsWith("node:") && !quickModules.includes(name))).toEqual([]);
 });
 
 test("a start loads only the app's framework and the package that reads the config", async () => {
-  const { modules } = await loadedAtStart();
+  const { modules } = await loadedBy();
   expect(modules.filter((name) => !/^(?:node:|bun\b)/.test(name)).toSorted()).toEqual(["elysia", "zod"]);
 });
 
@@ -92,9 +92,17 @@ test("a file of tests says in its first line which of the four shapes it has", a
   expect(shapeless).toEqual([]);
 });
 
-/** What `dragoman start` loads before it runs. */
-async function loadedAtStart(): Promise<{ files: string[]; modules: string[] }> {
-  const loaded = new Set(["cli/start/start.ts"]);
+test.each(["books/history/reader-worker.ts", "proxy/server-tools/match-worker.ts"])(
+  "the thread %s loads no package: it starts while somebody waits for its answer",
+  async (thread) => {
+    const { modules } = await loadedBy(thread);
+    expect(modules.filter((name) => !/^(?:node:|bun\b)/.test(name))).toEqual([]);
+  },
+);
+
+/** What `dragoman start` loads before it runs, or a thread. */
+async function loadedBy(entry = "cli/start/start.ts"): Promise<{ files: string[]; modules: string[] }> {
+  const loaded = new Set([entry]);
   const modules = new Set<string>();
   for (const file of loaded) {
     const text = await Bun.file(join(source, file)).text();

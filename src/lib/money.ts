@@ -2,9 +2,7 @@
  * Money and shares: how costs are added, which of them are unknown, and how they are said. Every page, command, file and
  * answer that shows a cost or a share takes it from here.
  */
-import { z } from "zod";
 import { dollars, formatAmount } from "./format";
-import { lazy } from "./lazy";
 
 /** What plans bill in, and how an amount is said. Amounts of two units are never added. */
 export const costUnits = {
@@ -45,14 +43,6 @@ interface CostOfRow {
   cost_unit: CostUnit | null;
   cost_at_least: boolean | 0 | 1;
 }
-
-/** The fields of `Costs` in answers. */
-export const costFields = lazy(() => ({
-  cost: z
-    .partialRecord(z.enum(costUnitNames), z.number().int())
-    .describe("Billionths of an AI credit, and of a premium request; without a unit in which nothing is known."),
-  cost_at_least: z.boolean().describe("The cost is at least this: of some of it, nothing or not all is known."),
-}));
 
 /** Of the known values. */
 export const sum = (values: readonly (number | null)[]): number =>

@@ -6,7 +6,7 @@ import { version } from "../../package.json";
 import { checkIntegrity } from "../../src/books/history/integrity-check";
 import type { Finding } from "../../src/cli/checks/check";
 import { type ClientId, clientOf } from "../../src/clients/index";
-import { clientStatus } from "../../src/clients/status";
+import { type ClientStatus, clientStatus } from "../../src/clients/status";
 import { autoAccounts } from "../support/auto-accounts";
 import { run } from "../support/command";
 import { companyRoot, declining, startCompany } from "../support/corporate-proxy";
@@ -537,7 +537,7 @@ describe("clients and variables", () => {
     language_models: { openai_compatible: { d: { api_url: `${url}/v1` } } },
   };
 
-  test.each<[ClientId, text: object | string, stateOrCaveat: string | RegExp]>([
+  test.each<[ClientId, text: object | string, stateOrCaveat: ClientStatus["state"] | RegExp]>([
     ...["BEDROCK", "VERTEX", "FOUNDRY", "MANTLE", "ANTHROPIC_AWS"].map((cloud): [ClientId, object, RegExp] => [
       "claude-code",
       { env: { ...named.env, [`CLAUDE_CODE_USE_${cloud}`]: "1" } },

@@ -4,18 +4,9 @@ import { requestKinds } from "../../books/history/entry";
 import type { Filters, PromptPart, PromptSums } from "../../books/history/history";
 import type { PromptOrder } from "../../books/history/prompts";
 import { noTotals, type Totals } from "../../books/history/totals";
+import { costFields } from "../../lib/cost-fields";
 import { percent, plural, span } from "../../lib/format";
-import {
-  addedCost,
-  amountsOf,
-  byCost,
-  type Costs,
-  costFields,
-  costInWords,
-  isUnknown,
-  sum,
-  sumKnown,
-} from "../../lib/money";
+import { addedCost, amountsOf, byCost, type Costs, costInWords, isUnknown, sum, sumKnown } from "../../lib/money";
 import type { Scope } from "../../parts/app";
 import type { CacheMiss } from "../../proxy/upstream/cache-watch";
 import { count, maybe, text, time } from "./values";

@@ -5,7 +5,7 @@ import type { Filters, Totals } from "../../books/history/history";
 import { portionKinds } from "../../books/history/portions";
 import { type Measure, measureNames } from "../../books/history/totals";
 import { configSchema } from "../../config/schema";
-import { costFields } from "../../lib/money";
+import { costFields } from "../../lib/cost-fields";
 import { accountStates } from "../../people/accounts/account-state";
 import { autoProtocols } from "../../proxy/upstream/copilot/auto";
 import { kinds } from "../../proxy/upstream/models/model";

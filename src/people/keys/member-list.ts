@@ -1,8 +1,9 @@
 /** The members as the admin API, the page and the command line show them to the owner. */
 import { z } from "zod";
 import type { Awaitable } from "../../lib/awaitable";
+import { costFields } from "../../lib/cost-fields";
 import { ProxyError } from "../../lib/errors";
-import { byCost, type Costs, costFields } from "../../lib/money";
+import { byCost, type Costs } from "../../lib/money";
 import { limitsIn, shownFields } from "./member-fields";
 import { type Member, type Members, maxMemberKeys } from "./members";
 
