@@ -27,14 +27,15 @@ const confirmPath = "/admin/device";
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 
+/** With the names that a route's handler finds them under. */
 interface Asked {
-  server: Server;
+  dragoman: Server;
   request: Request;
   caller: KeyedCaller;
 }
 
 interface AskedByMember extends Pick<Asked, "request" | "caller"> {
-  app: Scope;
+  scope: Scope;
 }
 
 /** @throws ProxyError `not_found` where there are no members to sign in. */
@@ -46,8 +47,8 @@ function loginsOf({ logins, members }: Server): Logins {
   );
 }
 
-export function discovery({ server, request }: Asked): Response {
-  loginsOf(server);
+export function discovery({ dragoman, request }: Asked): Response {
+  loginsOf(dragoman);
   const { origin } = browserUrl(request);
   return fresh({
     issuer: origin,
@@ -77,7 +78,7 @@ export const beginLogin = (asked: Asked): Promise<Response> =>
 
 export const giveTokens = (asked: Asked): Promise<Response> =>
   inOauth(asked, async (form, logins, network) => {
-    const { deviceTokens: tries } = asked.server.wrongSecrets;
+    const { deviceTokens: tries } = asked.dragoman.wrongSecrets;
     const [grant, code] = [form.get("grant_type"), form.get("device_code")];
     const sent = grant === deviceGrant ? code : form.get("refresh_token");
     if (grant !== deviceGrant && grant !== "refresh_token") return refused("unsupported_grant_type");
@@ -109,10 +110,10 @@ export const endLogin = (asked: Asked): Promise<Response> =>
 
 /** Answers in OAuth's words. */
 async function inOauth(
-  { server, request, caller }: Asked,
+  { dragoman, request, caller }: Asked,
   answer: (form: URLSearchParams, logins: Logins, network: string | undefined) => Promise<Response>,
 ): Promise<Response> {
-  const logins = loginsOf(server);
+  const logins = loginsOf(dragoman);
   const network = caller.local ? undefined : networkOf(caller.peer ?? "unknown");
   try {
     return await answer(await readFields(request), logins, network);
@@ -142,8 +143,8 @@ async function readFields(request: Request): Promise<URLSearchParams> {
 }
 
 /** The settings of Claude Code for the member, with the checksum by which it asks whether they have changed. */
-export async function managedSettings({ app, request, caller }: AskedByMember): Promise<Response> {
-  const settings = await settingsFor(app, caller);
+export async function managedSettings({ scope, request, caller }: AskedByMember): Promise<Response> {
+  const settings = await settingsFor(scope, caller);
   const checksum = `sha256:${sha256(JSON.stringify(sorted(settings))).toString("hex")}`;
   const headers = { etag: `"${checksum}"`, "cache-control": "no-store" };
   const known = request.headers.get("if-none-match");
@@ -184,10 +185,10 @@ const groups = { day: "daily", month: "monthly" };
  * As Claude Code 2.1.330 reads it where it has signed in, for its `/usage`. An AI credit costs a US cent.
  * @throws ProxyError `not_found` without such a budget: Claude Code shows nothing then.
  */
-export async function budgetUsage({ app, caller: { key } }: AskedByMember): Promise<Response> {
-  const member = app.budgets.memberOf(key?.member ?? null);
-  const person = { member, keys: key ? [key.name] : [], accounts: app.accounts };
-  const own = (await app.budgets.statesOfMember(person)).filter(
+export async function budgetUsage({ scope, caller: { key } }: AskedByMember): Promise<Response> {
+  const member = scope.budgets.memberOf(key?.member ?? null);
+  const person = { member, keys: key ? [key.name] : [], accounts: scope.accounts };
+  const own = (await scope.budgets.statesOfMember(person)).filter(
     ({ budget }) => budget.unit === "credits" && isOwnAmount(budget, member?.name ?? ""),
   );
   const share = ({ used, budget }: BudgetState) => used / budget.limit;
@@ -210,8 +211,8 @@ function sorted(value: unknown): unknown {
 }
 
 /** Counted by kind, and nothing of it kept. */
-export async function takeTelemetry({ app, request }: Omit<AskedByMember, "caller">, kind: string): Promise<Response> {
+export async function takeTelemetry(scope: Scope, request: Request, kind: string): Promise<Response> {
   await request.body?.cancel();
-  app.exchangeMetrics.clientTelemetry.add([kind], 1);
+  scope.exchangeMetrics.clientTelemetry.add([kind], 1);
   return Response.json({});
 }

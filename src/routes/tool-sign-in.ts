@@ -2,6 +2,7 @@
 import { Elysia } from "elysia";
 import { z } from "zod";
 import { gatewayPaths, telemetryPaths } from "../lib/api-paths";
+import type { Scope } from "../parts/app";
 import { access } from "../web/access";
 import { described } from "../web/described";
 
@@ -14,19 +15,28 @@ const oauthForm = (names: readonly string[]) => () => ({
     Object.fromEntries(names.map((name) => [name, z.string().optional()])),
   ),
 });
-const telemetry = (kind: string) =>
-  described({
+
+/** The handler of a kind of telemetry, and the options of its route. */
+const taken =
+  (kind: string) =>
+  async ({ scope, request }: { scope: Scope; request: Request }) =>
+    (await gateway()).takeTelemetry(scope, request, kind);
+
+const telemetry = (kind: string) => ({
+  access: "tools" as const,
+  detail: described({
     dialect: "messages",
     about: `Takes the ${kind} of a client (OTLP). They are counted, and not kept.`,
     reads: () => ({ "application/json": z.looseObject({}), "application/x-protobuf": z.string() }),
     answers: () => z.looseObject({}),
-  });
+  }),
+});
 
 export const toolSignIn = new Elysia({ name: "tool-sign-in" })
   .use(access)
   .get(
     gatewayPaths.discovery,
-    async ({ dragoman, request, caller }) => (await gateway()).discovery({ server: dragoman, request, caller }),
+    async ({ dragoman, request, caller }) => (await gateway()).discovery({ dragoman, request, caller }),
     {
       access: "signIn",
       detail: described({
@@ -38,7 +48,7 @@ export const toolSignIn = new Elysia({ name: "tool-sign-in" })
   )
   .post(
     gatewayPaths.device,
-    async ({ dragoman, request, caller }) => (await gateway()).beginLogin({ server: dragoman, request, caller }),
+    async ({ dragoman, request, caller }) => (await gateway()).beginLogin({ dragoman, request, caller }),
     {
       access: "signIn",
       detail: described({
@@ -53,7 +63,7 @@ export const toolSignIn = new Elysia({ name: "tool-sign-in" })
   )
   .post(
     gatewayPaths.token,
-    async ({ dragoman, request, caller }) => (await gateway()).giveTokens({ server: dragoman, request, caller }),
+    async ({ dragoman, request, caller }) => (await gateway()).giveTokens({ dragoman, request, caller }),
     {
       access: "signIn",
       detail: described({
@@ -68,7 +78,7 @@ export const toolSignIn = new Elysia({ name: "tool-sign-in" })
   )
   .post(
     gatewayPaths.revoke,
-    async ({ dragoman, request, caller }) => (await gateway()).endLogin({ server: dragoman, request, caller }),
+    async ({ dragoman, request, caller }) => (await gateway()).endLogin({ dragoman, request, caller }),
     {
       access: "signIn",
       detail: described({
@@ -80,7 +90,7 @@ export const toolSignIn = new Elysia({ name: "tool-sign-in" })
   )
   .get(
     gatewayPaths.settings,
-    async ({ scope, request, caller }) => (await gateway()).managedSettings({ app: scope, request, caller }),
+    async ({ scope, request, caller }) => (await gateway()).managedSettings({ scope, request, caller }),
     {
       access: "usage",
       detail: described({
@@ -93,7 +103,7 @@ export const toolSignIn = new Elysia({ name: "tool-sign-in" })
   )
   .get(
     gatewayPaths.usage,
-    async ({ scope, request, caller }) => (await gateway()).budgetUsage({ app: scope, request, caller }),
+    async ({ scope, request, caller }) => (await gateway()).budgetUsage({ scope, request, caller }),
     {
       access: "usage",
       detail: described({
@@ -105,18 +115,6 @@ export const toolSignIn = new Elysia({ name: "tool-sign-in" })
       }),
     },
   )
-  .post(
-    telemetryPaths.metrics,
-    async ({ scope, request }) => (await gateway()).takeTelemetry({ app: scope, request }, "metrics"),
-    { access: "tools", detail: telemetry("metrics") },
-  )
-  .post(
-    telemetryPaths.logs,
-    async ({ scope, request }) => (await gateway()).takeTelemetry({ app: scope, request }, "logs"),
-    { access: "tools", detail: telemetry("logs") },
-  )
-  .post(
-    telemetryPaths.traces,
-    async ({ scope, request }) => (await gateway()).takeTelemetry({ app: scope, request }, "traces"),
-    { access: "tools", detail: telemetry("traces") },
-  );
+  .post(telemetryPaths.metrics, taken("metrics"), telemetry("metrics"))
+  .post(telemetryPaths.logs, taken("logs"), telemetry("logs"))
+  .post(telemetryPaths.traces, taken("traces"), telemetry("traces"));
