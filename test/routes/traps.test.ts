@@ -4,6 +4,7 @@
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { Elysia } from "elysia";
+import { z } from "zod";
 import { features } from "../../src/admin/api/plugin";
 import { adminPages, pageEndpoints } from "../../src/admin/pages/plugin";
 import { webOf } from "../../src/server";
@@ -58,6 +59,15 @@ describe("every route", () => {
   test.each(routes)("%s leaves a body to its handler", (_, { hooks }) => {
     expect(((hooks.parse ?? []) as Hook[]).map(({ fn }) => fn as unknown)).toEqual(["none"]);
   });
+});
+
+test("a start makes no schema of what clients ask: it is made with the first request that it reads", () => {
+  const asked = app.routes.flatMap(({ path, hooks }) =>
+    [hooks.query, hooks.params].map((schema) => ({ path, schema })),
+  );
+  const given = asked.filter(({ schema }) => schema !== undefined);
+  expect(given.length).toBeGreaterThan(4);
+  expect(given.filter(({ schema }) => !(schema instanceof z.ZodLazy)).map(({ path }) => path)).toEqual([]);
 });
 
 test("what the traps are: a route above its `.use(access)` is not guarded, which its missing mark shows", async () => {
