@@ -136,48 +136,46 @@ describe("a freeform tool", () => {
   });
 });
 
-describe("names", () => {
-  const long = `mcp__${"server".repeat(10)}__search`;
+const long = `mcp__${"server".repeat(10)}__search`;
 
-  test("names that are too long or of other letters become words, everywhere alike, and come back", () => {
-    const asked = conversation({
-      tools: [tool("files.read"), tool(long), tool("files_read")],
-      toolChoice: { name: "files.read" },
-      turns: history({ id: "c", name: "files.read" }, { id: "d", name: "gone.by" }),
-    });
-    const { conversation: adapted, restore } = adapt(asked, "chat");
-    const names = namesOf(adapted);
-    for (const name of [...names, ...callsOf(adapted).map(({ name }) => name)]) expect(name).toMatch(word);
-    expect(new Set(names).size).toBe(3);
-    expect(names[2]).toBe("files_read");
-    expect(adapted.toolChoice).toEqual({ name: names[0] ?? "" });
-    expect(callsOf(adapted)[0]?.name).toBe(names[0] ?? "");
-    for (const [index, name] of ["files.read", long, "files_read"].entries())
-      expect(meaningOf(run(restore!, reply(names[index] ?? "", "{}"))).blocks).toMatchObject([{ name }]);
-    expect(namesOf(adapt(asked, "messages").conversation)).toEqual(names);
+test("names names that are too long or of other letters become words, everywhere alike, and come back", () => {
+  const asked = conversation({
+    tools: [tool("files.read"), tool(long), tool("files_read")],
+    toolChoice: { name: "files.read" },
+    turns: history({ id: "c", name: "files.read" }, { id: "d", name: "gone.by" }),
   });
+  const { conversation: adapted, restore } = adapt(asked, "chat");
+  const names = namesOf(adapted);
+  for (const name of [...names, ...callsOf(adapted).map(({ name }) => name)]) expect(name).toMatch(word);
+  expect(new Set(names).size).toBe(3);
+  expect(names[2]).toBe("files_read");
+  expect(adapted.toolChoice).toEqual({ name: names[0] ?? "" });
+  expect(callsOf(adapted)[0]?.name).toBe(names[0] ?? "");
+  for (const [index, name] of ["files.read", long, "files_read"].entries())
+    expect(meaningOf(run(restore!, reply(names[index] ?? "", "{}"))).blocks).toMatchObject([{ name }]);
+  expect(namesOf(adapt(asked, "messages").conversation)).toEqual(names);
+});
 
-  test("never become what another tool is called", () => {
-    const [short = ""] = namesOf(adapt(conversation({ tools: [tool("a.b")] }), "chat").conversation);
-    const names = namesOf(adapt(conversation({ tools: [tool("a.b"), tool(short)] }), "chat").conversation);
-    expect(names[1]).toBe(short);
-    expect(names[0]).not.toBe(short);
-  });
+test("names never become what another tool is called", () => {
+  const [short = ""] = namesOf(adapt(conversation({ tools: [tool("a.b")] }), "chat").conversation);
+  const names = namesOf(adapt(conversation({ tools: [tool("a.b"), tool(short)] }), "chat").conversation);
+  expect(names[1]).toBe(short);
+  expect(names[0]).not.toBe(short);
+});
 
-  test("that differ only in what is cut off stay apart, in any company", () => {
-    fc.assert(
-      fc.property(
-        fc.uniqueArray(
-          fc.oneof(fc.string({ maxLength: 5 }), fc.constantFrom(`${long}1`, `${long}2`, "ä", "ö", "\ud800")),
-        ),
-        (names) => {
-          const short = namesOf(adapt(conversation({ tools: names.map(tool) }), "chat").conversation);
-          expect(new Set(short).size).toBe(names.length);
-          for (const name of short) expect(name).toMatch(word);
-        },
+test("names that differ only in what is cut off stay apart, in any company", () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(
+        fc.oneof(fc.string({ maxLength: 5 }), fc.constantFrom(`${long}1`, `${long}2`, "ä", "ö", "\ud800")),
       ),
-    );
-  });
+      (names) => {
+        const short = namesOf(adapt(conversation({ tools: names.map(tool) }), "chat").conversation);
+        expect(new Set(short).size).toBe(names.length);
+        for (const name of short) expect(name).toMatch(word);
+      },
+    ),
+  );
 });
 
 test("ids of calls become words, in call and result alike", () => {

@@ -1,5 +1,5 @@
 /** Rows: every call has one result and every result its call, in each dialect and each translation. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import {
   type ClientDialect,
@@ -267,75 +267,71 @@ function check(history: Said[]): void {
 
 const call = (id: string, freeform = false) => ({ id, freeform });
 
-describe("each dialect, and each translation, gives a result to", () => {
-  test.each<[string, Said[]]>([
+test.each<[string, Said[]]>([
+  [
+    "the call after an interrupted one of the same id",
     [
-      "the call after an interrupted one of the same id",
-      [
-        { say: "user" },
-        { say: "calls", calls: [call("a")] },
-        { say: "user" },
-        { say: "calls", calls: [call("a")] },
-        { say: "results", results: [call("a")] },
-      ],
+      { say: "user" },
+      { say: "calls", calls: [call("a")] },
+      { say: "user" },
+      { say: "calls", calls: [call("a")] },
+      { say: "results", results: [call("a")] },
     ],
+  ],
+  [
+    "the call of its place, of two calls of one id and of two kinds",
     [
-      "the call of its place, of two calls of one id and of two kinds",
-      [
-        { say: "user" },
-        { say: "calls", calls: [call("a"), call("a", true)] },
-        { say: "results", results: [call("a"), call("a", true)] },
-      ],
+      { say: "user" },
+      { say: "calls", calls: [call("a"), call("a", true)] },
+      { say: "results", results: [call("a"), call("a", true)] },
     ],
+  ],
+  [
+    "the nearest of two calls in a row",
     [
-      "the nearest of two calls in a row",
-      [
-        { say: "user" },
-        { say: "calls", calls: [call("a", true)] },
-        { say: "calls", calls: [call("a")] },
-        { say: "results", results: [call("a")] },
-      ],
+      { say: "user" },
+      { say: "calls", calls: [call("a", true)] },
+      { say: "calls", calls: [call("a")] },
+      { say: "results", results: [call("a")] },
     ],
+  ],
+  [
+    "its call, although something else stands between",
     [
-      "its call, although something else stands between",
-      [
-        { say: "user" },
-        { say: "calls", calls: [call("a"), call("b")] },
-        { say: "results", results: [call("b")] },
-        { say: "user" },
-        { say: "results", results: [call("a"), call("a")] },
-      ],
+      { say: "user" },
+      { say: "calls", calls: [call("a"), call("b")] },
+      { say: "results", results: [call("b")] },
+      { say: "user" },
+      { say: "results", results: [call("a"), call("a")] },
     ],
-  ])("%s", (_, history) => check(history));
+  ],
+])("each dialect, and each translation, gives a result to: %s", (_, history) => check(history));
 
-  test("the call that the oracle names, whatever the history", () => {
-    // `a_2` is the name that a second call of `a` would get.
-    const piece = fc.record({ id: fc.constantFrom("a", "b", "a_2"), freeform: fc.boolean() });
-    const said = fc.oneof(
-      { weight: 1, arbitrary: fc.constantFrom<Said>({ say: "user" }, { say: "assistant" }) },
-      {
-        weight: 3,
-        arbitrary: fc.array(piece, { minLength: 1, maxLength: 3 }).map((calls): Said => ({ say: "calls", calls })),
-      },
-      {
-        weight: 3,
-        arbitrary: fc
-          .array(piece, { minLength: 1, maxLength: 3 })
-          .map((results): Said => ({ say: "results", results })),
-      },
-    );
-    let pairs = 0;
-    let lost = 0;
-    fc.assert(
-      fc.property(fc.array(said, { minLength: 5, maxLength: 10 }), (rest) => {
-        const history: Said[] = [{ say: "user" }, ...rest];
-        for (const result of expectedPairs(messagesOf(history)).values()) result ? pairs++ : lost++;
-        check(history);
-      }),
-    );
-    expect(pairs).toBeGreaterThan(20);
-    expect(lost).toBeGreaterThan(20);
-  });
+test("the call that the oracle names, whatever the history", () => {
+  // `a_2` is the name that a second call of `a` would get.
+  const piece = fc.record({ id: fc.constantFrom("a", "b", "a_2"), freeform: fc.boolean() });
+  const said = fc.oneof(
+    { weight: 1, arbitrary: fc.constantFrom<Said>({ say: "user" }, { say: "assistant" }) },
+    {
+      weight: 3,
+      arbitrary: fc.array(piece, { minLength: 1, maxLength: 3 }).map((calls): Said => ({ say: "calls", calls })),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.array(piece, { minLength: 1, maxLength: 3 }).map((results): Said => ({ say: "results", results })),
+    },
+  );
+  let pairs = 0;
+  let lost = 0;
+  fc.assert(
+    fc.property(fc.array(said, { minLength: 5, maxLength: 10 }), (rest) => {
+      const history: Said[] = [{ say: "user" }, ...rest];
+      for (const result of expectedPairs(messagesOf(history)).values()) result ? pairs++ : lost++;
+      check(history);
+    }),
+  );
+  expect(pairs).toBeGreaterThan(20);
+  expect(lost).toBeGreaterThan(20);
 });
 
 /** The calls of a reply as a client reads them, from a full reply or from the frames of a stream. */
@@ -359,62 +355,60 @@ const callReaders: Record<ClientDialect, (reply: JsonObject) => { id: unknown; i
       .map(({ id, args }) => ({ id, input: args })),
 };
 
-describe("two calls of one id in a reply", () => {
-  const context = { model: "m", usage: true, replies: 1 };
-  const asked = codecs.chat.decodeRequest({ model: "m", messages: [{ role: "user", content: "Read." }] });
-  const twins = (text: string) => text.replaceAll("call_d", "call_c");
-  /** The second call of a chat stream has an index of its own. */
-  const withIndex = (frames: SseFrame[]) => {
-    const second = frames.findIndex(({ data }) => data?.includes('"id":"call_d"'));
-    return frames.map((frame, at) =>
-      at < second ? frame : { ...frame, data: frame.data?.replace(/"index":0,"type"/, '"index":1,"type"') },
-    );
-  };
-  const framesOf = (dialect: Dialect) => {
-    const frames = run(readSse, [bytesAt("parallel-tools", `${dialect}.stream.txt`)]);
-    return (dialect === "chat" ? withIndex(frames) : frames).map(
-      ({ event, data }): SseFrame => ({ event, data: data && twins(data) }),
-    );
-  };
-  const replyOf = (dialect: Dialect) =>
-    JSON.parse(twins(JSON.stringify(jsonAt("parallel-tools", `${dialect}.reply.json`))));
-  const collected = (dialect: Dialect, frames: SseFrame[]) => {
-    const collector = collects(codecs[dialect], () => {}, undefined, context);
-    for (const frame of frames) collector.push({ ...frame, json: undefined });
-    collector.end();
-    return collector.body();
-  };
-  const told = (client: ClientDialect, reply: JsonObject) => {
-    const calls = callReaders[client](reply);
-    return { inputs: calls.map(({ input }) => input), ids: new Set(calls.map(({ id }) => id)).size };
-  };
-  const both = { inputs: [{ path: "c" }, { path: "d" }], ids: 2 };
-
-  test.each(dialects.flatMap((upstream) => clientDialects.map((client) => [upstream, client] as const)))(
-    "are two in what %s answers for a client of %s, whole and streamed",
-    (upstream, client) => {
-      const whole = codecs[upstream].decodeReply(replyOf(upstream));
-      expect(told(client, codecs[client].encodeReply(whole, asked))).toEqual(both);
-      const streamed = run(reads(codecs[upstream]), framesOf(upstream));
-      expect(told(client, codecs[client].encodeReply(streamed, asked))).toEqual(both);
-      if (client === "gemini") return;
-      const frames = written(codecs[client].encodeStream(asked), streamed);
-      expect(told(client, collected(client, overWire(frames)))).toEqual(both);
-    },
+const context = { model: "m", usage: true, replies: 1 };
+const asked = codecs.chat.decodeRequest({ model: "m", messages: [{ role: "user", content: "Read." }] });
+const twins = (text: string) => text.replaceAll("call_d", "call_c");
+/** The second call of a chat stream has an index of its own. */
+const withIndex = (frames: SseFrame[]) => {
+  const second = frames.findIndex(({ data }) => data?.includes('"id":"call_d"'));
+  return frames.map((frame, at) =>
+    at < second ? frame : { ...frame, data: frame.data?.replace(/"index":0,"type"/, '"index":1,"type"') },
   );
+};
+const framesOf = (dialect: Dialect) => {
+  const frames = run(readSse, [bytesAt("parallel-tools", `${dialect}.stream.txt`)]);
+  return (dialect === "chat" ? withIndex(frames) : frames).map(
+    ({ event, data }): SseFrame => ({ event, data: data && twins(data) }),
+  );
+};
+const replyOf = (dialect: Dialect) =>
+  JSON.parse(twins(JSON.stringify(jsonAt("parallel-tools", `${dialect}.reply.json`))));
+const collected = (dialect: Dialect, frames: SseFrame[]) => {
+  const collector = collects(codecs[dialect], () => {}, undefined, context);
+  for (const frame of frames) collector.push({ ...frame, json: undefined });
+  collector.end();
+  return collector.body();
+};
+const told = (client: ClientDialect, reply: JsonObject) => {
+  const calls = callReaders[client](reply);
+  return { inputs: calls.map(({ input }) => input), ids: new Set(calls.map(({ id }) => id)).size };
+};
+const both = { inputs: [{ path: "c" }, { path: "d" }], ids: 2 };
 
-  test("are two for a chat client that is answered in its own dialect", () => {
-    expect(
-      told(
-        "chat",
-        passesFull(codecs.chat, replyOf("chat"), context, () => {}),
-      ),
-    ).toEqual(both);
-    expect(told("chat", collected("chat", framesOf("chat")))).toEqual(both);
-    const passed = written(
-      passes(codecs.chat, context, () => {}),
-      framesOf("chat"),
-    );
-    expect(told("chat", collected("chat", overWire(passed)))).toEqual(both);
-  });
+test.each(dialects.flatMap((upstream) => clientDialects.map((client) => [upstream, client] as const)))(
+  "two calls of one id in a reply are two in what %s answers for a client of %s, whole and streamed",
+  (upstream, client) => {
+    const whole = codecs[upstream].decodeReply(replyOf(upstream));
+    expect(told(client, codecs[client].encodeReply(whole, asked))).toEqual(both);
+    const streamed = run(reads(codecs[upstream]), framesOf(upstream));
+    expect(told(client, codecs[client].encodeReply(streamed, asked))).toEqual(both);
+    if (client === "gemini") return;
+    const frames = written(codecs[client].encodeStream(asked), streamed);
+    expect(told(client, collected(client, overWire(frames)))).toEqual(both);
+  },
+);
+
+test("two calls of one id in a reply are two for a chat client that is answered in its own dialect", () => {
+  expect(
+    told(
+      "chat",
+      passesFull(codecs.chat, replyOf("chat"), context, () => {}),
+    ),
+  ).toEqual(both);
+  expect(told("chat", collected("chat", framesOf("chat")))).toEqual(both);
+  const passed = written(
+    passes(codecs.chat, context, () => {}),
+    framesOf("chat"),
+  );
+  expect(told("chat", collected("chat", overWire(passed)))).toEqual(both);
 });

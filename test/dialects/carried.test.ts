@@ -1,5 +1,5 @@
 /** Rows: what one dialect has a block for is told to a model of every other, or said to be left out. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import type { Dialect, JsonObject } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
@@ -67,48 +67,46 @@ test("the pages an answer cites reach a client of chat, counted from the message
   ]);
 });
 
-describe("a field of the other OpenAI API", () => {
-  const hello = { role: "user", content: "Hello." };
-  const plain = { chat: { messages: [hello] }, responses: { input: [hello] } };
-  /** Fields with a value that is found again wherever it goes. */
-  const foreign: Record<"chat" | "responses", Record<string, [value: unknown, needle: string]>> = {
-    chat: {
-      max_output_tokens: [4321, "4321"],
-      instructions: ["Be brief.", "Be brief."],
-      reasoning: [{ effort: "medium", note: "why" }, '"medium"'],
-      text: [{ verbosity: "low" }, '"low"'],
-      truncation: ["auto", "auto"],
-      max_tool_calls: [77, "77"],
-      context_management: [[{ type: "later" }], "later"],
-    },
-    responses: {
-      max_tokens: [4321, "4321"],
-      max_completion_tokens: [4321, "4321"],
-      reasoning_effort: ["medium", '"medium"'],
-      stop: [["STOP HERE"], "STOP HERE"],
-      seed: [4711, "4711"],
-      presence_penalty: [0.125, "0.125"],
-      response_format: [{ type: "json_schema", json_schema: { name: "n", schema: { title: "odd" } } }, "odd"],
-      verbosity: ["low", '"low"'],
-      messages: [[{ role: "user", content: "elsewhere" }], "elsewhere"],
-      web_search_options: [{ note: "options" }, "options"],
-      logit_bias: [{ "17": 23 }, '"17":23'],
-      prediction: [{ type: "content", content: "predicted" }, "predicted"],
-    },
-  };
-  const cases = (["chat", "responses"] as const).flatMap((client) =>
-    Object.entries(foreign[client]).flatMap(([field, [value, needle]]) =>
-      (["chat", "responses", "messages"] as const).map((upstream) => [client, field, upstream, value, needle] as const),
-    ),
-  );
+const hello = { role: "user", content: "Hello." };
+const plain = { chat: { messages: [hello] }, responses: { input: [hello] } };
+/** Fields with a value that is found again wherever it goes. */
+const foreign: Record<"chat" | "responses", Record<string, [value: unknown, needle: string]>> = {
+  chat: {
+    max_output_tokens: [4321, "4321"],
+    instructions: ["Be brief.", "Be brief."],
+    reasoning: [{ effort: "medium", note: "why" }, '"medium"'],
+    text: [{ verbosity: "low" }, '"low"'],
+    truncation: ["auto", "auto"],
+    max_tool_calls: [77, "77"],
+    context_management: [[{ type: "later" }], "later"],
+  },
+  responses: {
+    max_tokens: [4321, "4321"],
+    max_completion_tokens: [4321, "4321"],
+    reasoning_effort: ["medium", '"medium"'],
+    stop: [["STOP HERE"], "STOP HERE"],
+    seed: [4711, "4711"],
+    presence_penalty: [0.125, "0.125"],
+    response_format: [{ type: "json_schema", json_schema: { name: "n", schema: { title: "odd" } } }, "odd"],
+    verbosity: ["low", '"low"'],
+    messages: [[{ role: "user", content: "elsewhere" }], "elsewhere"],
+    web_search_options: [{ note: "options" }, "options"],
+    logit_bias: [{ "17": 23 }, '"17":23'],
+    prediction: [{ type: "content", content: "predicted" }, "predicted"],
+  },
+};
+const cases = (["chat", "responses"] as const).flatMap((client) =>
+  Object.entries(foreign[client]).flatMap(([field, [value, needle]]) =>
+    (["chat", "responses", "messages"] as const).map((upstream) => [client, field, upstream, value, needle] as const),
+  ),
+);
 
-  test.each(cases)(
-    "that a client of %s sends, `%s`, is carried to %s or named",
-    (client, field, upstream, value, needle) => {
-      const { body, dropped } = translated(client, { ...plain[client], [field]: value }, upstream);
-      const isSent = JSON.stringify(body).includes(needle);
-      const isNamed = dropped.includes(field) || (field === "text" && dropped.includes("verbosity"));
-      expect({ body, dropped, isToldOf: isSent || isNamed }).toMatchObject({ isToldOf: true });
-    },
-  );
-});
+test.each(cases)(
+  "a field of the other OpenAI API that a client of %s sends, `%s`, is carried to %s or named",
+  (client, field, upstream, value, needle) => {
+    const { body, dropped } = translated(client, { ...plain[client], [field]: value }, upstream);
+    const isSent = JSON.stringify(body).includes(needle);
+    const isNamed = dropped.includes(field) || (field === "text" && dropped.includes("verbosity"));
+    expect({ body, dropped, isToldOf: isSent || isNamed }).toMatchObject({ isToldOf: true });
+  },
+);

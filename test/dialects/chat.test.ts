@@ -66,20 +66,21 @@ const user = (content: unknown) => ({ role: "user", content });
 const conversation = (...turns: Turn[]): Conversation => ({ model: "m", turns, tools: [], stream: true });
 const encode = (given: Conversation, model = gpt) => chat.encodeRequest(given, model);
 
-describe("what Copilot's streams and replies are like", () => {
-  const quirks = readdirSync(fixtures).filter((name) => name.startsWith("chat-"));
-  const meant = (folder: string) => {
-    const { asked, fixups, loose, ...meaning } = jsonAt(folder, "expected.json");
-    return { asked, fixups: fixups, loose, meaning };
-  };
-  const askedOf = (folder: string, model: string): ReplyContext => ({
-    model,
-    usage: true,
-    replies: 1,
-    ...meant(folder).asked,
-  });
+const quirks = readdirSync(fixtures).filter((name) => name.startsWith("chat-"));
+const meant = (folder: string) => {
+  const { asked, fixups, loose, ...meaning } = jsonAt(folder, "expected.json");
+  return { asked, fixups: fixups, loose, meaning };
+};
+const askedOf = (folder: string, model: string): ReplyContext => ({
+  model,
+  usage: true,
+  replies: 1,
+  ...meant(folder).asked,
+});
 
-  describe.each(quirks.filter((folder) => hasFixture(folder, "chat.stream.txt")))("%s", (folder) => {
+describe.each(quirks.filter((folder) => hasFixture(folder, "chat.stream.txt")))(
+  "what Copilot's streams and replies are like: %s",
+  (folder) => {
     const stream = bytesAt(folder, "chat.stream.txt");
     const { fixups, meaning, loose } = meant(folder);
     const whole = decode(chat, [stream]);
@@ -128,9 +129,12 @@ describe("what Copilot's streams and replies are like", () => {
         expect({ ...meaningOf(arrived), usage: {} }).toEqual({ ...booked, usage: {} });
       }
     });
-  });
+  },
+);
 
-  test.each(quirks.filter((folder) => hasFixture(folder, "chat.reply.json")))("%s as a full reply", (folder) => {
+test.each(quirks.filter((folder) => hasFixture(folder, "chat.reply.json")))(
+  "what Copilot's streams and replies are like: %s as a full reply",
+  (folder) => {
     const reply = jsonAt(folder, "chat.reply.json");
     const { fixups, meaning } = meant(folder);
     expect(meaningOf(chat.decodeReply(reply))).toEqual(meaning);
@@ -141,17 +145,17 @@ describe("what Copilot's streams and replies are like", () => {
     expect(meaningOf(chat.decodeReply(fixed))).toEqual(meaning);
     expect(fixed).toMatchObject({ object: "chat.completion", model: context.model, choices: [{ index: 0 }] });
     expect(passesFull(chat, fixed, context, () => {})).toBe(fixed);
-  });
+  },
+);
 
-  function modelIn(stream: Uint8Array): string {
-    const [, name] = /"model":"([^"]+)"/.exec(new TextDecoder().decode(stream)) ?? [];
-    return name ?? "";
-  }
+function modelIn(stream: Uint8Array): string {
+  const [, name] = /"model":"([^"]+)"/.exec(new TextDecoder().decode(stream)) ?? [];
+  return name ?? "";
+}
 
-  function hasDone(stream: Uint8Array): boolean {
-    return new TextDecoder().decode(stream).includes("[DONE]");
-  }
-});
+function hasDone(stream: Uint8Array): boolean {
+  return new TextDecoder().decode(stream).includes("[DONE]");
+}
 
 test("the bill keeps the model it names, the chunk around it gets the client's name for it", () => {
   const frames = run(readSse, [bytesAt("chat-bill-with-model", "chat.stream.txt")]);
@@ -188,114 +192,112 @@ test("citations of a search that the upstream ran reach clients of every dialect
   }
 });
 
-describe("errors in a stream", () => {
-  const errorOf = (folder: string) => decode(chat, [bytesAt(folder, "chat.stream.txt")]).at(-1);
+const errorOf = (folder: string) => decode(chat, [bytesAt(folder, "chat.stream.txt")]).at(-1);
 
-  test("keep the upstream's code and words", () => {
-    expect(errorOf("chat-error-chunk")).toEqual({
-      type: "error",
-      code: "model_overloaded",
-      message: "The model is overloaded.",
-    });
-    expect(errorOf("chat-bare-error")).toEqual({ type: "error", code: "rate_limited", message: "Slow down." });
-    expect(errorOf("chat-copilot-errors")).toEqual({
-      type: "error",
-      code: "agent_failed",
-      message: "The agent failed.",
-    });
-    expect(errorOf("chat-broken-json")).toMatchObject({ code: "upstream_bad_event" });
-    expect(errorOf("chat-cut-in-call")).toMatchObject({ code: "upstream_disconnected" });
+test("errors in a stream keep the upstream's code and words", () => {
+  expect(errorOf("chat-error-chunk")).toEqual({
+    type: "error",
+    code: "model_overloaded",
+    message: "The model is overloaded.",
   });
-
-  test("reach the client as a chunk with `error`, and no [DONE]", () => {
-    for (const folder of [
-      "chat-bare-error",
-      "chat-broken-json",
-      "chat-copilot-errors",
-      "chat-finish-error",
-      "chat-cut-in-call",
-    ]) {
-      const frames = run(readSse, [bytesAt(folder, "chat.stream.txt")]);
-      const out = overWire(
-        written(
-          passes(chat, { model: "gpt-4o-mini-2024-07-18", usage: true, replies: 1 }, () => {}),
-          frames,
-        ),
-      );
-      expect(jsonOf(out.at(-1)!)).toMatchObject({ error: { message: expect.any(String), code: expect.any(String) } });
-      expect(new TextDecoder().decode(wire(out))).not.toContain("oops");
-    }
+  expect(errorOf("chat-bare-error")).toEqual({ type: "error", code: "rate_limited", message: "Slow down." });
+  expect(errorOf("chat-copilot-errors")).toEqual({
+    type: "error",
+    code: "agent_failed",
+    message: "The agent failed.",
   });
+  expect(errorOf("chat-broken-json")).toMatchObject({ code: "upstream_bad_event" });
+  expect(errorOf("chat-cut-in-call")).toMatchObject({ code: "upstream_disconnected" });
+});
 
-  test("leave no trace after the end: later frames, beats and failures are nothing", () => {
-    const asked: ReplyContext = { model: "", usage: true, replies: 1 };
-    const late = { data: '{"choices":[{"index":0,"delta":{"content":"late"}}]}' };
-    const out = written(
-      passes(chat, asked, () => {}),
-      [{ data: '{"error":{"message":"gone"}}' }, late, { data: "[DONE]" }],
-      (client) => {
-        client.keepAlive();
-        client.fail({ type: "error", code: "x", message: "y" });
-      },
+test("errors in a stream reach the client as a chunk with `error`, and no [DONE]", () => {
+  for (const folder of [
+    "chat-bare-error",
+    "chat-broken-json",
+    "chat-copilot-errors",
+    "chat-finish-error",
+    "chat-cut-in-call",
+  ]) {
+    const frames = run(readSse, [bytesAt(folder, "chat.stream.txt")]);
+    const out = overWire(
+      written(
+        passes(chat, { model: "gpt-4o-mini-2024-07-18", usage: true, replies: 1 }, () => {}),
+        frames,
+      ),
     );
-    expect(out.map(({ data }) => data)).toEqual(['{"error":{"message":"gone"}}']);
-  });
+    expect(jsonOf(out.at(-1)!)).toMatchObject({ error: { message: expect.any(String), code: expect.any(String) } });
+    expect(new TextDecoder().decode(wire(out))).not.toContain("oops");
+  }
+});
 
-  test("a reply has one end, whatever the frames of its stream are", () => {
-    const word = fc.constantFrom(
-      ...`
+test("errors in a stream leave no trace after the end: later frames, beats and failures are nothing", () => {
+  const asked: ReplyContext = { model: "", usage: true, replies: 1 };
+  const late = { data: '{"choices":[{"index":0,"delta":{"content":"late"}}]}' };
+  const out = written(
+    passes(chat, asked, () => {}),
+    [{ data: '{"error":{"message":"gone"}}' }, late, { data: "[DONE]" }],
+    (client) => {
+      client.keepAlive();
+      client.fail({ type: "error", code: "x", message: "y" });
+    },
+  );
+  expect(out.map(({ data }) => data)).toEqual(['{"error":{"message":"gone"}}']);
+});
+
+test("a reply has one end, whatever the frames of its stream are", () => {
+  const word = fc.constantFrom(
+    ...`
         choices delta content tool_calls index id function name arguments finish_reason stop usage error
         reasoning_text reasoning_opaque model
       `.match(/\w+/g)!,
-    );
-    const { json } = fc.letrec((tie) => ({
-      json: fc.oneof(
-        { depthSize: "small" },
-        fc.constantFrom(null, 0, 1, -1, "stop", "tool_calls", "{}", ""),
-        word,
-        fc.array(tie("json"), { maxLength: 2 }),
-        fc.dictionary(word, tie("json"), { maxKeys: 4 }),
-      ),
-    }));
-    const chunk = fc.record(
-      {
-        id: json,
-        choices: fc.oneof(
-          json,
-          fc.array(
-            fc.record({ index: json, delta: fc.dictionary(word, json), finish_reason: json }, { requiredKeys: [] }),
-          ),
+  );
+  const { json } = fc.letrec((tie) => ({
+    json: fc.oneof(
+      { depthSize: "small" },
+      fc.constantFrom(null, 0, 1, -1, "stop", "tool_calls", "{}", ""),
+      word,
+      fc.array(tie("json"), { maxLength: 2 }),
+      fc.dictionary(word, tie("json"), { maxKeys: 4 }),
+    ),
+  }));
+  const chunk = fc.record(
+    {
+      id: json,
+      choices: fc.oneof(
+        json,
+        fc.array(
+          fc.record({ index: json, delta: fc.dictionary(word, json), finish_reason: json }, { requiredKeys: [] }),
         ),
-        usage: json,
-      },
-      { requiredKeys: [] },
-    );
-    const frame = fc.oneof(
-      chunk.map((value) => ({ data: JSON.stringify(value) })),
-      fc.string().map((data) => ({ data })),
-      fc.constant({ data: "[DONE]" }),
-      fc.constant({}),
-    );
-    fc.assert(
-      fc.property(fc.array(frame, { maxLength: 8 }), (frames) => {
-        const booked = meaningOf(run(reads(chat), frames)).end.type;
-        const asked: ReplyContext = { model: "m", usage: true, replies: 1 };
-        const arrived = decodeFrames(
-          chat,
-          written(
-            passes(chat, asked, () => {}),
-            frames,
-          ),
-        );
-        expect(meaningOf(arrived).end.type).toBe(booked);
-      }),
-      { numRuns: triesOf(1000) },
-    );
-    fc.assert(
-      fc.property(fc.oneof(chunk, json), (body) => void meaningOf(chat.decodeReply(body))),
-      { numRuns: triesOf(500) },
-    );
-  });
+      ),
+      usage: json,
+    },
+    { requiredKeys: [] },
+  );
+  const frame = fc.oneof(
+    chunk.map((value) => ({ data: JSON.stringify(value) })),
+    fc.string().map((data) => ({ data })),
+    fc.constant({ data: "[DONE]" }),
+    fc.constant({}),
+  );
+  fc.assert(
+    fc.property(fc.array(frame, { maxLength: 8 }), (frames) => {
+      const booked = meaningOf(run(reads(chat), frames)).end.type;
+      const asked: ReplyContext = { model: "m", usage: true, replies: 1 };
+      const arrived = decodeFrames(
+        chat,
+        written(
+          passes(chat, asked, () => {}),
+          frames,
+        ),
+      );
+      expect(meaningOf(arrived).end.type).toBe(booked);
+    }),
+    { numRuns: triesOf(1000) },
+  );
+  fc.assert(
+    fc.property(fc.oneof(chunk, json), (body) => void meaningOf(chat.decodeReply(body))),
+    { numRuns: triesOf(500) },
+  );
 });
 
 describe("a request through the hub and back", () => {
@@ -476,24 +478,22 @@ describe("a request through the hub and back", () => {
   });
 });
 
-describe("a request passed through", () => {
-  test("a request passed through is repaired by forgetting its thinking, which another account may not be able to read", () => {
-    const said = { role: "assistant", content: "!" };
-    const messages = [user("?"), { ...said, reasoning_text: "Hm.", reasoning_opaque: "c2ln" }];
-    expect(chat.remedies.repair({ model: "m", messages }, () => true)).toEqual({
-      model: "m",
-      messages: [user("?"), said],
-    });
+test("a request passed through is repaired by forgetting its thinking, which another account may not be able to read", () => {
+  const said = { role: "assistant", content: "!" };
+  const messages = [user("?"), { ...said, reasoning_text: "Hm.", reasoning_opaque: "c2ln" }];
+  expect(chat.remedies.repair({ model: "m", messages }, () => true)).toEqual({
+    model: "m",
+    messages: [user("?"), said],
   });
+});
 
-  test("a request passed through knows what its reply must be fixed to", () => {
-    expect(contextOf({ model: "m", stream_options: { include_usage: true }, n: 3 })).toEqual({
-      model: "m",
-      usage: true,
-      replies: 3,
-    });
-    expect(contextOf({ model: "m" })).toEqual({ model: "m", usage: false, replies: 1 });
+test("a request passed through knows what its reply must be fixed to", () => {
+  expect(contextOf({ model: "m", stream_options: { include_usage: true }, n: 3 })).toEqual({
+    model: "m",
+    usage: true,
+    replies: 3,
   });
+  expect(contextOf({ model: "m" })).toEqual({ model: "m", usage: false, replies: 1 });
 });
 
 test("the end of an object is found wherever its pieces begin", () => {

@@ -2,7 +2,7 @@
  * Rows: the local count of tokens: every kind of part weighs something, pictures by their size, and nothing base64 is
  * encoded.
  */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import { imageSize, imageTokens } from "../../src/proxy/tokens/image-size";
 import { openTokenizer } from "../../src/proxy/tokens/tokenizer";
@@ -49,27 +49,25 @@ const pictures: Record<string, Buffer> = {
   ),
 };
 
-describe("the size of a picture", () => {
-  test.each(Object.entries(pictures))("is read from a %s", (_, picture) => {
-    expect(imageSize(picture)).toEqual(size);
-    expect(imageTokens(picture.toString("base64"))).toBe(80);
-  });
+test.each(Object.entries(pictures))("the size of a picture is read from a %s", (_, picture) => {
+  expect(imageSize(picture)).toEqual(size);
+  expect(imageTokens(picture.toString("base64"))).toBe(80);
+});
 
-  test("that is larger than models see costs no more than the largest they see", () => {
-    expect(imageTokens(png({ width: 9000, height: 9000 }).toString("base64"))).toBe(1600);
-  });
+test("the size of a picture that is larger than models see costs no more than the largest they see", () => {
+  expect(imageTokens(png({ width: 9000, height: 9000 }).toString("base64"))).toBe(1600);
+});
 
-  test.each([
-    ["a link", undefined],
-    ["no picture at all", Buffer.from("hello").toString("base64")],
-    ["an empty file", ""],
-    ["a cut PNG", pictures.PNG!.subarray(0, 20).toString("base64")],
-    ["a PNG of no width", png({ width: 0, height: 10 }).toString("base64")],
-    ["a JPEG without a frame", Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 4, 0, 0, 0xff, 0xd9]).toString("base64")],
-    ["a JPEG whose segments have no length", Buffer.from([0xff, 0xd8, ...Array(4000).fill(0xff)]).toString("base64")],
-  ])("of %s is unknown: the most is assumed", (_, base64) => {
-    expect(imageTokens(base64)).toBe(1600);
-  });
+test.each([
+  ["a link", undefined],
+  ["no picture at all", Buffer.from("hello").toString("base64")],
+  ["an empty file", ""],
+  ["a cut PNG", pictures.PNG!.subarray(0, 20).toString("base64")],
+  ["a PNG of no width", png({ width: 0, height: 10 }).toString("base64")],
+  ["a JPEG without a frame", Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 4, 0, 0, 0xff, 0xd9]).toString("base64")],
+  ["a JPEG whose segments have no length", Buffer.from([0xff, 0xd8, ...Array(4000).fill(0xff)]).toString("base64")],
+])("the size of a picture of %s is unknown: the most is assumed", (_, base64) => {
+  expect(imageTokens(base64)).toBe(1600);
 });
 
 const pictureBlock = (picture: Buffer) => ({
@@ -132,59 +130,57 @@ const kinds: Record<string, [object, object]> = {
   ],
 };
 
-describe("counts", () => {
-  test.each(Object.entries(kinds))("%s, and more for more of it", async (_, [little, more]) => {
-    const nothing = await estimate({ messages: [{ role: "user", content: [] }] });
-    const counted = await estimate(little);
-    expect(counted).toBeGreaterThan(nothing);
-    expect(await estimate(more)).toBeGreaterThan(counted + 50);
-  });
+test.each(Object.entries(kinds))("counts: %s, and more for more of it", async (_, [little, more]) => {
+  const nothing = await estimate({ messages: [{ role: "user", content: [] }] });
+  const counted = await estimate(little);
+  expect(counted).toBeGreaterThan(nothing);
+  expect(await estimate(more)).toBeGreaterThan(counted + 50);
+});
 
-  test("more than the vocabulary says, because Claude's own makes more of the same words", async () => {
-    const words = await tokenizer.count([long]);
-    expect(await estimate(user(text(long)))).toBeGreaterThanOrEqual(Math.ceil(words * 1.15));
-  });
+test("counts: more than the vocabulary says, because Claude's own makes more of the same words", async () => {
+  const words = await tokenizer.count([long]);
+  expect(await estimate(user(text(long)))).toBeGreaterThanOrEqual(Math.ceil(words * 1.15));
+});
 
-  test("words that spell a special token as words", async () => {
-    expect(await tokenizer.count(["<|endoftext|>"])).toBeGreaterThan(3);
-    expect(await estimate(user(text("<|endoftext|><|im_start|>")))).toBeGreaterThan(8);
-  });
+test("counts, words that spell a special token as words", async () => {
+  expect(await tokenizer.count(["<|endoftext|>"])).toBeGreaterThan(3);
+  expect(await estimate(user(text("<|endoftext|><|im_start|>")))).toBeGreaterThan(8);
+});
 
-  test("no proof of thinking: the model does not read it as words", async () => {
-    const thinking = (signature: string) => ({
-      messages: [{ role: "assistant", content: [{ type: "thinking", thinking: "Hm", signature }] }],
-    });
-    expect(await estimate(thinking("s".repeat(5000)))).toBe(await estimate(thinking("s")));
+test("counts: no proof of thinking: the model does not read it as words", async () => {
+  const thinking = (signature: string) => ({
+    messages: [{ role: "assistant", content: [{ type: "thinking", thinking: "Hm", signature }] }],
   });
+  expect(await estimate(thinking("s".repeat(5000)))).toBe(await estimate(thinking("s")));
+});
 
-  test("no base64: a megabyte of it is few tokens", async () => {
-    const data = Buffer.from(crypto.getRandomValues(new Uint8Array(65_536)))
-      .toString("base64")
-      .repeat(12);
-    await tokenizer.count(["warm"]);
-    const counted = await estimate(
-      user(
-        { type: "image", source: { type: "base64", media_type: "image/png", data } },
-        { type: "document", source: { type: "base64", media_type: "application/pdf", data } },
-        { type: "new_thing", data },
-      ),
-    );
-    expect(counted).toBeLessThan(30_000);
-  });
+test("counts: no base64: a megabyte of it is few tokens", async () => {
+  const data = Buffer.from(crypto.getRandomValues(new Uint8Array(65_536)))
+    .toString("base64")
+    .repeat(12);
+  await tokenizer.count(["warm"]);
+  const counted = await estimate(
+    user(
+      { type: "image", source: { type: "base64", media_type: "image/png", data } },
+      { type: "document", source: { type: "base64", media_type: "application/pdf", data } },
+      { type: "new_thing", data },
+    ),
+  );
+  expect(counted).toBeLessThan(30_000);
+});
 
-  test("an unbroken run nearly as the same text in pieces", async () => {
-    const words = "function".repeat(400);
-    const whole = await tokenizer.count([words]);
-    const broken = await tokenizer.count(Array.from({ length: 400 }, () => "function"));
-    expect(Math.abs(whole - broken) / broken).toBeLessThan(0.02);
-  });
+test("counts, an unbroken run nearly as the same text in pieces", async () => {
+  const words = "function".repeat(400);
+  const whole = await tokenizer.count([words]);
+  const broken = await tokenizer.count(Array.from({ length: 400 }, () => "function"));
+  expect(Math.abs(whole - broken) / broken).toBeLessThan(0.02);
+});
 
-  test("several requests at once, each for itself", async () => {
-    const counts = await Promise.all(
-      Array.from({ length: 35 }, (_, index) => tokenizer.count([" hi".repeat(index + 1)])),
-    );
-    expect(counts).toEqual(Array.from({ length: 35 }, (_, index) => index + 1));
-  });
+test("counts: several requests at once, each for itself", async () => {
+  const counts = await Promise.all(
+    Array.from({ length: 35 }, (_, index) => tokenizer.count([" hi".repeat(index + 1)])),
+  );
+  expect(counts).toEqual(Array.from({ length: 35 }, (_, index) => index + 1));
 });
 
 test("a count that cannot be made fails, and the next one is made", async () => {

@@ -1,5 +1,5 @@
 /** Rows: Gemini as its clients speak it: requests that are read, and replies that are written. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { geminiReader } from "../../src/deploy/documents/gemini-reply";
 import { gemini } from "../../src/dialects/gemini/codec";
 import { jsonSchemaOf } from "../../src/dialects/gemini/schema";
@@ -13,142 +13,136 @@ const decode = (members: JsonObject): Conversation =>
   gemini.decodeRequest({ model: "m", contents: [{ parts: [{ text: "Hi" }] }], ...members });
 const decodeContents = (...contents: unknown[]) => decode({ contents }).turns;
 
-describe("the words of a request", () => {
-  test("mean the same in snake_case, but the names that are a tool's own stay", () => {
-    const camel = {
-      systemInstruction: { parts: [{ text: "Be brief." }] },
-      contents: [
-        { role: "user", parts: [{ inlineData: { mimeType: "image/png", data: "iVBO" } }] },
-        { role: "model", parts: [{ functionCall: { id: "c1", name: "f", args: { some_key: 1 } } }] },
-        { role: "user", parts: [{ functionResponse: { id: "c1", name: "f", response: { some_key: 2 } } }] },
-      ],
-      tools: [
-        {
-          functionDeclarations: [
-            { name: "f", parameters: { type: "OBJECT", properties: { some_key: { type: "NUMBER" } } } },
-          ],
-        },
-      ],
-      toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["f"] } },
-      generationConfig: {
-        maxOutputTokens: 9,
-        stopSequences: ["END"],
-        topP: 0.5,
-        thinkingConfig: { thinkingBudget: 99, includeThoughts: true },
+test("the words of a request mean the same in snake_case, but the names that are a tool's own stay", () => {
+  const camel = {
+    systemInstruction: { parts: [{ text: "Be brief." }] },
+    contents: [
+      { role: "user", parts: [{ inlineData: { mimeType: "image/png", data: "iVBO" } }] },
+      { role: "model", parts: [{ functionCall: { id: "c1", name: "f", args: { some_key: 1 } } }] },
+      { role: "user", parts: [{ functionResponse: { id: "c1", name: "f", response: { some_key: 2 } } }] },
+    ],
+    tools: [
+      {
+        functionDeclarations: [
+          { name: "f", parameters: { type: "OBJECT", properties: { some_key: { type: "NUMBER" } } } },
+        ],
       },
-      safetySettings: [],
-    };
-    const spelt = (value: unknown): unknown => {
-      if (Array.isArray(value)) return value.map(spelt);
-      if (typeof value !== "object" || value === null) return value;
-      return Object.fromEntries(
-        Object.entries(value).map(([key, member]) => [
-          key.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`),
-          spelt(member),
-        ]),
-      );
-    };
-    expect(decode(spelt(camel) as JsonObject)).toEqual(decode(camel));
-    const { turns, tools } = decode(camel);
-    expect(turns[2]!.parts[0]).toMatchObject({ input: '{"some_key":1}' });
-    expect(turns[3]!.parts[0]).toMatchObject({ parts: [{ text: '{"some_key":2}' }] });
-    expect(tools[0]).toMatchObject({ schema: { properties: { some_key: { type: "number" } } } });
-  });
-
-  test("mean the same with one object in place of a list of one, and with numbers as texts", () => {
-    const many = {
-      systemInstruction: { parts: [{ text: "Be brief." }] },
-      contents: [{ role: "user", parts: [{ text: "Hi", inlineData: undefined }] }],
-      tools: [
-        {
-          functionDeclarations: [
-            {
-              name: "f",
-              parameters: {
-                type: "OBJECT",
-                required: ["a"],
-                properties: { a: { type: "NUMBER", minimum: 1, maxItems: 3 } },
-              },
-            },
-          ],
-        },
-      ],
-      toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["f"] } },
-      generationConfig: {
-        ...{ maxOutputTokens: 100, temperature: 0.5, topP: 0.9, topK: 40, seed: -7, candidateCount: 1 },
-        ...{ stopSequences: ["END"], responseModalities: ["TEXT"], thinkingConfig: { thinkingBudget: 2000 } },
-      },
-    };
-    const one = {
-      systemInstruction: { parts: { text: "Be brief." } },
-      contents: { role: "user", parts: { text: "Hi" } },
-      tools: {
-        functionDeclarations: {
-          name: "f",
-          parameters: {
-            type: "OBJECT",
-            required: "a",
-            properties: { a: { type: "NUMBER", minimum: "1", maxItems: "3" } },
-          },
-        },
-      },
-      toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: "f" } },
-      generationConfig: {
-        ...{ maxOutputTokens: "100", temperature: "0.5", topP: "9e-1", topK: "40", seed: "-7", candidateCount: "1" },
-        ...{ stopSequences: "END", responseModalities: "TEXT", thinkingConfig: { thinkingBudget: "2000" } },
-      },
-    };
-    expect(decode(one)).toEqual(decode(many));
-    const overview = (body: unknown) => overviewOf(gemini.outline(body as JsonObject));
-    expect(overview(one)).toEqual(overview(many));
-    expect(() => gemini.checkRequest({ contents: {} })).not.toThrow();
-  });
+    ],
+    toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["f"] } },
+    generationConfig: {
+      maxOutputTokens: 9,
+      stopSequences: ["END"],
+      topP: 0.5,
+      thinkingConfig: { thinkingBudget: 99, includeThoughts: true },
+    },
+    safetySettings: [],
+  };
+  const spelt = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(spelt);
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, member]) => [
+        key.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`),
+        spelt(member),
+      ]),
+    );
+  };
+  expect(decode(spelt(camel) as JsonObject)).toEqual(decode(camel));
+  const { turns, tools } = decode(camel);
+  expect(turns[2]!.parts[0]).toMatchObject({ input: '{"some_key":1}' });
+  expect(turns[3]!.parts[0]).toMatchObject({ parts: [{ text: '{"some_key":2}' }] });
+  expect(tools[0]).toMatchObject({ schema: { properties: { some_key: { type: "number" } } } });
 });
 
-describe("schemas", () => {
-  test("a schema of Google's becomes JSON Schema", () => {
-    expect(
-      jsonSchemaOf({
-        type: "OBJECT",
-        propertyOrdering: ["b", "a"],
-        properties: {
-          a: { type: "STRING", nullable: true, enum: ["x"], format: "enum", example: "x" },
-          b: { type: "ARRAY", items: { type: "INTEGER", format: "int32" }, minItems: "1", max_items: "2" },
-          c: { anyOf: [{ type: "STRING" }, { type: "NUMBER" }], nullable: true },
-          type: { type: "TYPE_UNSPECIFIED" },
+test("the words of a request mean the same with one object in place of a list of one, and with numbers as texts", () => {
+  const many = {
+    systemInstruction: { parts: [{ text: "Be brief." }] },
+    contents: [{ role: "user", parts: [{ text: "Hi", inlineData: undefined }] }],
+    tools: [
+      {
+        functionDeclarations: [
+          {
+            name: "f",
+            parameters: {
+              type: "OBJECT",
+              required: ["a"],
+              properties: { a: { type: "NUMBER", minimum: 1, maxItems: 3 } },
+            },
+          },
+        ],
+      },
+    ],
+    toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["f"] } },
+    generationConfig: {
+      ...{ maxOutputTokens: 100, temperature: 0.5, topP: 0.9, topK: 40, seed: -7, candidateCount: 1 },
+      ...{ stopSequences: ["END"], responseModalities: ["TEXT"], thinkingConfig: { thinkingBudget: 2000 } },
+    },
+  };
+  const one = {
+    systemInstruction: { parts: { text: "Be brief." } },
+    contents: { role: "user", parts: { text: "Hi" } },
+    tools: {
+      functionDeclarations: {
+        name: "f",
+        parameters: {
+          type: "OBJECT",
+          required: "a",
+          properties: { a: { type: "NUMBER", minimum: "1", maxItems: "3" } },
         },
-        required: ["a"],
-      }),
-    ).toEqual({
-      type: "object",
+      },
+    },
+    toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: "f" } },
+    generationConfig: {
+      ...{ maxOutputTokens: "100", temperature: "0.5", topP: "9e-1", topK: "40", seed: "-7", candidateCount: "1" },
+      ...{ stopSequences: "END", responseModalities: "TEXT", thinkingConfig: { thinkingBudget: "2000" } },
+    },
+  };
+  expect(decode(one)).toEqual(decode(many));
+  const overview = (body: unknown) => overviewOf(gemini.outline(body as JsonObject));
+  expect(overview(one)).toEqual(overview(many));
+  expect(() => gemini.checkRequest({ contents: {} })).not.toThrow();
+});
+
+test("a schema of Google's becomes JSON Schema", () => {
+  expect(
+    jsonSchemaOf({
+      type: "OBJECT",
+      propertyOrdering: ["b", "a"],
       properties: {
-        b: { type: "array", items: { type: "integer", format: "int32" }, minItems: 1, maxItems: 2 },
-        a: { type: ["string", "null"], enum: ["x", null], examples: ["x"] },
-        c: { anyOf: [{ type: "string" }, { type: "number" }, { type: "null" }] },
-        type: {},
+        a: { type: "STRING", nullable: true, enum: ["x"], format: "enum", example: "x" },
+        b: { type: "ARRAY", items: { type: "INTEGER", format: "int32" }, minItems: "1", max_items: "2" },
+        c: { anyOf: [{ type: "STRING" }, { type: "NUMBER" }], nullable: true },
+        type: { type: "TYPE_UNSPECIFIED" },
       },
       required: ["a"],
-    });
-    expect(
-      Object.keys((jsonSchemaOf({ properties: { a: {}, b: {} }, propertyOrdering: ["b"] }) as Json).properties),
-    ).toEqual(["b", "a"]);
+    }),
+  ).toEqual({
+    type: "object",
+    properties: {
+      b: { type: "array", items: { type: "integer", format: "int32" }, minItems: 1, maxItems: 2 },
+      a: { type: ["string", "null"], enum: ["x", null], examples: ["x"] },
+      c: { anyOf: [{ type: "string" }, { type: "number" }, { type: "null" }] },
+      type: {},
+    },
+    required: ["a"],
   });
+  expect(
+    Object.keys((jsonSchemaOf({ properties: { a: {}, b: {} }, propertyOrdering: ["b"] }) as Json).properties),
+  ).toEqual(["b", "a"]);
 });
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON as it comes
 type Json = any;
 
-describe("calls and results", () => {
-  const call = (name: string, id?: string) => ({ functionCall: { name, args: {}, ...(id && { id }) } });
-  const result = (name: string, output: string, id?: string) => ({
-    functionResponse: { name, response: { output }, ...(id && { id }) },
-  });
+const call = (name: string, id?: string) => ({ functionCall: { name, args: {}, ...(id && { id }) } });
+const result = (name: string, output: string, id?: string) => ({
+  functionResponse: { name, response: { output }, ...(id && { id }) },
+});
 
-  test("ids that are made are the same for the same beginning", () => {
-    const first = [{ role: "model", parts: [call("f")] }, { parts: [result("f", "x")] }];
-    const more = [...first, { role: "model", parts: [call("f"), call("g")] }];
-    expect(decodeContents(...more).slice(0, 2)).toEqual(decodeContents(...first));
-  });
+test("ids that are made are the same for the same beginning", () => {
+  const first = [{ role: "model", parts: [call("f")] }, { parts: [result("f", "x")] }];
+  const more = [...first, { role: "model", parts: [call("f"), call("g")] }];
+  expect(decodeContents(...more).slice(0, 2)).toEqual(decodeContents(...first));
 });
 
 /** A reply of blocks with deltas, and its proofs. */
@@ -189,50 +183,48 @@ const asked = (extras: JsonObject = { alt: "sse" }): Conversation => ({
 });
 const runs = { numRuns: triesOf(300) };
 
-describe("a reply", () => {
-  const contentOf = (body: Json) => body.candidates[0].content;
+const contentOf = (body: Json) => body.candidates[0].content;
 
-  test("a reply to a Gemini client says the same full, as events and as an array, wherever it is beaten", () => {
-    fc.assert(
-      fc.property(reply, fc.integer({ min: 1, max: 5 }), (events, every) => {
-        const full = geminiReader.decodeReply(gemini.encodeReply(events, asked()));
-        const beat = (client: { keepAlive(): void }, index: number) => {
-          if (index % every === 0) client.keepAlive();
-        };
-        const frames = written(gemini.encodeStream(asked()), events, beat);
-        expect(text(decodeFrames(geminiReader, frames))).toEqual(text(full));
-        const array = written(gemini.encodeStream(asked({})), events, beat);
-        const pieces = JSON.parse(new TextDecoder().decode(wire(array)));
-        const data = pieces.map((piece: Json) => ({ data: JSON.stringify(piece) }));
-        expect(text(decodeFrames(geminiReader, data))).toEqual(text(full));
-      }),
-      runs,
-    );
-  });
+test("a reply to a Gemini client says the same full, as events and as an array, wherever it is beaten", () => {
+  fc.assert(
+    fc.property(reply, fc.integer({ min: 1, max: 5 }), (events, every) => {
+      const full = geminiReader.decodeReply(gemini.encodeReply(events, asked()));
+      const beat = (client: { keepAlive(): void }, index: number) => {
+        if (index % every === 0) client.keepAlive();
+      };
+      const frames = written(gemini.encodeStream(asked()), events, beat);
+      expect(text(decodeFrames(geminiReader, frames))).toEqual(text(full));
+      const array = written(gemini.encodeStream(asked({})), events, beat);
+      const pieces = JSON.parse(new TextDecoder().decode(wire(array)));
+      const data = pieces.map((piece: Json) => ({ data: JSON.stringify(piece) }));
+      expect(text(decodeFrames(geminiReader, data))).toEqual(text(full));
+    }),
+    runs,
+  );
+});
 
-  test("sent back whole or in the pieces it was streamed in is one turn, with every word and proof", () => {
-    fc.assert(
-      fc.property(reply, (events) => {
-        const whole = contentOf(gemini.encodeReply(events, asked()));
-        const pieces = written(gemini.encodeStream(asked()), events).map(({ data }) => contentOf(JSON.parse(data!)));
-        const turns = decodeContents(whole);
-        expect(turns).toHaveLength(1);
-        expect(decodeContents(...pieces)).toEqual(turns);
-        const parts = turns[0]!.parts;
-        const said = (kind: string) =>
-          parts.flatMap((part) => (part.kind === kind ? [(part as Json).text] : [])).join("");
-        expect(said("text")).toBe(spoken(events, "text"));
-        expect(said("thinking")).toBe(spoken(events, "thinking"));
-        const proofs = parts.flatMap((part) =>
-          part.kind === "thinking" && part.signature ? [part.signature.value] : [],
-        );
-        expect(proofs).toEqual(
-          events.flatMap((event) => (event.type === "block-end" && event.signature ? [event.signature.value] : [])),
-        );
-      }),
-      runs,
-    );
-  });
+test("a reply: sent back whole or in the pieces it was streamed in is one turn, with every word and proof", () => {
+  fc.assert(
+    fc.property(reply, (events) => {
+      const whole = contentOf(gemini.encodeReply(events, asked()));
+      const pieces = written(gemini.encodeStream(asked()), events).map(({ data }) => contentOf(JSON.parse(data!)));
+      const turns = decodeContents(whole);
+      expect(turns).toHaveLength(1);
+      expect(decodeContents(...pieces)).toEqual(turns);
+      const parts = turns[0]!.parts;
+      const said = (kind: string) =>
+        parts.flatMap((part) => (part.kind === kind ? [(part as Json).text] : [])).join("");
+      expect(said("text")).toBe(spoken(events, "text"));
+      expect(said("thinking")).toBe(spoken(events, "thinking"));
+      const proofs = parts.flatMap((part) =>
+        part.kind === "thinking" && part.signature ? [part.signature.value] : [],
+      );
+      expect(proofs).toEqual(
+        events.flatMap((event) => (event.type === "block-end" && event.signature ? [event.signature.value] : [])),
+      );
+    }),
+    runs,
+  );
 });
 
 /** The blocks' texts, without the cuts. */

@@ -1,5 +1,5 @@
 /** Pairs: Messages, from the folders `fixtures/messages-*`, and rows of what is read, written and passed on. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ReplyContext } from "../../src/dialects/codec";
@@ -93,10 +93,11 @@ function blocksOf(content: unknown): unknown[] {
   );
 }
 
-describe("what the upstream refuses of a request", () => {
-  const requests = quirks.filter((quirk) => holds(quirk, "request.json"));
+const requests = quirks.filter((quirk) => holds(quirk, "request.json"));
 
-  test.each(requests.filter((quirk) => holds(quirk, "fixed.json")))("is fixed: %s", (quirk) => {
+test.each(requests.filter((quirk) => holds(quirk, "fixed.json")))(
+  "what the upstream refuses of a request is fixed: %s",
+  (quirk) => {
     const request = jsonAt(quirk, "request.json");
     const before = structuredClone(request);
     const result = fixed(request, factsOf(quirk));
@@ -104,17 +105,20 @@ describe("what the upstream refuses of a request", () => {
     expect(result.fixups).toEqual(mendsOf(quirk));
     expect(request).toEqual(before);
     expect(fixed(result.body, factsOf(quirk)).fixups).toEqual([]);
-  });
+  },
+);
 
-  test.each(requests.filter((quirk) => holds(quirk, "fixed.json")))(
-    "is fixed the same through the hub: %s",
-    (quirk) => {
-      const body = throughHub(jsonAt(quirk, "request.json"), factsOf(quirk));
-      expect(meaning(body)).toEqual(meaning(jsonAt(quirk, "fixed.json")));
-    },
-  );
+test.each(requests.filter((quirk) => holds(quirk, "fixed.json")))(
+  "what the upstream refuses of a request is fixed the same through the hub: %s",
+  (quirk) => {
+    const body = throughHub(jsonAt(quirk, "request.json"), factsOf(quirk));
+    expect(meaning(body)).toEqual(meaning(jsonAt(quirk, "fixed.json")));
+  },
+);
 
-  test.each(requests.filter((quirk) => holds(quirk, "refused.json")))("is refused: %s", (quirk) => {
+test.each(requests.filter((quirk) => holds(quirk, "refused.json")))(
+  "what the upstream refuses of a request is refused: %s",
+  (quirk) => {
     const { param, names } = jsonAt(quirk, "refused.json");
     const body = jsonAt(quirk, "request.json");
     for (const send of [fixed, throughHub]) {
@@ -122,72 +126,67 @@ describe("what the upstream refuses of a request", () => {
       expect([error.kind, error.details.param]).toEqual(["invalid_request", param]);
       expect(error.message).toContain(names);
     }
-  });
+  },
+);
 
-  test("every rule has a folder of examples", () => {
-    const shown = new Set(requests.flatMap((quirk) => (holds(quirk, "fixed.json") ? mendsOf(quirk) : [])));
-    expect(Object.keys(rules).filter((name) => !shown.has(name))).toEqual([]);
-  });
+test("every rule has a folder of examples", () => {
+  const shown = new Set(requests.flatMap((quirk) => (holds(quirk, "fixed.json") ? mendsOf(quirk) : [])));
+  expect(Object.keys(rules).filter((name) => !shown.has(name))).toEqual([]);
 });
 
-describe("a client's own request", () => {
-  test("a client's own request goes up as it is when nothing is wrong with it", () => {
-    const body = jsonAt("messages-accepted", "request.json");
-    const fixed = messages.fixRequest(body, facts);
-    expect(fixed).toEqual({ body, fixups: [], dropped: [] });
-    expect(fixed.body).toBe(body);
-  });
-
-  test("a client's own request is left to the upstream to refuse when it is malformed", () => {
-    const odd = [5, null, "x", [null], [1], [{}], [{ role: 1, content: 5 }], [{ role: "user", content: [null] }]];
-    for (const value of odd)
-      for (const key of ["messages", "system", "tools", "tool_choice", "thinking", "output_config", "max_tokens"])
-        expect(() => messages.fixRequest({ model: "m", messages: [], [key]: value }, facts)).not.toThrow();
-  });
-
-  test("a client's own request means through the hub what it means when it is passed through", () => {
-    fc.assert(
-      fc.property(request, models, (body, model) => {
-        expect(meaning(throughHub(body, model))).toEqual(meaning(fixed(body, model).body));
-      }),
-      { numRuns: triesOf(300) },
-    );
-  });
-
-  test("a client's own request is sound after its fixups, so that they find nothing more to do", () => {
-    fc.assert(
-      fc.property(request, models, (body, model) => {
-        expect(fixed(fixed(body, model).body, model).fixups).toEqual([]);
-      }),
-      { numRuns: triesOf(300) },
-    );
-  });
+test("a client's own request goes up as it is when nothing is wrong with it", () => {
+  const body = jsonAt("messages-accepted", "request.json");
+  const fixed = messages.fixRequest(body, facts);
+  expect(fixed).toEqual({ body, fixups: [], dropped: [] });
+  expect(fixed.body).toBe(body);
 });
 
-describe("the beta header", () => {
-  const betasFor = (header: string | null, body: JsonObject, model: ModelFacts) => {
-    const client = header === null ? null : new Headers({ "anthropic-beta": header });
-    const { headers, fixups } = messages.requestHeaders!(client, body, model);
-    return { betas: headers["anthropic-beta"]?.split(",") ?? [], added: fixups.map((name) => name.slice(5)) };
-  };
-  const [_interleaved, _advanced, context] = [
-    "interleaved-thinking-2025-05-14",
-    "advanced-tool-use-2025-11-20",
-    "context-management-2025-06-27",
-  ];
+test("a client's own request is left to the upstream to refuse when it is malformed", () => {
+  const odd = [5, null, "x", [null], [1], [{}], [{ role: 1, content: 5 }], [{ role: "user", content: [null] }]];
+  for (const value of odd)
+    for (const key of ["messages", "system", "tools", "tool_choice", "thinking", "output_config", "max_tokens"])
+      expect(() => messages.fixRequest({ model: "m", messages: [], [key]: value }, facts)).not.toThrow();
+});
 
-  test.each(quirks.filter((quirk) => holds(quirk, "betas.json")))("fits the body: %s", (quirk) => {
-    const { header, ...wanted } = jsonAt(quirk, "betas.json");
-    expect(betasFor(header, fixed(jsonAt(quirk, "request.json"), facts).body, facts)).toEqual(wanted);
-  });
+test("a client's own request means through the hub what it means when it is passed through", () => {
+  fc.assert(
+    fc.property(request, models, (body, model) => {
+      expect(meaning(throughHub(body, model))).toEqual(meaning(fixed(body, model).body));
+    }),
+    { numRuns: triesOf(300) },
+  );
+});
 
-  test("the beta header is read under both its names, and left out when empty", () => {
-    const read = (headers: Record<string, string>) =>
-      messages.requestHeaders?.(new Headers(headers), {}, facts).headers;
-    expect(read({ "anthropic-beta": context })).toEqual({ "anthropic-beta": context });
-    expect(read({ "vendorx-beta": context })).toEqual({ "anthropic-beta": context });
-    expect(read({ "anthropic-beta": "x-1" })).toEqual({});
-  });
+test("a client's own request is sound after its fixups, so that they find nothing more to do", () => {
+  fc.assert(
+    fc.property(request, models, (body, model) => {
+      expect(fixed(fixed(body, model).body, model).fixups).toEqual([]);
+    }),
+    { numRuns: triesOf(300) },
+  );
+});
+
+const betasFor = (header: string | null, body: JsonObject, model: ModelFacts) => {
+  const client = header === null ? null : new Headers({ "anthropic-beta": header });
+  const { headers, fixups } = messages.requestHeaders!(client, body, model);
+  return { betas: headers["anthropic-beta"]?.split(",") ?? [], added: fixups.map((name) => name.slice(5)) };
+};
+const [_interleaved, _advanced, context] = [
+  "interleaved-thinking-2025-05-14",
+  "advanced-tool-use-2025-11-20",
+  "context-management-2025-06-27",
+];
+
+test.each(quirks.filter((quirk) => holds(quirk, "betas.json")))("the beta header: fits the body: %s", (quirk) => {
+  const { header, ...wanted } = jsonAt(quirk, "betas.json");
+  expect(betasFor(header, fixed(jsonAt(quirk, "request.json"), facts).body, facts)).toEqual(wanted);
+});
+
+test("the beta header is read under both its names, and left out when empty", () => {
+  const read = (headers: Record<string, string>) => messages.requestHeaders?.(new Headers(headers), {}, facts).headers;
+  expect(read({ "anthropic-beta": context })).toEqual({ "anthropic-beta": context });
+  expect(read({ "vendorx-beta": context })).toEqual({ "anthropic-beta": context });
+  expect(read({ "anthropic-beta": "x-1" })).toEqual({});
 });
 
 test("a retry forgets all thinking, and asks for no more where that would be refused", () => {
@@ -223,89 +222,88 @@ function passed(frames: SseFrame[]): { out: SseFrame[]; fixups: string[] } {
   return { out, fixups: [...fixups] };
 }
 
-describe("a reply that is passed through", () => {
-  test.each(quirks.filter((quirk) => holds(quirk, "stream.txt")))("is fixed as it streams: %s", (quirk) => {
+test.each(quirks.filter((quirk) => holds(quirk, "stream.txt")))(
+  "a reply that is passed through is fixed as it streams: %s",
+  (quirk) => {
     const stream = bytesAt(quirk, "stream.txt");
     for (const size of chunkSizes) {
       const { out, fixups } = passed(run(readSse, chunksOf(stream, size)));
       expect(Buffer.from(wire(out)).toString()).toBe(textAt(quirk, "mended.txt"));
       expect(fixups.sort()).toEqual(mendsOf(quirk).sort());
     }
-  });
+  },
+);
 
-  test("a reply that is passed through leaves every sound frame the very object it was", () => {
-    const frames = run(readSse, [bytesAt("messages-model-name", "mended.txt")]);
-    expect(passed(frames).out.every((each, index) => each === frames[index])).toBe(true);
-  });
-
-  test("a reply that is passed through leaves a large frame the object it was, too", () => {
-    const frames = run(readSse, [bytesAt("messages-model-name", "mended.txt")]);
-    const text = 'größe "x"\n'.repeat(10_000);
-    const large = frame({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } });
-    expect(passed(frames.toSpliced(3, 0, large))).toMatchObject({ fixups: [] });
-    expect(passed(frames.toSpliced(3, 0, large)).out[3]).toBe(large);
-  });
-
-  test.each([
-    ["no JSON at all", "oops"],
-    ["a delta that is cut", '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a'],
-    [
-      "a delta with a bare quote in it",
-      '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"b"}}',
-    ],
-    [
-      "a delta with a control character",
-      '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\u0001"}}',
-    ],
-    [
-      "a delta with a false escape",
-      '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\\x"}}',
-    ],
-    ["an array", "[1]"],
-  ])("a reply that is passed through ends in an error at an event that is %s, and tells nothing of it", (_, data) => {
-    const good = run(readSse, [bytesAt("messages-model-name", "mended.txt")]);
-    const bad = { event: "content_block_delta", data };
-    const { out } = passed([...good.slice(0, 3), bad, ...good.slice(3)]);
-    expect(out.slice(0, 3)).toEqual(good.slice(0, 3));
-    expect(out.slice(3).map(({ event }) => event)).toEqual(["content_block_stop", "error"]);
-    expect(Buffer.from(wire(out)).toString()).not.toContain(data);
-  });
+test("a reply that is passed through leaves every sound frame the very object it was", () => {
+  const frames = run(readSse, [bytesAt("messages-model-name", "mended.txt")]);
+  expect(passed(frames).out.every((each, index) => each === frames[index])).toBe(true);
 });
 
-describe("what a client receives", () => {
-  const told = (...events: ReplyEvent[]) => overWire(written(messages.encodeStream(conversation), events));
-  const types = (frames: SseFrame[]) => frames.map(({ event }) => event);
-  const start: ReplyEvent = { type: "start", id: "", model: "gpt" };
-  const finish: ReplyEvent = { type: "finish", reason: "stop" };
-  const call: ReplyEvent = { type: "block-start", block: { kind: "tool-call", id: "call_1", name: "look" } };
-  const end: ReplyEvent = { type: "block-end" };
+test("a reply that is passed through leaves a large frame the object it was, too", () => {
+  const frames = run(readSse, [bytesAt("messages-model-name", "mended.txt")]);
+  const text = 'größe "x"\n'.repeat(10_000);
+  const large = frame({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } });
+  expect(passed(frames.toSpliced(3, 0, large))).toMatchObject({ fixups: [] });
+  expect(passed(frames.toSpliced(3, 0, large)).out[3]).toBe(large);
+});
 
-  test("a call that broke off has no end, words that broke off have one", () => {
-    const error: ReplyEvent = { type: "error", ...cutReply };
-    const half: ReplyEvent = { type: "block-delta", text: '{"a' };
-    expect(types(told(start, call, half, end, error)).slice(-2)).toEqual(["content_block_delta", "error"]);
-    const text: ReplyEvent = { type: "block-start", block: { kind: "text" } };
-    const failed = written(messages.encodeStream(conversation), [start, text, half], (client, at) => {
-      if (at === 2) client.fail({ type: "error", ...cutReply });
-    });
-    expect(types(failed).slice(-2)).toEqual(["content_block_stop", "error"]);
+test.each([
+  ["no JSON at all", "oops"],
+  ["a delta that is cut", '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a'],
+  [
+    "a delta with a bare quote in it",
+    '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"b"}}',
+  ],
+  [
+    "a delta with a control character",
+    '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\u0001"}}',
+  ],
+  [
+    "a delta with a false escape",
+    '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\\x"}}',
+  ],
+  ["an array", "[1]"],
+])("a reply that is passed through ends in an error at an event that is %s, and tells nothing of it", (_, data) => {
+  const good = run(readSse, [bytesAt("messages-model-name", "mended.txt")]);
+  const bad = { event: "content_block_delta", data };
+  const { out } = passed([...good.slice(0, 3), bad, ...good.slice(3)]);
+  expect(out.slice(0, 3)).toEqual(good.slice(0, 3));
+  expect(out.slice(3).map(({ event }) => event)).toEqual(["content_block_stop", "error"]);
+  expect(Buffer.from(wire(out)).toString()).not.toContain(data);
+});
+
+const told = (...events: ReplyEvent[]) => overWire(written(messages.encodeStream(conversation), events));
+const types = (frames: SseFrame[]) => frames.map(({ event }) => event);
+const start: ReplyEvent = { type: "start", id: "", model: "gpt" };
+const finish: ReplyEvent = { type: "finish", reason: "stop" };
+const call: ReplyEvent = { type: "block-start", block: { kind: "tool-call", id: "call_1", name: "look" } };
+const end: ReplyEvent = { type: "block-end" };
+
+test("a call that broke off has no end, words that broke off have one", () => {
+  const error: ReplyEvent = { type: "error", ...cutReply };
+  const half: ReplyEvent = { type: "block-delta", text: '{"a' };
+  expect(types(told(start, call, half, end, error)).slice(-2)).toEqual(["content_block_delta", "error"]);
+  const text: ReplyEvent = { type: "block-start", block: { kind: "text" } };
+  const failed = written(messages.encodeStream(conversation), [start, text, half], (client, at) => {
+    if (at === 2) client.fail({ type: "error", ...cutReply });
   });
+  expect(types(failed).slice(-2)).toEqual(["content_block_stop", "error"]);
+});
 
-  test("silence is filled with a ping, and nothing follows the end", () => {
-    const frames = written(messages.encodeStream(conversation), [start, finish], (client) => client.keepAlive());
-    expect(types(frames)).toEqual(["message_start", "ping", "message_delta", "message_stop"]);
-  });
+test("what a client receives: silence is filled with a ping, and nothing follows the end", () => {
+  const frames = written(messages.encodeStream(conversation), [start, finish], (client) => client.keepAlive());
+  expect(types(frames)).toEqual(["message_start", "ping", "message_delta", "message_stop"]);
+});
 
-  test("an error has Anthropic's form, whatever its kind", () => {
-    for (const kind of Object.keys(kinds) as (keyof typeof kinds)[])
-      expect(messages.encodeError(new ProxyError(kind, "No."), "req_1")).toEqual({
-        type: "error",
-        error: { type: kinds[kind].anthropic, message: "No." },
-        request_id: "req_1",
-      });
-    expect(messages.encodeError(new ProxyError("upstream", "No.", { status: 529 }), "r")).toMatchObject({
-      error: { type: "overloaded_error" },
+test("an error has Anthropic's form, whatever its kind", () => {
+  for (const kind of Object.keys(kinds) as (keyof typeof kinds)[])
+    expect(messages.encodeError(new ProxyError(kind, "No."), "req_1")).toEqual({
+      type: "error",
+      error: { type: kinds[kind].anthropic, message: "No." },
+      request_id: "req_1",
     });
+  expect(messages.encodeError(new ProxyError("upstream", "No.", { status: 529 }), "r")).toMatchObject({
+    error: { type: "overloaded_error" },
   });
 });
 

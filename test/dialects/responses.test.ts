@@ -53,107 +53,101 @@ const output: JsonObject = { type: "function_call_output", call_id: "call_1", ou
 const passed = (body: JsonObject, facts = model, options?: { webSearch: boolean }): JsonObject =>
   responses.fixRequest(body, facts, options).body;
 
-describe("a request passed through", () => {
-  test.each(withFile("request.json"))("%s", (folder) => {
-    const before = jsonAt(folder, "request.json");
-    const options = { webSearch: folder !== "responses-web-search" };
-    const { fixups } = responses.fixRequest(before, model, options);
-    expect(passed(before, model, options)).toEqual(jsonAt(folder, "fixed.json"));
-    expect(fixups).toEqual([folder.replace("responses-", "")]);
-    expect(responses.fixRequest(passed(before, model, options), model, options).fixups).toEqual([]);
-  });
-
-  test("every fixup has a folder that proves its need", () => {
-    const names = [...withFile("request.json"), ...withFile("stream.txt")].map((name) =>
-      name.replace("responses-", ""),
-    );
-    expect([...new Set(names)].sort()).toEqual([
-      ...[
-        "background",
-        "call-namespace",
-        "call-pairs",
-        "copilot-fields",
-        "effort",
-        "empty-output",
-        "empty-tools",
-        "error-event",
-        "file-name",
-      ],
-      ...["foreign-event", "image-generation", "include-reasoning", "item-ids", "item-reference", "max-tokens-limit"],
-      ...[
-        "message-metadata",
-        "model-name",
-        "namespace-description",
-        "own-searches",
-        "repeated-call-ids",
-        "repeated-item-ids",
-      ],
-      ...["response-id", "service-tier", "store", "strict-default"],
-      ...["unsigned-reasoning", "web-search"],
-    ]);
-  });
-
-  test.each([
-    ["previous_response_id", { previous_response_id: "resp_1" }, "previous_response_not_found"],
-    ["conversation", { conversation: "conv_1" }, "unsupported_value"],
-    ["prompt", { prompt: { id: "pmpt_1" } }, "unsupported_value"],
-    ["background", { background: true }, "unsupported_value"],
-  ])("%s is refused, because nothing is stored", (param, members, code) => {
-    for (const act of [() => decode(members), () => responses.checkRequest(request(members))]) {
-      const { status, details } = refusalOf(act);
-      expect({ status, param: details.param, code: details.code }).toEqual({ status: 400, param, code });
-    }
-  });
-
-  test("a request without input is refused with both types that an input may have", () => {
-    for (const act of [() => decode({ input: undefined }), () => responses.checkRequest(request({ input: undefined }))])
-      expect(refusalOf(act).message).toContain("`input` must be a string or an array");
-  });
+test.each(withFile("request.json"))("a request passed through: %s", (folder) => {
+  const before = jsonAt(folder, "request.json");
+  const options = { webSearch: folder !== "responses-web-search" };
+  const { fixups } = responses.fixRequest(before, model, options);
+  expect(passed(before, model, options)).toEqual(jsonAt(folder, "fixed.json"));
+  expect(fixups).toEqual([folder.replace("responses-", "")]);
+  expect(responses.fixRequest(passed(before, model, options), model, options).fixups).toEqual([]);
 });
 
-describe("tools", () => {
-  const exec = { type: "custom", name: "exec", description: "Runs it.", format: { type: "text" } };
-  const spawn = { type: "function", name: "spawn", parameters: { type: "object", properties: {} }, strict: false };
-  const namespaces = [
-    { type: "namespace", name: "functions", description: "Code.", tools: [exec] },
-    { type: "namespace", name: "collaboration", description: "Others.", tools: [spawn, { ...spawn, name: "wait" }] },
-  ];
-  const codeMode = {
-    input: [
-      message("user", "Go."),
-      { type: "additional_tools", role: "developer", tools: namespaces },
-      { type: "custom_tool_call", call_id: "call_1", namespace: "functions", name: "exec", input: "1 + 1" },
-      { type: "custom_tool_call_output", call_id: "call_1", output: "2" },
+test("every fixup has a folder that proves its need", () => {
+  const names = [...withFile("request.json"), ...withFile("stream.txt")].map((name) => name.replace("responses-", ""));
+  expect([...new Set(names)].sort()).toEqual([
+    ...[
+      "background",
+      "call-namespace",
+      "call-pairs",
+      "copilot-fields",
+      "effort",
+      "empty-output",
+      "empty-tools",
+      "error-event",
+      "file-name",
     ],
-    parallel_tool_calls: false,
-  };
+    ...["foreign-event", "image-generation", "include-reasoning", "item-ids", "item-reference", "max-tokens-limit"],
+    ...[
+      "message-metadata",
+      "model-name",
+      "namespace-description",
+      "own-searches",
+      "repeated-call-ids",
+      "repeated-item-ids",
+    ],
+    ...["response-id", "service-tier", "store", "strict-default"],
+    ...["unsigned-reasoning", "web-search"],
+  ]);
+});
 
-  test("tools of a namespace are called by namespace and name, whoever answered", () => {
-    const conversation = decode(codeMode);
-    const { conversation: adapted, restore } = adapt(conversation, "messages");
-    expect(adapted.tools.map((tool) => tool.kind)).toEqual(["function", "function", "function"]);
-    const events: ReplyEvent[] = [
-      { type: "start", id: "msg_1", model: "claude" },
-      { type: "block-start", block: { kind: "tool-call", id: "toolu_1", name: "functions__exec" } },
-      { type: "block-delta", text: '{"input":"2 ' },
-      { type: "block-delta", text: '+ 2"}' },
-      { type: "block-end" },
-      { type: "block-start", block: { kind: "tool-call", id: "toolu_2", name: "collaboration__wait" } },
-      { type: "block-end" },
-      { type: "finish", reason: "tool-call" },
-    ];
-    const { output } = responses.encodeReply(run(restore!, events), conversation);
-    expect(output).toEqual([
-      expect.objectContaining({
-        type: "custom_tool_call",
-        namespace: "functions",
-        name: "exec",
-        input: "2 + 2",
-        call_id: "toolu_1",
-      }),
-      expect.objectContaining({ type: "function_call", namespace: "collaboration", name: "wait", arguments: "{}" }),
-    ]);
-  });
+test.each([
+  ["previous_response_id", { previous_response_id: "resp_1" }, "previous_response_not_found"],
+  ["conversation", { conversation: "conv_1" }, "unsupported_value"],
+  ["prompt", { prompt: { id: "pmpt_1" } }, "unsupported_value"],
+  ["background", { background: true }, "unsupported_value"],
+])("a request passed through: %s is refused, because nothing is stored", (param, members, code) => {
+  for (const act of [() => decode(members), () => responses.checkRequest(request(members))]) {
+    const { status, details } = refusalOf(act);
+    expect({ status, param: details.param, code: details.code }).toEqual({ status: 400, param, code });
+  }
+});
+
+test("a request without input is refused with both types that an input may have", () => {
+  for (const act of [() => decode({ input: undefined }), () => responses.checkRequest(request({ input: undefined }))])
+    expect(refusalOf(act).message).toContain("`input` must be a string or an array");
+});
+
+const exec = { type: "custom", name: "exec", description: "Runs it.", format: { type: "text" } };
+const spawn = { type: "function", name: "spawn", parameters: { type: "object", properties: {} }, strict: false };
+const namespaces = [
+  { type: "namespace", name: "functions", description: "Code.", tools: [exec] },
+  { type: "namespace", name: "collaboration", description: "Others.", tools: [spawn, { ...spawn, name: "wait" }] },
+];
+const codeMode = {
+  input: [
+    message("user", "Go."),
+    { type: "additional_tools", role: "developer", tools: namespaces },
+    { type: "custom_tool_call", call_id: "call_1", namespace: "functions", name: "exec", input: "1 + 1" },
+    { type: "custom_tool_call_output", call_id: "call_1", output: "2" },
+  ],
+  parallel_tool_calls: false,
+};
+
+test("tools of a namespace are called by namespace and name, whoever answered", () => {
+  const conversation = decode(codeMode);
+  const { conversation: adapted, restore } = adapt(conversation, "messages");
+  expect(adapted.tools.map((tool) => tool.kind)).toEqual(["function", "function", "function"]);
+  const events: ReplyEvent[] = [
+    { type: "start", id: "msg_1", model: "claude" },
+    { type: "block-start", block: { kind: "tool-call", id: "toolu_1", name: "functions__exec" } },
+    { type: "block-delta", text: '{"input":"2 ' },
+    { type: "block-delta", text: '+ 2"}' },
+    { type: "block-end" },
+    { type: "block-start", block: { kind: "tool-call", id: "toolu_2", name: "collaboration__wait" } },
+    { type: "block-end" },
+    { type: "finish", reason: "tool-call" },
+  ];
+  const { output } = responses.encodeReply(run(restore!, events), conversation);
+  expect(output).toEqual([
+    expect.objectContaining({
+      type: "custom_tool_call",
+      namespace: "functions",
+      name: "exec",
+      input: "2 + 2",
+      call_id: "toolu_1",
+    }),
+    expect.objectContaining({ type: "function_call", namespace: "collaboration", name: "wait", arguments: "{}" }),
+  ]);
 });
 
 describe("through the hub or around it, the upstream gets the same request", () => {
@@ -382,30 +376,28 @@ describe("through the hub or around it, the upstream gets the same request", () 
   }
 });
 
-describe("items another account made", () => {
-  test("are taken out, with all ids, and nothing else: a compaction is the conversation", () => {
-    const body = request({
-      input: [
-        { type: "compaction", id: "cmp_1", encrypted_content: "x" },
-        { ...message("assistant", "A"), id: "msg_1", phase: "commentary" },
-        { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "x" },
-        { ...call, id: "fc_1" },
-        output,
-        { type: "web_search_call", id: "ws_1", status: "completed" },
-      ],
-    });
-    expect(repairForeignItems(body, () => true)).toEqual({
-      ...body,
-      input: [
-        { type: "compaction", encrypted_content: "x" },
-        { ...message("assistant", "A"), phase: "commentary" },
-        call,
-        output,
-        { type: "web_search_call", status: "completed" },
-      ],
-    });
-    expect(repairForeignItems(request({}), () => true)).toEqual(request({}));
+test("items another account made are taken out, with all ids, and nothing else: a compaction is the conversation", () => {
+  const body = request({
+    input: [
+      { type: "compaction", id: "cmp_1", encrypted_content: "x" },
+      { ...message("assistant", "A"), id: "msg_1", phase: "commentary" },
+      { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "x" },
+      { ...call, id: "fc_1" },
+      output,
+      { type: "web_search_call", id: "ws_1", status: "completed" },
+    ],
   });
+  expect(repairForeignItems(body, () => true)).toEqual({
+    ...body,
+    input: [
+      { type: "compaction", encrypted_content: "x" },
+      { ...message("assistant", "A"), phase: "commentary" },
+      call,
+      output,
+      { type: "web_search_call", status: "completed" },
+    ],
+  });
+  expect(repairForeignItems(request({}), () => true)).toEqual(request({}));
 });
 
 const framesOf = (bytes: Uint8Array) => run(readSse, [bytes]);
@@ -435,129 +427,119 @@ const argumentsDelta = (output_index: number, delta: string) => ({
 });
 const callItem = (call_id: string, text: string) => ({ type: "function_call", call_id, name: "f", arguments: text });
 
-describe("a stream read", () => {
-  test("words are read as they are meant, whatever they look like", () => {
-    const item = { type: "message", id: "m", content: [] };
-    fc.assert(
-      fc.property(
-        fc.oneof(
-          fc.string({ unit: "binary" }),
-          fc.constantFrom('"', "\\", '\\"', '\n","delta":"x', '"output_index":3,'),
-        ),
-        (words) => {
-          const blocks = words === "" ? [] : [{ kind: "text", text: words }];
-          expect(read(created, added(0, item), textDelta(0, 0, words), done(0, item), completed).blocks).toEqual(
-            blocks,
-          );
-        },
-      ),
-    );
-  });
+test("words are read as they are meant, whatever they look like", () => {
+  const item = { type: "message", id: "m", content: [] };
+  fc.assert(
+    fc.property(
+      fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom('"', "\\", '\\"', '\n","delta":"x', '"output_index":3,')),
+      (words) => {
+        const blocks = words === "" ? [] : [{ kind: "text", text: words }];
+        expect(read(created, added(0, item), textDelta(0, 0, words), done(0, item), completed).blocks).toEqual(blocks);
+      },
+    ),
+  );
+});
 
-  test("any order of any events keeps the grammar", () => {
-    const index = fc.integer({ min: -1, max: 2 });
-    const item = fc.oneof(
-      fc.constantFrom(
-        callItem("c", '{"a":1}'),
-        { type: "reasoning", id: "r", summary: [], encrypted_content: "x" },
-        { type: "compaction", id: "x" },
-      ),
-      fc.constant({
-        type: "message",
-        id: "m",
-        content: [{ type: "output_text", text: "A" }, { type: "refusal", refusal: "B" }, null],
+test("any order of any events keeps the grammar", () => {
+  const index = fc.integer({ min: -1, max: 2 });
+  const item = fc.oneof(
+    fc.constantFrom(
+      callItem("c", '{"a":1}'),
+      { type: "reasoning", id: "r", summary: [], encrypted_content: "x" },
+      { type: "compaction", id: "x" },
+    ),
+    fc.constant({
+      type: "message",
+      id: "m",
+      content: [{ type: "output_text", text: "A" }, { type: "refusal", refusal: "B" }, null],
+    }),
+  );
+  const event = fc.oneof(
+    fc.constantFrom<JsonObject[]>(created, completed, { type: "error" }, { type: "ping" }),
+    fc.tuple(index, item).map(([at, value]): JsonObject => added(at, value)),
+    fc.tuple(index, item).map(([at, value]): JsonObject => done(at, value)),
+    fc.tuple(index, index).map(([at, part]): JsonObject => textDelta(at, part, "x")),
+    index.map((at): JsonObject => argumentsDelta(at, "x")),
+    fc.tuple(index, index).map(
+      ([at, part]): JsonObject => ({
+        type: "response.content_part.done",
+        output_index: at,
+        content_index: part,
+        part: {},
       }),
-    );
-    const event = fc.oneof(
-      fc.constantFrom<JsonObject[]>(created, completed, { type: "error" }, { type: "ping" }),
-      fc.tuple(index, item).map(([at, value]): JsonObject => added(at, value)),
-      fc.tuple(index, item).map(([at, value]): JsonObject => done(at, value)),
-      fc.tuple(index, index).map(([at, part]): JsonObject => textDelta(at, part, "x")),
-      index.map((at): JsonObject => argumentsDelta(at, "x")),
-      fc.tuple(index, index).map(
-        ([at, part]): JsonObject => ({
-          type: "response.content_part.done",
-          output_index: at,
-          content_index: part,
-          part: {},
-        }),
-      ),
-      fc.tuple(index, index).map(
-        ([at, part]): JsonObject => ({
-          type: "response.reasoning_summary_text.delta",
-          output_index: at,
-          summary_index: part,
-          delta: "x",
-        }),
-      ),
-    );
-    fc.assert(
-      fc.property(fc.array(event, { maxLength: 12 }), (events) => void meaningOf(decodeEvents(...events))),
-      { numRuns: triesOf(2000) },
-    );
-  });
+    ),
+    fc.tuple(index, index).map(
+      ([at, part]): JsonObject => ({
+        type: "response.reasoning_summary_text.delta",
+        output_index: at,
+        summary_index: part,
+        delta: "x",
+      }),
+    ),
+  );
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 12 }), (events) => void meaningOf(decodeEvents(...events))),
+    { numRuns: triesOf(2000) },
+  );
 });
 
 const start: ReplyEvent = { type: "start", id: "chatcmpl-1", model: "claude-sonnet-4.5-dated" };
 
-describe("a stream written", () => {
-  test("a beat is a comment before the response began, then a repetition, and nothing after its end", () => {
-    const frames: SseFrame[] = [];
-    const client = responses.encodeStream(decode({}))(collectInto(frames));
-    client.keepAlive();
-    client.push(start);
-    client.keepAlive();
-    client.push({ type: "finish", reason: "stop" });
-    client.keepAlive();
-    client.end();
-    expect(frames.map(({ event, data }) => event ?? data ?? "comment")).toEqual([
-      ...["comment", "response.created", "response.in_progress", "response.in_progress", "response.completed"],
-    ]);
-    checkResponsesStream(overWire(frames));
-  });
+test("a beat is a comment before the response began, then a repetition, and nothing after its end", () => {
+  const frames: SseFrame[] = [];
+  const client = responses.encodeStream(decode({}))(collectInto(frames));
+  client.keepAlive();
+  client.push(start);
+  client.keepAlive();
+  client.push({ type: "finish", reason: "stop" });
+  client.keepAlive();
+  client.end();
+  expect(frames.map(({ event, data }) => event ?? data ?? "comment")).toEqual([
+    ...["comment", "response.created", "response.in_progress", "response.in_progress", "response.completed"],
+  ]);
+  checkResponsesStream(overWire(frames));
 });
 
-describe("a stream passed through", () => {
-  const fixup = (frames: SseFrame[], fixups = new Set<string>()) =>
-    written(
-      passes(responses, asked, (name) => fixups.add(name)),
-      frames,
-    );
-
-  test.each(withFile("stream.txt"))("%s", async (folder) => {
-    const fixups = new Set<string>();
-    const out = fixup(framesOf(bytesAt(folder, "stream.txt")), fixups);
-    expect(new TextDecoder().decode(wire(out))).toBe(textAt(folder, "mended.txt"));
-    expect([...fixups]).toEqual([folder.replace("responses-", "")]);
-    checkResponsesStream(overWire(out));
-    await sdkReads(wire(out));
-  });
-
-  test.each(["responses-item-ids", "responses-response-id", "responses-foreign-event"])(
-    "%s breaks the SDK unmended",
-    async (folder) => {
-      await expect(sdkReads(bytesAt(folder, "stream.txt"))).rejects.toThrow();
-    },
+const fixup = (frames: SseFrame[], fixups = new Set<string>()) =>
+  written(
+    passes(responses, asked, (name) => fixups.add(name)),
+    frames,
   );
 
-  test("beats are numbered in line, and so is what follows them", () => {
-    const frames = framesOf(bytesAt("responses-item-ids", "stream.txt"));
-    const fixups = new Set<string>();
-    const out = written(
-      passes(responses, asked, (name) => fixups.add(name)),
-      frames,
-      (client) => client.keepAlive(),
-    );
-    checkResponsesStream(overWire(out));
-    expect([...fixups].sort()).toEqual(["item-ids", "sequence-number"]);
-    expect(out.filter(({ event }) => event === "response.in_progress")).toHaveLength(frames.length);
-  });
+test.each(withFile("stream.txt"))("a stream passed through: %s", async (folder) => {
+  const fixups = new Set<string>();
+  const out = fixup(framesOf(bytesAt(folder, "stream.txt")), fixups);
+  expect(new TextDecoder().decode(wire(out))).toBe(textAt(folder, "mended.txt"));
+  expect([...fixups]).toEqual([folder.replace("responses-", "")]);
+  checkResponsesStream(overWire(out));
+  await sdkReads(wire(out));
 });
 
-describe("the OpenAI SDK's helper, the strictest reader there is", () => {
-  const scenarios = readdirSync(fixtures).filter((name) => hasFixture(name, "responses.stream.txt"));
+test.each(["responses-item-ids", "responses-response-id", "responses-foreign-event"])(
+  "a stream passed through: %s breaks the SDK unmended",
+  async (folder) => {
+    await expect(sdkReads(bytesAt(folder, "stream.txt"))).rejects.toThrow();
+  },
+);
 
-  test.each(scenarios)("reads %s, written and passed through, beats and all", async (scenario) => {
+test("beats are numbered in line, and so is what follows them", () => {
+  const frames = framesOf(bytesAt("responses-item-ids", "stream.txt"));
+  const fixups = new Set<string>();
+  const out = written(
+    passes(responses, asked, (name) => fixups.add(name)),
+    frames,
+    (client) => client.keepAlive(),
+  );
+  checkResponsesStream(overWire(out));
+  expect([...fixups].sort()).toEqual(["item-ids", "sequence-number"]);
+  expect(out.filter(({ event }) => event === "response.in_progress")).toHaveLength(frames.length);
+});
+
+const scenarios = readdirSync(fixtures).filter((name) => hasFixture(name, "responses.stream.txt"));
+
+test.each(scenarios)(
+  "the OpenAI SDK's helper, the strictest reader there is reads %s, written and passed through, beats and all",
+  async (scenario) => {
     const stream = framesOf(bytesAt(scenario, "responses.stream.txt"));
     const events = run(reads(responses), stream);
     const conversation = responses.decodeRequest(jsonAt(scenario, "responses.request.json"));
@@ -569,8 +551,8 @@ describe("the OpenAI SDK's helper, the strictest reader there is", () => {
     );
     expectSameReply(responses.decodeReply(await sdkReads(wire(out))), events);
     expectSameReply(responses.decodeReply(await sdkReads(wire(fixed))), events);
-  });
-});
+  },
+);
 
 async function sdkReads(bytes: Uint8Array): Promise<unknown> {
   const fetch = async () => eventStream(bytes);

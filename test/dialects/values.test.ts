@@ -2,7 +2,7 @@
  * Pairs: no value that one API alone has is passed on to another one. The lists of values are the compiler's: an official package with
  * another value does not compile here.
  */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type {
   Base64ImageSource,
   Message,
@@ -315,35 +315,33 @@ const cases = Object.entries(rows).flatMap(([name, row]) =>
   ),
 );
 
-describe("each value that a package declares", () => {
-  test.each(cases)("$name: $client → $upstream", ({ client, upstream, row }) => {
-    const { values, body } = row.clients[client]!;
-    const taken = Object.keys(row.takes[upstream] ?? {});
-    for (const model of [copilot[upstream], provided(upstream)])
-      for (const value of Object.keys(values)) {
-        const conversation = codecs[client].decodeRequest({ ...plain[client], ...body(value) });
-        const { body: sent } = codecs[upstream].encodeRequest(adapt(conversation, upstream).conversation, model);
-        expect({ value, refused: wordsAt(sent, row.key).filter((word) => !taken.includes(String(word))) }).toEqual({
-          value,
-          refused: [],
-        });
-      }
-  });
+test.each(cases)("each value that a package declares: $name: $client → $upstream", ({ client, upstream, row }) => {
+  const { values, body } = row.clients[client]!;
+  const taken = Object.keys(row.takes[upstream] ?? {});
+  for (const model of [copilot[upstream], provided(upstream)])
+    for (const value of Object.keys(values)) {
+      const conversation = codecs[client].decodeRequest({ ...plain[client], ...body(value) });
+      const { body: sent } = codecs[upstream].encodeRequest(adapt(conversation, upstream).conversation, model);
+      expect({ value, refused: wordsAt(sent, row.key).filter((word) => !taken.includes(String(word))) }).toEqual({
+        value,
+        refused: [],
+      });
+    }
+});
 
-  test("an image that is looked at as it is, is looked at closely", () => {
-    const conversation = codecs.responses.decodeRequest({
-      ...plain.responses,
-      input: inputImage(png, { detail: "original" }),
-    });
-    expect(wordsAt(codecs.chat.encodeRequest(conversation, copilot.chat).body, "detail")).toEqual(["high"]);
+test("an image that is looked at as it is, is looked at closely", () => {
+  const conversation = codecs.responses.decodeRequest({
+    ...plain.responses,
+    input: inputImage(png, { detail: "original" }),
   });
+  expect(wordsAt(codecs.chat.encodeRequest(conversation, copilot.chat).body, "detail")).toEqual(["high"]);
+});
 
-  test("an image that the model cannot see is told, and named as lost", () => {
-    const conversation = codecs.chat.decodeRequest({ ...plain.chat, messages: chatImage(data("image/bmp")) });
-    const { body, dropped } = codecs.messages.encodeRequest(conversation, copilot.messages);
-    expect(JSON.stringify(body)).toContain("An image of the type image/bmp, which this model cannot see");
-    expect(dropped).toEqual(["image of type image/bmp"]);
-  });
+test("an image that the model cannot see is told, and named as lost", () => {
+  const conversation = codecs.chat.decodeRequest({ ...plain.chat, messages: chatImage(data("image/bmp")) });
+  const { body, dropped } = codecs.messages.encodeRequest(conversation, copilot.messages);
+  expect(JSON.stringify(body)).toContain("An image of the type image/bmp, which this model cannot see");
+  expect(dropped).toEqual(["image of type image/bmp"]);
 });
 
 /** Why a reply ended, as each package declares it, and how a reply of each API says it. */

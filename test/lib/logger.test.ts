@@ -1,5 +1,5 @@
 /** Rows: the log: one line an event, no secret, and no more than a line holds. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { createLogger, type Level } from "../../src/lib/logger";
 
@@ -14,61 +14,57 @@ function logger(level: Level = "debug") {
   };
 }
 
-describe("secrets never reach a line", () => {
-  test.each([
-    ["gho_0123456789abcdef0123456789abcdef0123", "a GitHub token"],
-    ["github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz", "a fine-grained token"],
-    ["tid=0f1e2d3c;exp=1785000000;sku=x:6f1d2c3b", "a Copilot token"],
-    ["sk-ant-0123456789abcdef0123", "an API key"],
-    ["Bearer abcdefghijklmnop", "a bearer"],
-    ["http://user:hunter22@proxy.example", "a proxy's password"],
-    ["redis://:hunter22@cache.example", "a password without a name"],
-  ])("a secret never reaches a line of the log: %s", (secret) => {
-    const { log, lines } = logger();
-    log.error(`before ${secret} after`, new Error(`caused by ${secret}`, { cause: new Error(secret) }));
-    const word = secret.replace(/^(Bearer |http:\/\/user:|redis:\/\/:)/, "").replace(/@(?:proxy|cache)\.example/, "");
-    expect(lines.join("")).not.toContain(word);
-    expect(lines.join("")).toContain("before");
-    expect(lines.join("")).toContain("after");
-  });
+test.each([
+  ["gho_0123456789abcdef0123456789abcdef0123", "a GitHub token"],
+  ["github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz", "a fine-grained token"],
+  ["tid=0f1e2d3c;exp=1785000000;sku=x:6f1d2c3b", "a Copilot token"],
+  ["sk-ant-0123456789abcdef0123", "an API key"],
+  ["Bearer abcdefghijklmnop", "a bearer"],
+  ["http://user:hunter22@proxy.example", "a proxy's password"],
+  ["redis://:hunter22@cache.example", "a password without a name"],
+])("a secret never reaches a line of the log: %s", (secret) => {
+  const { log, lines } = logger();
+  log.error(`before ${secret} after`, new Error(`caused by ${secret}`, { cause: new Error(secret) }));
+  const word = secret.replace(/^(Bearer |http:\/\/user:|redis:\/\/:)/, "").replace(/@(?:proxy|cache)\.example/, "");
+  expect(lines.join("")).not.toContain(word);
+  expect(lines.join("")).toContain("before");
+  expect(lines.join("")).toContain("after");
+});
 
-  test.each([
-    "token authentication is not supported",
-    "The token configuration of this request is wrong.",
-    "token probabilities",
-    "Token Authentication",
-    "TOKEN AUTHENTICATION",
-    "Bearer authentication is required",
-    "no token input-configuration, please",
-  ])("words that only look like a secret stay in the log: %s", (words) =>
-    expect(logger().log.scrub(words)).toBe(words),
-  );
+test.each([
+  "token authentication is not supported",
+  "The token configuration of this request is wrong.",
+  "token probabilities",
+  "Token Authentication",
+  "TOKEN AUTHENTICATION",
+  "Bearer authentication is required",
+  "no token input-configuration, please",
+])("words that only look like a secret stay in the log: %s", (words) => expect(logger().log.scrub(words)).toBe(words));
 
-  test.each([
-    "token 0123456789abcdef",
-    "token abcdefGHIJKLmnop",
-    "token: token a1b2c3d4e5f6g7",
-    "x-api-key: abcdefGHIJKLmnop",
-    "x-api-key = abcdefGHIJKLmnop",
-    "x-goog-api-key=abcdefGHIJKLmnop",
-    "Bearer abcdefghijklmnop",
-  ])("a secret behind a word becomes [secret] in the log: %s", (words) =>
-    expect(logger().log.scrub(words)).toEndWith("[secret]"),
-  );
+test.each([
+  "token 0123456789abcdef",
+  "token abcdefGHIJKLmnop",
+  "token: token a1b2c3d4e5f6g7",
+  "x-api-key: abcdefGHIJKLmnop",
+  "x-api-key = abcdefGHIJKLmnop",
+  "x-goog-api-key=abcdefGHIJKLmnop",
+  "Bearer abcdefghijklmnop",
+])("a secret behind a word becomes [secret] in the log: %s", (words) =>
+  expect(logger().log.scrub(words)).toEndWith("[secret]"),
+);
 
-  test("what was told to be concealed never reaches a line of the log, wherever it stands", () => {
-    const { log, lines } = logger();
-    log.conceal("my own key!");
-    log.info("key=my own key!, again my own key!");
-    expect(lines.join("")).not.toContain("my own");
-  });
+test("what was told to be concealed never reaches a line of the log, wherever it stands", () => {
+  const { log, lines } = logger();
+  log.conceal("my own key!");
+  log.info("key=my own key!, again my own key!");
+  expect(lines.join("")).not.toContain("my own");
+});
 
-  test("a short value is not concealed: it would blank out ordinary words", () => {
-    const { log, lines } = logger();
-    log.conceal("ok");
-    log.info("it is ok");
-    expect(lines.join("")).toContain("it is ok");
-  });
+test("a short value is not concealed: it would blank out ordinary words", () => {
+  const { log, lines } = logger();
+  log.conceal("ok");
+  log.info("it is ok");
+  expect(lines.join("")).toContain("it is ok");
 });
 
 test("one line per event, whatever the text holds", () => {
@@ -113,41 +109,44 @@ test("lines below the level are not written, and the level is read each time", (
   expect(lines.map((line) => line.trim().split(/\s+/).slice(1).join(" "))).toEqual(["warn yes", "debug now"]);
 });
 
-describe("lines that are gathered", () => {
-  /** Two hundred lines, and what ends the process: before they would be written by themselves, or once it has said `last`. */
-  async function linesUntil(ending: string, last?: string) {
-    const script = `
+/** Two hundred lines, and what ends the process: before they would be written by themselves, or once it has said `last`. */
+async function linesUntil(ending: string, last?: string) {
+  const script = `
       const { createLogger } = await import(${JSON.stringify(join(import.meta.dir, "../../src/lib/logger.ts"))});
       const log = createLogger(() => "info");
       process.on("SIGTERM", () => process.exit(0));
       for (let at = 0; at < 200; at++) log.info("line " + at);
       ${ending}
     `;
-    const child = Bun.spawn([process.execPath, "-e", script], { stdout: "ignore", stderr: "pipe" });
-    let text = "";
-    for await (const part of child.stderr.pipeThrough(new TextDecoderStream())) {
-      text += part;
-      if (last !== undefined && text.includes(last)) child.kill("SIGKILL");
-    }
-    await child.exited;
-    return [...text.matchAll(/ (?:info|warn|error) +(.*)/g)].map(([, line]) => line);
+  const child = Bun.spawn([process.execPath, "-e", script], { stdout: "ignore", stderr: "pipe" });
+  let text = "";
+  for await (const part of child.stderr.pipeThrough(new TextDecoderStream())) {
+    text += part;
+    if (last !== undefined && text.includes(last)) child.kill("SIGKILL");
   }
-  const all = Array.from({ length: 200 }, (_, at) => `line ${at}`);
+  await child.exited;
+  return [...text.matchAll(/ (?:info|warn|error) +(.*)/g)].map(([, line]) => line);
+}
+const all = Array.from({ length: 200 }, (_, at) => `line ${at}`);
 
-  test.each([
-    ["the process exits", "process.exit(0);"],
-    ["a signal ends it", 'process.kill(process.pid, "SIGTERM"); setInterval(() => {}, 1000);'],
-    ["an exception that nobody catches ends it", 'throw new Error("crash");'],
-    ["a promise that nobody awaits ends it", 'await null; Promise.reject(new Error("crash"));'],
-    ["there is nothing more to do", ""],
-  ])("are all there, in order, when %s", async (_, ending) => expect(await linesUntil(ending)).toEqual(all));
+test.each([
+  ["the process exits", "process.exit(0);"],
+  ["a signal ends it", 'process.kill(process.pid, "SIGTERM"); setInterval(() => {}, 1000);'],
+  ["an exception that nobody catches ends it", 'throw new Error("crash");'],
+  ["a promise that nobody awaits ends it", 'await null; Promise.reject(new Error("crash"));'],
+  ["there is nothing more to do", ""],
+])("lines that are gathered are all there, in order, when %s", async (_, ending) =>
+  expect(await linesUntil(ending)).toEqual(all),
+);
 
-  test.each(["warn", "error"])("are written before a line of the level %s, which does not wait", async (level) => {
+test.each(["warn", "error"])(
+  "lines that are gathered are written before a line of the level %s, which does not wait",
+  async (level) => {
     const ending = `log.${level}("trouble"); process.kill(process.pid, "SIGKILL");`;
     expect(await linesUntil(ending)).toEqual([...all, "trouble"]);
-  });
+  },
+);
 
-  test("are written while the process goes on", async () => {
-    expect(await linesUntil("setInterval(() => {}, 1000);", "line 199")).toEqual(all);
-  });
+test("lines that are gathered are written while the process goes on", async () => {
+  expect(await linesUntil("setInterval(() => {}, 1000);", "line 199")).toEqual(all);
 });

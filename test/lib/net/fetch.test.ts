@@ -54,156 +54,152 @@ test("an unread body that breaks off causes no unhandled error", async () => {
   expect(unforeseen).toEqual([]);
 });
 
-describe("a call that fails says why, in words", () => {
-  test("a connection that is refused is tried once more, and then told in words", async () => {
-    using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-    const { url } = holder;
-    holder.stop(true);
-    const retries: string[] = [];
-    const error = await failure(callOut(url.href, { ...call, listener: listening(retries) }));
-    expect(error).toMatchObject({ kind: "upstream", status: 502, message: "The service refused the connection." });
-    expect(retries).toHaveLength(1);
-  });
-
-  test("a name that does not resolve is told in words", async () => {
-    const error = await failure(callOut("https://nothing.invalid/", { ...call, limits: singleLimit(8000) }));
-    expect(error).toMatchObject({ kind: "upstream", status: 502 });
-  });
-
-  test("an upstream that stays silent is given up at our own limit", async () => {
-    using server = await rawServer(() => {});
-    const error = await failure(callOut(server.url, { ...call, limits: singleLimit(150) }));
-    expect(error).toMatchObject({ kind: "timeout", status: 504, message: "The service did not answer within 0.15 s." });
-    expect(server.connections()).toBe(1);
-  });
-
-  test("a redirect is not followed, with our key in hand least of all", async () => {
-    let seen = 0;
-    using evil = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(String(++seen)) });
-    for (const status of [301, 302, 307, 308]) {
-      using server = Bun.serve({
-        port: 0,
-        hostname: "127.0.0.1",
-        fetch: () => new Response(null, { status, headers: { location: evil.url.href } }),
-      });
-      expect(await failure(callOut(server.url.href, call))).toMatchObject({ kind: "upstream" });
-    }
-    expect(seen).toBe(0);
-  });
-
-  test("an untrusted certificate is never accepted", async () => {
-    const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED;
-    process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
-    try {
-      using plain = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-      expect(await failure(callOut(`https://127.0.0.1:${plain.port}/`, call))).toMatchObject({ kind: "upstream" });
-    } finally {
-      if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
-      else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before;
-    }
-  });
-
-  test("the caller's own abort stays an abort", async () => {
-    using server = await rawServer(() => {});
-    const controller = new AbortController();
-    setTimeout(() => controller.abort(), 50);
-    const error = await failure(callOut(server.url, { ...call, signal: controller.signal }));
-    expect(error).not.toBeInstanceOf(ProxyError);
-    expect(error?.name).toBe("AbortError");
-  });
+test("a connection that is refused is tried once more, and then told in words", async () => {
+  using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const { url } = holder;
+  holder.stop(true);
+  const retries: string[] = [];
+  const error = await failure(callOut(url.href, { ...call, listener: listening(retries) }));
+  expect(error).toMatchObject({ kind: "upstream", status: 502, message: "The service refused the connection." });
+  expect(retries).toHaveLength(1);
 });
 
-describe("what breaks before a byte of an answer", () => {
-  /** Answers the first request of each connection, and breaks at the next. */
-  const closing = (delay = 0) => {
-    const seen: string[] = [];
-    return {
-      seen,
-      server: rawServer((socket, connection) => {
-        let requests = 0;
-        socket.on("data", (data) => {
-          const [, method] = /^(\w+) /.exec(data.toString()) ?? [];
-          const speaker = /x-initiator: (\w+)/i.exec(data.toString())?.[1] ?? "";
-          seen.push(`${method} on ${connection} ${speaker}`.trim());
-          if (++requests === 1) socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
-          else setTimeout(() => socket.resetAndDestroy(), delay);
-        });
-      }),
-    };
-  };
-  const asUser = { ...call, headers: { "x-initiator": "user" } };
-  const asAgent = { "x-initiator": "agent" };
-  const first = async (url: string) => expect(await readText(await callOut(url, asUser), 10)).toBe("ok");
-  const byName = (url: string) => url.replace("127.0.0.1", "localhost");
+test("a name that does not resolve is told in words", async () => {
+  const error = await failure(callOut("https://nothing.invalid/", { ...call, limits: singleLimit(8000) }));
+  expect(error).toMatchObject({ kind: "upstream", status: 502 });
+});
 
-  test("a request that breaks on a kept connection is sent once more, on a fresh one if the caller allows it, and the caller is notified", async () => {
-    const { seen, server } = closing();
-    using raw = await server;
-    await first(byName(raw.url));
-    const told: string[] = [];
-    const listener = { ...listening(), resent: (error: ProxyError) => void told.push(error.message) };
-    const again = { ...asUser, listener, headersAgain: () => asAgent };
-    expect(await readText(await callOut(byName(raw.url), again), 10)).toBe("ok");
-    expect(seen).toEqual(["POST on 1 user", "POST on 1 user", "POST on 2 agent"]);
-    expect(told).toEqual(["The service broke the connection before its answer was complete."]);
-  });
+test("an upstream that stays silent is given up at our own limit", async () => {
+  using server = await rawServer(() => {});
+  const error = await failure(callOut(server.url, { ...call, limits: singleLimit(150) }));
+  expect(error).toMatchObject({ kind: "timeout", status: 504, message: "The service did not answer within 0.15 s." });
+  expect(server.connections()).toBe(1);
+});
 
-  test.each([
-    ["where the caller does not want it", true, 0, false],
-    ["where an address does not tell that the connection was kept", false, 0, true],
-    ["where it broke after a while", true, 400, true],
-  ])("a request that breaks on a kept connection is sent once %s", async (_, named, delay, wanted) => {
-    const { seen, server } = closing(delay);
-    using raw = await server;
-    const url = named ? byName(raw.url) : raw.url;
-    await first(url);
-    const listener = wanted ? listening() : undefined;
-    expect(await failure(callOut(url, { ...asUser, listener }))).toMatchObject({
-      kind: "upstream",
-      status: 502,
-      message: "The service broke the connection before its answer was complete.",
+test("a redirect is not followed, with our key in hand least of all", async () => {
+  let seen = 0;
+  using evil = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(String(++seen)) });
+  for (const status of [301, 302, 307, 308]) {
+    using server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => new Response(null, { status, headers: { location: evil.url.href } }),
     });
-    expect(seen).toEqual(["POST on 1 user", "POST on 1 user"]);
-  });
+    expect(await failure(callOut(server.url.href, call))).toMatchObject({ kind: "upstream" });
+  }
+  expect(seen).toBe(0);
+});
 
-  test("a request that breaks on a fresh connection is sent once: the first to a host, and one after a kept one was closed", async () => {
-    const closed = Promise.withResolvers<void>();
-    let posts = 0;
-    using raw = await rawServer((socket, connection) =>
-      socket.once("data", () => {
-        posts++;
-        if (connection !== 2) return void socket.resetAndDestroy();
-        socket.on("close", () => closed.resolve());
-        // Nothing says that the connection will be closed.
-        socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
-      }),
-    );
-    const listener = listening();
-    const url = byName(raw.url);
-    expect(await failure(callOut(url, { ...asUser, listener }))).toMatchObject({ kind: "upstream" });
-    expect(posts).toBe(1);
-    await first(url);
-    await closed.promise;
-    expect(await failure(callOut(url, { ...asUser, listener }))).toMatchObject({ kind: "upstream" });
-    expect([posts, raw.connections()]).toEqual([3, 3]);
-  });
+test("an untrusted certificate is never accepted", async () => {
+  const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
+  try {
+    using plain = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+    expect(await failure(callOut(`https://127.0.0.1:${plain.port}/`, call))).toMatchObject({ kind: "upstream" });
+  } finally {
+    if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+    else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before;
+  }
+});
 
-  test("a GET is asked again: by Bun on a kept connection, by us on a fresh one", async () => {
-    const { seen, server } = closing();
-    using raw = await server;
-    const get = { ...call, method: "GET" as const, body: undefined };
-    for (let turn = 0; turn < 2; turn++) expect(await readText(await callOut(raw.url, get), 10)).toBe("ok");
-    expect(seen).toEqual(["GET on 1", "GET on 1", "GET on 2"]);
+test("the caller's own abort stays an abort", async () => {
+  using server = await rawServer(() => {});
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), 50);
+  const error = await failure(callOut(server.url, { ...call, signal: controller.signal }));
+  expect(error).not.toBeInstanceOf(ProxyError);
+  expect(error?.name).toBe("AbortError");
+});
 
-    using once = await rawServer((socket, connection) =>
-      socket.once("data", () =>
-        connection === 1 ? socket.resetAndDestroy() : socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"),
-      ),
-    );
-    const retries: string[] = [];
-    const answer = await callOut(once.url, { ...get, listener: listening(retries) });
-    expect([await readText(answer, 10), retries]).toEqual(["ok", ["ECONNRESET"]]);
+/** Answers the first request of each connection, and breaks at the next. */
+const closing = (delay = 0) => {
+  const seen: string[] = [];
+  return {
+    seen,
+    server: rawServer((socket, connection) => {
+      let requests = 0;
+      socket.on("data", (data) => {
+        const [, method] = /^(\w+) /.exec(data.toString()) ?? [];
+        const speaker = /x-initiator: (\w+)/i.exec(data.toString())?.[1] ?? "";
+        seen.push(`${method} on ${connection} ${speaker}`.trim());
+        if (++requests === 1) socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+        else setTimeout(() => socket.resetAndDestroy(), delay);
+      });
+    }),
+  };
+};
+const asUser = { ...call, headers: { "x-initiator": "user" } };
+const asAgent = { "x-initiator": "agent" };
+const first = async (url: string) => expect(await readText(await callOut(url, asUser), 10)).toBe("ok");
+const byName = (url: string) => url.replace("127.0.0.1", "localhost");
+
+test("a request that breaks on a kept connection is sent once more, on a fresh one if the caller allows it, and the caller is notified", async () => {
+  const { seen, server } = closing();
+  using raw = await server;
+  await first(byName(raw.url));
+  const told: string[] = [];
+  const listener = { ...listening(), resent: (error: ProxyError) => void told.push(error.message) };
+  const again = { ...asUser, listener, headersAgain: () => asAgent };
+  expect(await readText(await callOut(byName(raw.url), again), 10)).toBe("ok");
+  expect(seen).toEqual(["POST on 1 user", "POST on 1 user", "POST on 2 agent"]);
+  expect(told).toEqual(["The service broke the connection before its answer was complete."]);
+});
+
+test.each([
+  ["where the caller does not want it", true, 0, false],
+  ["where an address does not tell that the connection was kept", false, 0, true],
+  ["where it broke after a while", true, 400, true],
+])("a request that breaks on a kept connection is sent once %s", async (_, named, delay, wanted) => {
+  const { seen, server } = closing(delay);
+  using raw = await server;
+  const url = named ? byName(raw.url) : raw.url;
+  await first(url);
+  const listener = wanted ? listening() : undefined;
+  expect(await failure(callOut(url, { ...asUser, listener }))).toMatchObject({
+    kind: "upstream",
+    status: 502,
+    message: "The service broke the connection before its answer was complete.",
   });
+  expect(seen).toEqual(["POST on 1 user", "POST on 1 user"]);
+});
+
+test("a request that breaks on a fresh connection is sent once: the first to a host, and one after a kept one was closed", async () => {
+  const closed = Promise.withResolvers<void>();
+  let posts = 0;
+  using raw = await rawServer((socket, connection) =>
+    socket.once("data", () => {
+      posts++;
+      if (connection !== 2) return void socket.resetAndDestroy();
+      socket.on("close", () => closed.resolve());
+      // Nothing says that the connection will be closed.
+      socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    }),
+  );
+  const listener = listening();
+  const url = byName(raw.url);
+  expect(await failure(callOut(url, { ...asUser, listener }))).toMatchObject({ kind: "upstream" });
+  expect(posts).toBe(1);
+  await first(url);
+  await closed.promise;
+  expect(await failure(callOut(url, { ...asUser, listener }))).toMatchObject({ kind: "upstream" });
+  expect([posts, raw.connections()]).toEqual([3, 3]);
+});
+
+test("a GET is asked again: by Bun on a kept connection, by us on a fresh one", async () => {
+  const { seen, server } = closing();
+  using raw = await server;
+  const get = { ...call, method: "GET" as const, body: undefined };
+  for (let turn = 0; turn < 2; turn++) expect(await readText(await callOut(raw.url, get), 10)).toBe("ok");
+  expect(seen).toEqual(["GET on 1", "GET on 1", "GET on 2"]);
+
+  using once = await rawServer((socket, connection) =>
+    socket.once("data", () =>
+      connection === 1 ? socket.resetAndDestroy() : socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"),
+    ),
+  );
+  const retries: string[] = [];
+  const answer = await callOut(once.url, { ...get, listener: listening(retries) });
+  expect([await readText(answer, 10), retries]).toEqual(["ok", ["ECONNRESET"]]);
 });
 
 describe("the clock of a call", () => {
@@ -303,38 +299,36 @@ test("a proxy in the environment is not asked for this machine", async () => {
   expect(asked).toBe(0);
 });
 
-describe("a body", () => {
-  const answerOf = (stream: ReadableStream<Uint8Array> | null, limits = singleLimit(5000)) => ({
-    body: openBody(
-      new Response(stream),
-      startClock(limits, "The service", "http://127.0.0.1/"),
-      "The service",
-      "http://127.0.0.1/",
-    ),
-  });
-  const large = (bytes: number) =>
-    answerOf(new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(bytes)) }));
+const answerOf = (stream: ReadableStream<Uint8Array> | null, limits = singleLimit(5000)) => ({
+  body: openBody(
+    new Response(stream),
+    startClock(limits, "The service", "http://127.0.0.1/"),
+    "The service",
+    "http://127.0.0.1/",
+  ),
+});
+const large = (bytes: number) =>
+  answerOf(new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(bytes)) }));
 
-  test("larger than it may be is given up while it comes", async () => {
-    expect(await failure(readBody(large(1024 * 1024), 4 * 1024 * 1024))).toMatchObject({
-      kind: "upstream",
-      message: "The service sent an answer of over 4 MiB.",
-    });
+test("a body: larger than it may be is given up while it comes", async () => {
+  expect(await failure(readBody(large(1024 * 1024), 4 * 1024 * 1024))).toMatchObject({
+    kind: "upstream",
+    message: "The service sent an answer of over 4 MiB.",
   });
+});
 
-  test("the body of an error is read no further than its beginning", async () => {
-    expect((await readStart(large(100_000), 64 * 1024)).length).toBe(64 * 1024);
-  });
+test("the body of an error is read no further than its beginning", async () => {
+  expect((await readStart(large(100_000), 64 * 1024)).length).toBe(64 * 1024);
+});
 
-  test("the body of an error that never ends is waited for no longer than it is worth", async () => {
-    const dripping = answerOf(new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from("why")) }));
-    expect(await readStart(dripping, 64 * 1024, 50)).toBe("why");
-  });
+test("the body of an error that never ends is waited for no longer than it is worth", async () => {
+  const dripping = answerOf(new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from("why")) }));
+  expect(await readStart(dripping, 64 * 1024, 50)).toBe("why");
+});
 
-  test("a small body comes as a whole", async () => {
-    expect(await readText(answerOf(new Response("hello").body), 10)).toBe("hello");
-    expect((await readBody(answerOf(null), 10)).length).toBe(0);
-  });
+test("a small body comes as a whole", async () => {
+  expect(await readText(answerOf(new Response("hello").body), 10)).toBe("hello");
+  expect((await readBody(answerOf(null), 10)).length).toBe(0);
 });
 
 test("which addresses are this machine", () => {

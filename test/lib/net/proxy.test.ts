@@ -1,5 +1,5 @@
 /** Scenario: which proxy a call goes through: by the rules of Bun's own `fetch`, which is asked beside. */
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { ignoredProxy, proxyFor, sparedBy } from "../../../src/lib/net/out/proxy";
 import { until } from "../../support/until";
@@ -120,55 +120,53 @@ test("the same variables and exceptions count as for Bun's own fetch, in both ca
     ]);
 });
 
-describe("the proxy that is named", () => {
-  const through = (HTTPS_PROXY: string, more = {}) => proxyFor("https://api.github.com/x", { HTTPS_PROXY, ...more });
+const through = (HTTPS_PROXY: string, more = {}) => proxyFor("https://api.github.com/x", { HTTPS_PROXY, ...more });
 
-  test("the proxy that is named is known without its user name and password", () => {
-    expect(through("http://user:p%40ss@Proxy.Corp:8080/path")).toEqual({
-      variable: "HTTPS_PROXY",
-      address: "http://proxy.corp:8080",
-      host: "proxy.corp",
-      port: 8080,
-      signsIn: true,
-    });
-    expect(through("https://proxy.corp")).toMatchObject({ address: "https://proxy.corp", port: 443, signsIn: false });
-    expect(through("http://[fd00::1]:3128")).toMatchObject({ address: "http://[fd00::1]:3128", host: "fd00::1" });
+test("the proxy that is named is known without its user name and password", () => {
+  expect(through("http://user:p%40ss@Proxy.Corp:8080/path")).toEqual({
+    variable: "HTTPS_PROXY",
+    address: "http://proxy.corp:8080",
+    host: "proxy.corp",
+    port: 8080,
+    signsIn: true,
   });
+  expect(through("https://proxy.corp")).toMatchObject({ address: "https://proxy.corp", port: 443, signsIn: false });
+  expect(through("http://[fd00::1]:3128")).toMatchObject({ address: "http://[fd00::1]:3128", host: "fd00::1" });
+});
 
-  test.each([
-    ["socks5://proxy.corp:1080", "names a socks5:// proxy"],
-    [" http://proxy.corp:8080", "has a space"],
-    ["user:secret@proxy.corp:8080", "does not read as http://host:port"],
-    ["http://user:12/secret@proxy.corp:8080", "does not read as http://host:port"],
-    ["http://us#er:secret@proxy.corp:8080", "does not read as http://host:port"],
-    ["http://proxy.corp:eighty", "does not read as http://host:port"],
-  ])("%s cannot be used, and why is said without a word of it", (value, fault) => {
-    const proxy = through(value);
-    expect(proxy?.fault).toContain(fault);
-    expect(JSON.stringify(proxy)).not.toMatch(/secret|12|us#er/);
-  });
+test.each([
+  ["socks5://proxy.corp:1080", "names a socks5:// proxy"],
+  [" http://proxy.corp:8080", "has a space"],
+  ["user:secret@proxy.corp:8080", "does not read as http://host:port"],
+  ["http://user:12/secret@proxy.corp:8080", "does not read as http://host:port"],
+  ["http://us#er:secret@proxy.corp:8080", "does not read as http://host:port"],
+  ["http://proxy.corp:eighty", "does not read as http://host:port"],
+])("the proxy that is named: %s cannot be used, and why is said without a word of it", (value, fault) => {
+  const proxy = through(value);
+  expect(proxy?.fault).toContain(fault);
+  expect(JSON.stringify(proxy)).not.toMatch(/secret|12|us#er/);
+});
 
-  test("a proxy in a variable for everything may be meant for others: it is ignored then, and known to be", () => {
-    const env = { ALL_PROXY: "socks5h://someone:secret@proxy.corp:1080" };
-    expect(proxyFor("https://api.github.com", env)).toBe(undefined);
-    expect(ignoredProxy("https://api.github.com", env)).toMatchObject({
-      variable: "ALL_PROXY",
-      fault: "names a socks5h:// proxy, and only http:// and https:// proxies can be used",
-    });
-    expect(ignoredProxy("https://api.github.com", { ...env, HTTPS_PROXY: "http://p:1" })).toBe(undefined);
-    expect(ignoredProxy("https://api.github.com", { ...env, NO_PROXY: "*" })).toBe(undefined);
+test("a proxy in a variable for everything may be meant for others: it is ignored then, and known to be", () => {
+  const env = { ALL_PROXY: "socks5h://someone:secret@proxy.corp:1080" };
+  expect(proxyFor("https://api.github.com", env)).toBe(undefined);
+  expect(ignoredProxy("https://api.github.com", env)).toMatchObject({
+    variable: "ALL_PROXY",
+    fault: "names a socks5h:// proxy, and only http:// and https:// proxies can be used",
   });
+  expect(ignoredProxy("https://api.github.com", { ...env, HTTPS_PROXY: "http://p:1" })).toBe(undefined);
+  expect(ignoredProxy("https://api.github.com", { ...env, NO_PROXY: "*" })).toBe(undefined);
+});
 
-  test("the proxy that is named is not asked for what NO_PROXY names, nor ever for this machine", () => {
-    const proxied = (url: string, NO_PROXY: string) =>
-      proxyFor(url, { HTTPS_PROXY: "http://p:1", HTTP_PROXY: "http://p:1", NO_PROXY }) !== undefined;
-    expect(proxied("https://10.1.2.3/", "10.0.0.0/8")).toBe(false);
-    expect(proxied("https://11.1.2.3/", "10.0.0.0/8")).toBe(true);
-    expect(proxied("https://[2001:db8::1]/", "2001:db8::/32")).toBe(false);
-    expect(proxied("https://[2001:db8::1]/", "[2001:db8::1]")).toBe(false);
-    expect(proxied("https://[2001:db8::1]/", "2001:db8::1")).toBe(false);
-    for (const url of ["http://localhost:1", "http://127.0.0.9:1/", "https://[::1]/"])
-      expect(proxied(url, "")).toBe(false);
-    expect(sparedBy({ NO_PROXY: " .corp, localhost\t10.0.0.0/8,," })).toEqual([".corp", "localhost", "10.0.0.0/8"]);
-  });
+test("the proxy that is named is not asked for what NO_PROXY names, nor ever for this machine", () => {
+  const proxied = (url: string, NO_PROXY: string) =>
+    proxyFor(url, { HTTPS_PROXY: "http://p:1", HTTP_PROXY: "http://p:1", NO_PROXY }) !== undefined;
+  expect(proxied("https://10.1.2.3/", "10.0.0.0/8")).toBe(false);
+  expect(proxied("https://11.1.2.3/", "10.0.0.0/8")).toBe(true);
+  expect(proxied("https://[2001:db8::1]/", "2001:db8::/32")).toBe(false);
+  expect(proxied("https://[2001:db8::1]/", "[2001:db8::1]")).toBe(false);
+  expect(proxied("https://[2001:db8::1]/", "2001:db8::1")).toBe(false);
+  for (const url of ["http://localhost:1", "http://127.0.0.9:1/", "https://[::1]/"])
+    expect(proxied(url, "")).toBe(false);
+  expect(sparedBy({ NO_PROXY: " .corp, localhost\t10.0.0.0/8,," })).toEqual([".corp", "localhost", "10.0.0.0/8"]);
 });

@@ -1,5 +1,5 @@
 /** Scenario: a stream from the upstream to the client: its end, its silence, and its pace. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { ProxyError } from "../../../src/lib/errors";
 import { openBody } from "../../../src/lib/net/out/body";
 import { startClock } from "../../../src/lib/net/out/clock";
@@ -59,129 +59,125 @@ function scene({
   return { ...pumped, upstream, outcomes, gone, stopping, released: () => released, pulled: () => pulled };
 }
 
-describe("a stream ends once, and truthfully", () => {
-  test("a stream ends once when the upstream is done", async () => {
-    const { body, upstream, outcomes } = scene();
-    upstream.enqueue(text("one "));
-    upstream.close();
-    expect(await new Response(body).text()).toBe("one [end]");
-    expect(outcomes).toEqual(["complete"]);
-  });
-
-  test("when it was to stop before it began", async () => {
-    const stopping = new AbortController();
-    stopping.abort(new ProxyError("permission", "The owner has cancelled it."));
-    const { body, outcomes, released } = scene({ stopping });
-    expect(await new Response(body).text()).toBe("[permission]");
-    expect([outcomes, released()]).toEqual([["failed"], true]);
-  });
-
-  test("a stream ends once, with an error, when the upstream breaks", async () => {
-    const { body, upstream, outcomes } = scene();
-    upstream.enqueue(text("one "));
-    const reader = body.getReader();
-    expect(Buffer.from((await reader.read()).value!).toString()).toBe("one ");
-    upstream.error(new Error("reset"));
-    expect(Buffer.from((await reader.read()).value!).toString()).toBe("[upstream]");
-    expect((await reader.read()).done).toBe(true);
-    expect(outcomes).toEqual(["failed"]);
-  });
-
-  test("when what the upstream sends cannot be read", async () => {
-    const { body, upstream, outcomes, released } = scene({ throws: true });
-    upstream.enqueue(text("one "));
-    expect(await new Response(body).text()).toBe("[upstream]");
-    expect(outcomes).toEqual(["failed"]);
-    expect(released()).toBe(true);
-  });
-
-  test("when the terminal event is out, though the upstream stays open", async () => {
-    const { body, upstream, outcomes, released } = scene();
-    upstream.enqueue(text("LAST"));
-    expect(await new Response(body).text()).toBe("LAST");
-    expect(outcomes).toEqual(["complete"]);
-    expect(released()).toBe(true);
-  });
-
-  test("a stream ends once, with an error, when the process stops", async () => {
-    const { body, upstream, outcomes, stopping, released } = scene();
-    upstream.enqueue(text("one "));
-    const reader = body.getReader();
-    expect(Buffer.from((await reader.read()).value!).toString()).toBe("one ");
-    stopping.abort();
-    expect(Buffer.from((await reader.read()).value!).toString()).toBe("[no_account]");
-    expect((await reader.read()).done).toBe(true);
-    expect(outcomes).toEqual(["failed"]);
-    expect(released()).toBe(true);
-  });
-
-  test("when its call was cancelled, with the reason", async () => {
-    const cancelled = new AbortController();
-    const { body, upstream, outcomes, released } = scene({ cancelled });
-    upstream.enqueue(text("one "));
-    const reader = body.getReader();
-    expect(Buffer.from((await reader.read()).value!).toString()).toBe("one ");
-    cancelled.abort(new ProxyError("permission", "The owner has cancelled it."));
-    expect(Buffer.from((await reader.read()).value!).toString()).toBe("[permission]");
-    expect([outcomes, released()]).toEqual([["failed"], true]);
-  });
-
-  test("when the client leaves, the upstream is let go at once", async () => {
-    const { body, upstream, outcomes, released } = scene();
-    upstream.enqueue(text("one "));
-    const reader = body.getReader();
-    await reader.read();
-    await reader.cancel();
-    expect(outcomes).toEqual(["client-gone"]);
-    expect(released()).toBe(true);
-  });
+test("a stream ends once when the upstream is done", async () => {
+  const { body, upstream, outcomes } = scene();
+  upstream.enqueue(text("one "));
+  upstream.close();
+  expect(await new Response(body).text()).toBe("one [end]");
+  expect(outcomes).toEqual(["complete"]);
 });
 
-describe("silence", () => {
-  test("gets a sign of life again and again, then the upstream is given up", async () => {
-    const { body, upstream, outcomes } = scene({ given: { ...limits, keepAlive: 20, idle: 600 } });
-    upstream.enqueue(text("one "));
-    const all = await new Response(body).text();
-    expect(all).toMatch(/^one (\[beat\]){2,}\[timeout\]$/);
-    expect(outcomes).toEqual(["failed"]);
-  });
+test("a stream ends once, and truthfully when it was to stop before it began", async () => {
+  const stopping = new AbortController();
+  stopping.abort(new ProxyError("permission", "The owner has cancelled it."));
+  const { body, outcomes, released } = scene({ stopping });
+  expect(await new Response(body).text()).toBe("[permission]");
+  expect([outcomes, released()]).toEqual([["failed"], true]);
+});
 
-  test("is what the upstream does not send, not what the client is not sent: one that pings is heard", async () => {
-    const given = { ...limits, keepAlive: 20, idle: 1_000 };
-    const { body, upstream, outcomes } = scene({ given });
-    const until = performance.now() + 2.2 * given.idle;
-    for await (const piece of body) {
-      expect(Buffer.from(piece).toString()).toMatch(/^(\[beat\]|LAST)+$/);
-      if (outcomes.length === 0) upstream.enqueue(text(performance.now() < until ? "PING" : "LAST"));
-    }
-    expect(outcomes).toEqual(["complete"]);
-  });
+test("a stream ends once, with an error, when the upstream breaks", async () => {
+  const { body, upstream, outcomes } = scene();
+  upstream.enqueue(text("one "));
+  const reader = body.getReader();
+  expect(Buffer.from((await reader.read()).value!).toString()).toBe("one ");
+  upstream.error(new Error("reset"));
+  expect(Buffer.from((await reader.read()).value!).toString()).toBe("[upstream]");
+  expect((await reader.read()).done).toBe(true);
+  expect(outcomes).toEqual(["failed"]);
+});
 
-  test("before the first byte settles `begun`, so that the client's connection can be kept alive", async () => {
-    const { begun, body, upstream } = scene();
-    const startedAt = performance.now();
-    await begun;
-    expect(performance.now() - startedAt).toBeGreaterThan(40);
-    upstream.enqueue(text("LAST"));
-    expect(await new Response(body).text()).toContain("LAST");
-  });
+test("a stream ends once, and truthfully when what the upstream sends cannot be read", async () => {
+  const { body, upstream, outcomes, released } = scene({ throws: true });
+  upstream.enqueue(text("one "));
+  expect(await new Response(body).text()).toBe("[upstream]");
+  expect(outcomes).toEqual(["failed"]);
+  expect(released()).toBe(true);
+});
 
-  test("a client that does not read is no silence of the upstream", async () => {
-    const { body, upstream, outcomes } = scene();
-    upstream.enqueue(text("one "));
-    upstream.enqueue(text("two "));
-    await Bun.sleep(limits.idle + 150);
-    upstream.enqueue(text("LAST"));
-    expect(outcomes).toEqual([]);
-    expect(await new Response(body).text()).toBe("one two LAST");
-  });
+test("a stream ends once, and truthfully when the terminal event is out, though the upstream stays open", async () => {
+  const { body, upstream, outcomes, released } = scene();
+  upstream.enqueue(text("LAST"));
+  expect(await new Response(body).text()).toBe("LAST");
+  expect(outcomes).toEqual(["complete"]);
+  expect(released()).toBe(true);
+});
 
-  test("a stream that never ends is ended at its total limit", async () => {
-    const { body, upstream, outcomes } = scene({ given: { ...limits, keepAlive: 40, idle: 5_000, total: 100 } });
-    upstream.enqueue(text("one "));
-    expect(await new Response(body).text()).toMatch(/\[timeout\]$/);
-    expect(outcomes).toEqual(["failed"]);
-  });
+test("a stream ends once, with an error, when the process stops", async () => {
+  const { body, upstream, outcomes, stopping, released } = scene();
+  upstream.enqueue(text("one "));
+  const reader = body.getReader();
+  expect(Buffer.from((await reader.read()).value!).toString()).toBe("one ");
+  stopping.abort();
+  expect(Buffer.from((await reader.read()).value!).toString()).toBe("[no_account]");
+  expect((await reader.read()).done).toBe(true);
+  expect(outcomes).toEqual(["failed"]);
+  expect(released()).toBe(true);
+});
+
+test("a stream ends once, and truthfully when its call was cancelled, with the reason", async () => {
+  const cancelled = new AbortController();
+  const { body, upstream, outcomes, released } = scene({ cancelled });
+  upstream.enqueue(text("one "));
+  const reader = body.getReader();
+  expect(Buffer.from((await reader.read()).value!).toString()).toBe("one ");
+  cancelled.abort(new ProxyError("permission", "The owner has cancelled it."));
+  expect(Buffer.from((await reader.read()).value!).toString()).toBe("[permission]");
+  expect([outcomes, released()]).toEqual([["failed"], true]);
+});
+
+test("a stream ends once, and truthfully when the client leaves, the upstream is let go at once", async () => {
+  const { body, upstream, outcomes, released } = scene();
+  upstream.enqueue(text("one "));
+  const reader = body.getReader();
+  await reader.read();
+  await reader.cancel();
+  expect(outcomes).toEqual(["client-gone"]);
+  expect(released()).toBe(true);
+});
+
+test("silence gets a sign of life again and again, then the upstream is given up", async () => {
+  const { body, upstream, outcomes } = scene({ given: { ...limits, keepAlive: 20, idle: 600 } });
+  upstream.enqueue(text("one "));
+  const all = await new Response(body).text();
+  expect(all).toMatch(/^one (\[beat\]){2,}\[timeout\]$/);
+  expect(outcomes).toEqual(["failed"]);
+});
+
+test("silence is what the upstream does not send, not what the client is not sent: one that pings is heard", async () => {
+  const given = { ...limits, keepAlive: 20, idle: 1_000 };
+  const { body, upstream, outcomes } = scene({ given });
+  const until = performance.now() + 2.2 * given.idle;
+  for await (const piece of body) {
+    expect(Buffer.from(piece).toString()).toMatch(/^(\[beat\]|LAST)+$/);
+    if (outcomes.length === 0) upstream.enqueue(text(performance.now() < until ? "PING" : "LAST"));
+  }
+  expect(outcomes).toEqual(["complete"]);
+});
+
+test("silence before the first byte settles `begun`, so that the client's connection can be kept alive", async () => {
+  const { begun, body, upstream } = scene();
+  const startedAt = performance.now();
+  await begun;
+  expect(performance.now() - startedAt).toBeGreaterThan(40);
+  upstream.enqueue(text("LAST"));
+  expect(await new Response(body).text()).toContain("LAST");
+});
+
+test("a client that does not read is no silence of the upstream", async () => {
+  const { body, upstream, outcomes } = scene();
+  upstream.enqueue(text("one "));
+  upstream.enqueue(text("two "));
+  await Bun.sleep(limits.idle + 150);
+  upstream.enqueue(text("LAST"));
+  expect(outcomes).toEqual([]);
+  expect(await new Response(body).text()).toBe("one two LAST");
+});
+
+test("a stream that never ends is ended at its total limit", async () => {
+  const { body, upstream, outcomes } = scene({ given: { ...limits, keepAlive: 40, idle: 5_000, total: 100 } });
+  upstream.enqueue(text("one "));
+  expect(await new Response(body).text()).toMatch(/\[timeout\]$/);
+  expect(outcomes).toEqual(["failed"]);
 });
 
 test("the upstream is read no further than the client reads", async () => {

@@ -76,40 +76,38 @@ describe("reading", () => {
   });
 });
 
-describe("writing", () => {
-  test("untouched frames leave as the bytes that came, whatever the chunks were", () => {
-    for (const text of [stream, stream.replaceAll("\n", "\r\n"), stream.replaceAll("\n", "\r")])
-      for (const size of chunkSizes) {
-        const out = gatherFrames();
-        const sink = readSse(out);
-        const sent: Uint8Array[] = [];
-        for (const chunk of chunksOf(bytes(text), size)) {
-          sink.push(chunk);
-          const piece = out.take();
-          if (piece) sent.push(piece.slice());
-        }
-        sink.end();
-        expect(Buffer.concat(sent).toString()).toBe(text);
+test("writing: untouched frames leave as the bytes that came, whatever the chunks were", () => {
+  for (const text of [stream, stream.replaceAll("\n", "\r\n"), stream.replaceAll("\n", "\r")])
+    for (const size of chunkSizes) {
+      const out = gatherFrames();
+      const sink = readSse(out);
+      const sent: Uint8Array[] = [];
+      for (const chunk of chunksOf(bytes(text), size)) {
+        sink.push(chunk);
+        const piece = out.take();
+        if (piece) sent.push(piece.slice());
       }
-  });
+      sink.end();
+      expect(Buffer.concat(sent).toString()).toBe(text);
+    }
+});
 
-  test("whole frames of one chunk leave without a copy", () => {
-    const chunk = bytes("data: 1\n\ndata: 2\n\n");
-    const out = gatherFrames();
-    readSse(out).push(chunk);
-    expect(out.take()?.buffer).toBe(chunk.buffer);
-    expect(out.take()).toBeUndefined();
-  });
+test("writing: whole frames of one chunk leave without a copy", () => {
+  const chunk = bytes("data: 1\n\ndata: 2\n\n");
+  const out = gatherFrames();
+  readSse(out).push(chunk);
+  expect(out.take()?.buffer).toBe(chunk.buffer);
+  expect(out.take()).toBeUndefined();
+});
 
-  test("frames of our own making stand between the others in order", () => {
-    const out = gatherFrames();
-    const sink = readSse(out);
-    sink.push(bytes("data: 1\n\n"));
-    out.push({ event: "ping", data: "{}" });
-    out.push({ data: "a\nb" });
-    sink.push(bytes("data: 2\n\n"));
-    expect(Buffer.from(out.take()!).toString()).toBe(
-      "data: 1\n\nevent: ping\ndata: {}\n\ndata: a\ndata: b\n\ndata: 2\n\n",
-    );
-  });
+test("writing: frames of our own making stand between the others in order", () => {
+  const out = gatherFrames();
+  const sink = readSse(out);
+  sink.push(bytes("data: 1\n\n"));
+  out.push({ event: "ping", data: "{}" });
+  out.push({ data: "a\nb" });
+  sink.push(bytes("data: 2\n\n"));
+  expect(Buffer.from(out.take()!).toString()).toBe(
+    "data: 1\n\nevent: ping\ndata: {}\n\ndata: a\ndata: b\n\ndata: 2\n\n",
+  );
 });

@@ -94,82 +94,80 @@ describe("in every dialect", () => {
   });
 });
 
-describe("the protocols", () => {
-  test("an account without the new protocol is served by the old one, which is remembered", async () => {
-    await using proxy = await withAccounts(["student"], { student: { protocols: ["session", "omission"] } });
-    for (const words of ["one", "two"]) {
-      const answer = await proxy.post("/v1/chat/completions", { model: "auto", messages: say(words) });
-      expect(answer.status).toBe(200);
-    }
-    expect(asked(proxy, "/auto")).toHaveLength(1);
-    const [intent] = asked(proxy, "/models/session/intent");
-    expect(intent?.body).toEqual({
-      prompt: "one",
-      available_models: ["gpt-5-mini", "claude-haiku-4.5", "gpt-5.4-mini"],
-      turn_number: 1,
-      prompt_char_count: 3,
-    });
-    const [first] = generations(proxy);
-    expect(tokenOf(first!)).toBe(tokenOf(intent!));
-    expect(JSON.parse((await rowOf(proxy)).auto!)).toEqual({ by: "session", why: "needs_reasoning", discount: null });
+test("an account without the new protocol is served by the old one, which is remembered", async () => {
+  await using proxy = await withAccounts(["student"], { student: { protocols: ["session", "omission"] } });
+  for (const words of ["one", "two"]) {
+    const answer = await proxy.post("/v1/chat/completions", { model: "auto", messages: say(words) });
+    expect(answer.status).toBe(200);
+  }
+  expect(asked(proxy, "/auto")).toHaveLength(1);
+  const [intent] = asked(proxy, "/models/session/intent");
+  expect(intent?.body).toEqual({
+    prompt: "one",
+    available_models: ["gpt-5-mini", "claude-haiku-4.5", "gpt-5.4-mini"],
+    turn_number: 1,
+    prompt_char_count: 3,
   });
+  const [first] = generations(proxy);
+  expect(tokenOf(first!)).toBe(tokenOf(intent!));
+  expect(JSON.parse((await rowOf(proxy)).auto!)).toEqual({ by: "session", why: "needs_reasoning", discount: null });
+});
 
-  test("a host of an older API version is asked by the old protocol", async () => {
-    await using proxy = await withAccounts(
-      ["student"],
-      {},
-      { config: { upstreamHeaders: { "x-github-api-version": "2026-01-09" } } },
-    );
-    expect((await proxy.post("/v1/chat/completions", bodies.chat.body)).status).toBe(200);
-    expect(asked(proxy, "/models/session")).toHaveLength(1);
-  });
-
-  test.each(["later", "unreadable"] as const)(
-    "a choice that fails (%s) leads to a request without a model where there is nothing else",
-    async (fault) => {
-      await using proxy = await withAccounts(["student"], { student: { fault } });
-      expect((await proxy.post("/v1/chat/completions", bodies.chat.body)).status).toBe(200);
-      expect(asked(proxy, "/models/session")).toHaveLength(0);
-      expect(generations(proxy)[0]?.body).not.toHaveProperty("model");
-    },
+test("a host of an older API version is asked by the old protocol", async () => {
+  await using proxy = await withAccounts(
+    ["student"],
+    {},
+    { config: { upstreamHeaders: { "x-github-api-version": "2026-01-09" } } },
   );
+  expect((await proxy.post("/v1/chat/completions", bodies.chat.body)).status).toBe(200);
+  expect(asked(proxy, "/models/session")).toHaveLength(1);
+});
 
-  test("a choice that fails on another plan is an error that says so, and the next request asks again", async () => {
-    await using proxy = await withAccounts(["pro"], { pro: { fault: "later" } });
-    const answer = await proxy.post("/v1/chat/completions", bodies.chat.body);
-    expect(answer.status).toBe(503);
-    expect(answer.headers.get("retry-after")).toBe("10");
-    expect(await answer.text()).toContain("Auto could not choose a model now");
-    expect(generations(proxy)).toHaveLength(0);
-    proxy.demo.accounts[0]!.auto!.fault = undefined;
+test.each(["later", "unreadable"] as const)(
+  "a choice that fails (%s) leads to a request without a model where there is nothing else",
+  async (fault) => {
+    await using proxy = await withAccounts(["student"], { student: { fault } });
     expect((await proxy.post("/v1/chat/completions", bodies.chat.body)).status).toBe(200);
-  });
+    expect(asked(proxy, "/models/session")).toHaveLength(0);
+    expect(generations(proxy)[0]?.body).not.toHaveProperty("model");
+  },
+);
 
-  test("a client that hangs up while the model is chosen leaves a row, and nothing is generated", async () => {
-    await using proxy = await withAccounts(["student"], { student: { fault: "silent" } });
-    const gone = new AbortController();
-    const answer = proxy.post("/v1/chat/completions", bodies.chat.body, { signal: gone.signal }).catch(() => undefined);
-    await until(() => asked(proxy, "/auto").length === 1, "Auto is asked");
-    gone.abort();
-    await answer;
-    expect(await rowOf(proxy)).toMatchObject({ http_status: 499, error_type: "client_closed" });
-    expect(generations(proxy)).toHaveLength(0);
-  });
+test("a choice that fails on another plan is an error that says so, and the next request asks again", async () => {
+  await using proxy = await withAccounts(["pro"], { pro: { fault: "later" } });
+  const answer = await proxy.post("/v1/chat/completions", bodies.chat.body);
+  expect(answer.status).toBe(503);
+  expect(answer.headers.get("retry-after")).toBe("10");
+  expect(await answer.text()).toContain("Auto could not choose a model now");
+  expect(generations(proxy)).toHaveLength(0);
+  proxy.demo.accounts[0]!.auto!.fault = undefined;
+  expect((await proxy.post("/v1/chat/completions", bodies.chat.body)).status).toBe(200);
+});
 
-  test("an account without Auto is told so, and asked again only six hours later", async () => {
-    let hours = 0;
-    const monotonic = () => performance.now() + hours * 3_600_000;
-    await using proxy = await withAccounts(["pro"], { pro: { protocols: [] } }, { clock: { monotonic } });
-    for (hours of [0, 5.9]) {
-      const answer = await proxy.post("/v1/chat/completions", bodies.chat.body);
-      expect(answer.status).toBe(424);
-      expect(await answer.text()).toContain("GitHub Copilot does not offer Auto to pro-demo");
-    }
-    expect(asked(proxy, "/auto")).toHaveLength(1);
-    hours = 6.1;
-    await (await proxy.post("/v1/chat/completions", bodies.chat.body)).text();
-    expect(asked(proxy, "/auto")).toHaveLength(2);
-  });
+test("a client that hangs up while the model is chosen leaves a row, and nothing is generated", async () => {
+  await using proxy = await withAccounts(["student"], { student: { fault: "silent" } });
+  const gone = new AbortController();
+  const answer = proxy.post("/v1/chat/completions", bodies.chat.body, { signal: gone.signal }).catch(() => undefined);
+  await until(() => asked(proxy, "/auto").length === 1, "Auto is asked");
+  gone.abort();
+  await answer;
+  expect(await rowOf(proxy)).toMatchObject({ http_status: 499, error_type: "client_closed" });
+  expect(generations(proxy)).toHaveLength(0);
+});
+
+test("an account without Auto is told so, and asked again only six hours later", async () => {
+  let hours = 0;
+  const monotonic = () => performance.now() + hours * 3_600_000;
+  await using proxy = await withAccounts(["pro"], { pro: { protocols: [] } }, { clock: { monotonic } });
+  for (hours of [0, 5.9]) {
+    const answer = await proxy.post("/v1/chat/completions", bodies.chat.body);
+    expect(answer.status).toBe(424);
+    expect(await answer.text()).toContain("GitHub Copilot does not offer Auto to pro-demo");
+  }
+  expect(asked(proxy, "/auto")).toHaveLength(1);
+  hours = 6.1;
+  await (await proxy.post("/v1/chat/completions", bodies.chat.body)).text();
+  expect(asked(proxy, "/auto")).toHaveLength(2);
 });
 
 describe("one choice per conversation", () => {
@@ -392,107 +390,105 @@ describe("tiers", () => {
   });
 });
 
-describe("tokens", () => {
-  test("a token that has ended is not sent again", async () => {
-    let now = Date.now();
-    const clock = () => now;
-    await using proxy = await withAccounts(
-      ["pro"],
-      { pro: { lifetime: 600 } },
-      { clock: { now: clock }, demo: { now: clock } },
-    );
-    await proxy.post("/v1/chat/completions", bodies.chat.body);
-    now += 590_000;
-    expect((await proxy.post("/v1/chat/completions", bodies.chat.body)).status).toBe(200);
-    expect(asked(proxy, "/auto")).toHaveLength(2);
-    expect(generations(proxy).map(({ status }) => status)).toEqual([200, 200]);
-  });
-
-  test.each([400, 401, 403])(
-    "a token that is refused with %i is replaced once, and the request served",
-    async (status) => {
-      await using proxy = await withAccounts(["pro"]);
-      await proxy.post("/v1/chat/completions", bodies.chat.body);
-      proxy.demo.intercept(
-        /^\/(?:chat\/completions|responses|v1\/messages)$/,
-        () => new Response("Invalid Copilot-Session-Token\n", { status }),
-      );
-      const answer = await proxy.post("/v1/chat/completions", bodies.chat.body);
-      expect(answer.status).toBe(200);
-      expect(asked(proxy, "/auto")).toHaveLength(2);
-      const tokens = generations(proxy).map(tokenOf);
-      expect(tokens[1]).toBe(tokens[0]);
-      expect(tokens[2]).not.toBe(tokens[1]);
-      expect(proxy.app.accounts[0]?.state.name).toBe("ready");
-    },
+test("a token that has ended is not sent again", async () => {
+  let now = Date.now();
+  const clock = () => now;
+  await using proxy = await withAccounts(
+    ["pro"],
+    { pro: { lifetime: 600 } },
+    { clock: { now: clock }, demo: { now: clock } },
   );
+  await proxy.post("/v1/chat/completions", bodies.chat.body);
+  now += 590_000;
+  expect((await proxy.post("/v1/chat/completions", bodies.chat.body)).status).toBe(200);
+  expect(asked(proxy, "/auto")).toHaveLength(2);
+  expect(generations(proxy).map(({ status }) => status)).toEqual([200, 200]);
+});
 
-  test("tokens that are refused again and again end in an error, after two tries", async () => {
+test.each([400, 401, 403])(
+  "a token that is refused with %i is replaced once, and the request served",
+  async (status) => {
     await using proxy = await withAccounts(["pro"]);
+    await proxy.post("/v1/chat/completions", bodies.chat.body);
     proxy.demo.intercept(
       /^\/(?:chat\/completions|responses|v1\/messages)$/,
-      () => new Response("Invalid Copilot-Session-Token\n", { status: 400 }),
-      9,
+      () => new Response("Invalid Copilot-Session-Token\n", { status }),
     );
     const answer = await proxy.post("/v1/chat/completions", bodies.chat.body);
-    expect(answer.status).toBe(502);
-    expect(generations(proxy)).toHaveLength(2);
-  });
-
-  test("a token stays with its account: where that cannot serve, the next account makes its own choice", async () => {
-    await using proxy = await withAccounts(["pro", "student"]);
-    await proxy.post("/v1/chat/completions", bodies.chat.body);
-    proxy.demo.accounts[0]!.quota.premium.remaining = 0;
-    const answer = await proxy.post("/v1/chat/completions", bodies.chat.body);
     expect(answer.status).toBe(200);
-    const owners = new Map(asked(proxy, "/auto").map((seen) => [seen.account, seen]));
-    expect([...owners.keys()]).toEqual(["pro-demo", "student-demo"]);
-    const [first, refused, last] = generations(proxy);
-    expect([first?.account, refused?.account, last?.account]).toEqual(["pro-demo", "pro-demo", "student-demo"]);
-    expect(tokenOf(last!)).not.toBe(tokenOf(first!));
-    expect(last?.status).toBe(200);
-    expect(proxy.rows()[0]).toMatchObject({ account_id: "student-demo", http_status: 200 });
-  });
+    expect(asked(proxy, "/auto")).toHaveLength(2);
+    const tokens = generations(proxy).map(tokenOf);
+    expect(tokens[1]).toBe(tokens[0]);
+    expect(tokens[2]).not.toBe(tokens[1]);
+    expect(proxy.app.accounts[0]?.state.name).toBe("ready");
+  },
+);
 
-  test("of several accounts with a choice for the conversation, the one that served its last turn comes first", async () => {
-    const { pro, student } = autoAccounts();
-    const auto: AutoOffer = { protocols: ["auto"], pool: ["gpt-6.2-sol"] };
-    const accounts = [pro, student].map((account) => ({ ...account, auto }));
-    const proxy = await timed({ demo: { accounts, generation: "C" } });
-    await using _ = await knowing(Promise.resolve(proxy));
-    const messages: object[] = say("hello");
-    const turn = async () => {
-      const answer = await proxy.post("/v1/chat/completions", { model: "auto", messages });
-      expect(answer.status).toBe(200);
-      messages.push({ role: "assistant", content: "Hello." }, ...say("Go on."));
-      return proxy.rows(1)[0]!.account_id;
-    };
-    expect([await turn(), await turn()]).toEqual(["pro-demo", "pro-demo"]);
-    proxy.app.accounts[0]!.setState({ name: "cooling", until: proxy.now() + 20_000, reason: "For a test." });
-    expect(await turn()).toBe("student-demo");
-    proxy.pass(20_000);
-    expect([await turn(), await turn()]).toEqual(["student-demo", "student-demo"]);
-  });
+test("tokens that are refused again and again end in an error, after two tries", async () => {
+  await using proxy = await withAccounts(["pro"]);
+  proxy.demo.intercept(
+    /^\/(?:chat\/completions|responses|v1\/messages)$/,
+    () => new Response("Invalid Copilot-Session-Token\n", { status: 400 }),
+    9,
+  );
+  const answer = await proxy.post("/v1/chat/completions", bodies.chat.body);
+  expect(answer.status).toBe(502);
+  expect(generations(proxy)).toHaveLength(2);
+});
 
-  test("the upstream refuses another account's token, which is then replaced", async () => {
-    await using proxy = await withAccounts(["pro", "student"]);
-    await proxy.post("/v1/chat/completions", bodies.chat.body);
-    // As if the account had been signed in as somebody else meanwhile.
-    proxy.demo.endAutoTokens();
-    expect((await proxy.post("/v1/chat/completions", bodies.chat.body)).status).toBe(200);
-    expect(generations(proxy).map(({ status }) => status)).toEqual([200, 400, 200]);
-  });
+test("a token stays with its account: where that cannot serve, the next account makes its own choice", async () => {
+  await using proxy = await withAccounts(["pro", "student"]);
+  await proxy.post("/v1/chat/completions", bodies.chat.body);
+  proxy.demo.accounts[0]!.quota.premium.remaining = 0;
+  const answer = await proxy.post("/v1/chat/completions", bodies.chat.body);
+  expect(answer.status).toBe(200);
+  const owners = new Map(asked(proxy, "/auto").map((seen) => [seen.account, seen]));
+  expect([...owners.keys()]).toEqual(["pro-demo", "student-demo"]);
+  const [first, refused, last] = generations(proxy);
+  expect([first?.account, refused?.account, last?.account]).toEqual(["pro-demo", "pro-demo", "student-demo"]);
+  expect(tokenOf(last!)).not.toBe(tokenOf(first!));
+  expect(last?.status).toBe(200);
+  expect(proxy.rows()[0]).toMatchObject({ account_id: "student-demo", http_status: 200 });
+});
 
-  test("no token and no prompt is in the log or the history", async () => {
-    await using proxy = await withAccounts(["pro"], {}, { config: { logLevel: "debug" } });
-    await proxy.post("/v1/chat/completions", { model: "auto", messages: say("a very private question") });
-    proxy.demo.endAutoTokens();
-    await proxy.post("/v1/chat/completions", { model: "auto", messages: say("a very private question") });
-    const token = tokenOf(generations(proxy)[0]!)!;
-    const kept = JSON.stringify(proxy.rows()) + proxy.lines.join("\n");
-    expect(kept).not.toContain(token);
-    expect(kept).not.toContain("private question");
-  });
+test("of several accounts with a choice for the conversation, the one that served its last turn comes first", async () => {
+  const { pro, student } = autoAccounts();
+  const auto: AutoOffer = { protocols: ["auto"], pool: ["gpt-6.2-sol"] };
+  const accounts = [pro, student].map((account) => ({ ...account, auto }));
+  const proxy = await timed({ demo: { accounts, generation: "C" } });
+  await using _ = await knowing(Promise.resolve(proxy));
+  const messages: object[] = say("hello");
+  const turn = async () => {
+    const answer = await proxy.post("/v1/chat/completions", { model: "auto", messages });
+    expect(answer.status).toBe(200);
+    messages.push({ role: "assistant", content: "Hello." }, ...say("Go on."));
+    return proxy.rows(1)[0]!.account_id;
+  };
+  expect([await turn(), await turn()]).toEqual(["pro-demo", "pro-demo"]);
+  proxy.app.accounts[0]!.setState({ name: "cooling", until: proxy.now() + 20_000, reason: "For a test." });
+  expect(await turn()).toBe("student-demo");
+  proxy.pass(20_000);
+  expect([await turn(), await turn()]).toEqual(["student-demo", "student-demo"]);
+});
+
+test("the upstream refuses another account's token, which is then replaced", async () => {
+  await using proxy = await withAccounts(["pro", "student"]);
+  await proxy.post("/v1/chat/completions", bodies.chat.body);
+  // As if the account had been signed in as somebody else meanwhile.
+  proxy.demo.endAutoTokens();
+  expect((await proxy.post("/v1/chat/completions", bodies.chat.body)).status).toBe(200);
+  expect(generations(proxy).map(({ status }) => status)).toEqual([200, 400, 200]);
+});
+
+test("no token and no prompt is in the log or the history", async () => {
+  await using proxy = await withAccounts(["pro"], {}, { config: { logLevel: "debug" } });
+  await proxy.post("/v1/chat/completions", { model: "auto", messages: say("a very private question") });
+  proxy.demo.endAutoTokens();
+  await proxy.post("/v1/chat/completions", { model: "auto", messages: say("a very private question") });
+  const token = tokenOf(generations(proxy)[0]!)!;
+  const kept = JSON.stringify(proxy.rows()) + proxy.lines.join("\n");
+  expect(kept).not.toContain(token);
+  expect(kept).not.toContain("private question");
 });
 
 describe("beside named models", () => {
@@ -664,41 +660,39 @@ describe("what a key may use", () => {
   });
 });
 
-describe("budgets", () => {
-  const budget = (limit: number, more: object = {}) => ({
-    config: { budgets: [{ name: "all", limit, unit: "premium", per: "day", ...more }] },
-  });
+const budget = (limit: number, more: object = {}) => ({
+  config: { budgets: [{ name: "all", limit, unit: "premium", per: "day", ...more }] },
+});
 
-  test("a request whose model is not known yet counts as the dearest that may serve", async () => {
-    // The dearest of this list costs 0.33; the one that would serve costs nothing.
-    await using proxy = await withAccounts(["free"], { free: { pool: ["gpt-5-mini"] } }, budget(0.2));
-    const answer = await proxy.post("/v1/chat/completions", bodies.chat.body);
-    expect(answer.status).toBe(429);
-    expect(generations(proxy)).toHaveLength(0);
-  });
+test("a request whose model is not known yet counts as the dearest that may serve", async () => {
+  // The dearest of this list costs 0.33; the one that would serve costs nothing.
+  await using proxy = await withAccounts(["free"], { free: { pool: ["gpt-5-mini"] } }, budget(0.2));
+  const answer = await proxy.post("/v1/chat/completions", bodies.chat.body);
+  expect(answer.status).toBe(429);
+  expect(generations(proxy)).toHaveLength(0);
+});
 
-  test("what it cost is counted by the model that served", async () => {
-    await using proxy = await withAccounts(["free"], { free: { pool: ["claude-haiku-4.5"] } }, budget(10));
-    const answer = await proxy.post("/v1/chat/completions", bodies.chat.body);
-    expect(answer.status).toBe(200);
-    await answer.text();
-    expect(await rowOf(proxy)).toMatchObject({ cost: 0.33e9, cost_unit: "premium" });
-    expect(await proxy.app.budgets.overview()).toMatchObject([{ used: 0.33 }]);
-  });
+test("what it cost is counted by the model that served", async () => {
+  await using proxy = await withAccounts(["free"], { free: { pool: ["claude-haiku-4.5"] } }, budget(10));
+  const answer = await proxy.post("/v1/chat/completions", bodies.chat.body);
+  expect(answer.status).toBe(200);
+  await answer.text();
+  expect(await rowOf(proxy)).toMatchObject({ cost: 0.33e9, cost_unit: "premium" });
+  expect(await proxy.app.budgets.overview()).toMatchObject([{ used: 0.33 }]);
+});
 
-  test("a budget for certain models counts what Auto chose where that is known, and else only if it names `auto`", async () => {
-    for (const [name, model, pattern, used] of [
-      ["pro", "claude-sonnet-4.6", "claude-*", 1],
-      ["free", "claude-haiku-4.5", "claude-*", 0],
-      ["free", "claude-haiku-4.5", "auto", 0.33],
-    ] as const) {
-      await using proxy = await withAccounts(
-        [name],
-        { [name]: { pool: [model] } },
-        budget(10, { scope: { model: pattern } }),
-      );
-      await (await proxy.post("/v1/chat/completions", bodies.chat.body)).text();
-      expect([name, pattern, await proxy.app.budgets.overview()]).toMatchObject([name, pattern, [{ used }]]);
-    }
-  });
+test("a budget for certain models counts what Auto chose where that is known, and else only if it names `auto`", async () => {
+  for (const [name, model, pattern, used] of [
+    ["pro", "claude-sonnet-4.6", "claude-*", 1],
+    ["free", "claude-haiku-4.5", "claude-*", 0],
+    ["free", "claude-haiku-4.5", "auto", 0.33],
+  ] as const) {
+    await using proxy = await withAccounts(
+      [name],
+      { [name]: { pool: [model] } },
+      budget(10, { scope: { model: pattern } }),
+    );
+    await (await proxy.post("/v1/chat/completions", bodies.chat.body)).text();
+    expect([name, pattern, await proxy.app.budgets.overview()]).toMatchObject([name, pattern, [{ used }]]);
+  }
 });

@@ -133,30 +133,28 @@ describe("prices that a list does not tell", () => {
   });
 });
 
-describe("a request that nobody accepted", () => {
-  test.each([
-    ["a model that does not exist", "no-such-model", "Hi.", 404, 0],
-    ["a refusal by the upstream", exampleModels.flash, "[demo: 400-body]", 400, 0],
-    ["a failure of the upstream, whose charge nobody knows", exampleModels.flash, "[demo: 500]", 500, null],
-  ] as const)(
-    "costs nothing and used no tokens, unless that is not known: %s",
-    async (_, model, content, status, used) => {
-      await using proxy = await startProxy({ demo: { generation: "C" } });
-      const messages = [{ role: "user", content }];
-      expect((await proxy.post("/v1/chat/completions", { model, messages })).status).toBe(status);
-      expect(proxy.rows()[0]).toMatchObject({ cost: used, input_tokens: used, output_tokens: used });
-      expect(proxy.rows()[0]!.tokens_estimated).toBe(0);
-    },
-  );
+test.each([
+  ["a model that does not exist", "no-such-model", "Hi.", 404, 0],
+  ["a refusal by the upstream", exampleModels.flash, "[demo: 400-body]", 400, 0],
+  ["a failure of the upstream, whose charge nobody knows", exampleModels.flash, "[demo: 500]", 500, null],
+] as const)(
+  "a request that nobody accepted costs nothing and used no tokens, unless that is not known: %s",
+  async (_, model, content, status, used) => {
+    await using proxy = await startProxy({ demo: { generation: "C" } });
+    const messages = [{ role: "user", content }];
+    expect((await proxy.post("/v1/chat/completions", { model, messages })).status).toBe(status);
+    expect(proxy.rows()[0]).toMatchObject({ cost: used, input_tokens: used, output_tokens: used });
+    expect(proxy.rows()[0]!.tokens_estimated).toBe(0);
+  },
+);
 
-  test("saved nothing where nothing was read from the cache, whether the price is known or not", async () => {
-    await using proxy = await startProxy();
-    const messages = [{ role: "user", content: "Hi." }];
-    await proxy.post("/v1/chat/completions", { model: "claude-sonnet-4.6", messages });
-    proxy.rows();
-    const report = (await (await fetch(`${proxy.url}/api/admin/cache`)).json()) as {
-      models: { cached_tokens: number; saved_nano_credits: number | null }[];
-    };
-    expect(report.models).toMatchObject([{ cached_tokens: 0, saved_nano_credits: 0 }]);
-  });
+test("a request that nobody accepted: saved nothing where nothing was read from the cache, whether the price is known or not", async () => {
+  await using proxy = await startProxy();
+  const messages = [{ role: "user", content: "Hi." }];
+  await proxy.post("/v1/chat/completions", { model: "claude-sonnet-4.6", messages });
+  proxy.rows();
+  const report = (await (await fetch(`${proxy.url}/api/admin/cache`)).json()) as {
+    models: { cached_tokens: number; saved_nano_credits: number | null }[];
+  };
+  expect(report.models).toMatchObject([{ cached_tokens: 0, saved_nano_credits: 0 }]);
 });

@@ -139,14 +139,15 @@ test.each(paths)("%s: a model that is not enabled is told so by its own sentence
   ]);
 });
 
-describe("a rest", () => {
-  const codex = { "user-agent": "codex_exec/0.169.0 (Linux; x86_64)" };
-  const opencode = { "user-agent": "opencode/1.18.33 ai-sdk/provider-utils/4 runtime/bun/1.3" };
-  const qwenCode = { "user-agent": "QwenCode/0.24.4 (linux; x64)" };
-  const limited = (status: number, code: string, message: string, seconds: string) => () =>
-    Response.json({ error: { code, message } }, { status, headers: { "retry-after": seconds } });
+const codex = { "user-agent": "codex_exec/0.169.0 (Linux; x86_64)" };
+const opencode = { "user-agent": "opencode/1.18.33 ai-sdk/provider-utils/4 runtime/bun/1.3" };
+const qwenCode = { "user-agent": "QwenCode/0.24.4 (linux; x64)" };
+const limited = (status: number, code: string, message: string, seconds: string) => () =>
+  Response.json({ error: { code, message } }, { status, headers: { "retry-after": seconds } });
 
-  test.each(paths)("%s: of an hour is 429 with its end, but at once to who would sleep through it", async (path) => {
+test.each(paths)(
+  "a rest: %s: of an hour is 429 with its end, but at once to who would sleep through it",
+  async (path) => {
     await using proxy = await startProxy();
     for (const upstream of ["/v1/messages", "/responses", "/chat/completions"])
       proxy.demo.intercept(
@@ -167,19 +168,19 @@ describe("a rest", () => {
         expect(proxy.rows()[0]!.http_status).toBe(told.status);
       }
     }
-  });
+  },
+);
 
-  test.each(paths)("%s: of seconds is 429 to all, and they come again", async (path) => {
-    await using proxy = await startProxy();
-    for (const upstream of ["/v1/messages", "/responses", "/chat/completions"])
-      proxy.demo.intercept(upstream, limited(429, "rate_limited", "Slow.", "9"), Number.POSITIVE_INFINITY);
-    for (const client of [{}, codex, opencode, qwenCode])
-      expect(await ask(proxy, path, claude, client)).toMatchObject({
-        status: 429,
-        retry: null,
-        after: expect.any(String),
-      });
-  });
+test.each(paths)("a rest: %s: of seconds is 429 to all, and they come again", async (path) => {
+  await using proxy = await startProxy();
+  for (const upstream of ["/v1/messages", "/responses", "/chat/completions"])
+    proxy.demo.intercept(upstream, limited(429, "rate_limited", "Slow.", "9"), Number.POSITIVE_INFINITY);
+  for (const client of [{}, codex, opencode, qwenCode])
+    expect(await ask(proxy, path, claude, client)).toMatchObject({
+      status: 429,
+      retry: null,
+      after: expect.any(String),
+    });
 });
 
 test.each([500, 502, 503, 504, 529])("the upstream's own %i may be repeated", async (status) => {

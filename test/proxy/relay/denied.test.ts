@@ -193,46 +193,42 @@ test("Codex, which asks again six times after a 403, gets 400 for a model that a
   expect([answer.status, answer.headers.get("x-should-retry")]).toEqual([400, "false"]);
 });
 
-describe("a 403", () => {
-  test("a 403 of a single replica is not seen by the client: the request is sent once more", async () => {
-    for (const login of ["octo-demo", "plus-demo"]) {
-      await using proxy = await start({ [login]: {} });
-      expect((await post(proxy, premium, "[demo: 403-empty once] Hello")).status).toBe(200);
-      expect(asked(proxy)).toHaveLength(2);
-    }
-  });
-
-  test("that lasts is sent to GitHub twice, as an agent's the second time", async () => {
-    await using proxy = await start({ "octo-demo": {} });
-    const { status, error } = await post(proxy, premium, "[demo: 403] Hello");
-    expect([status, error!.message]).toEqual([
-      403,
-      expect.stringContaining("may have to be enabled for the account first"),
-    ]);
-    const sent = proxy.demo.journal.filter(({ path, method }) => method === "POST" && modelPaths.has(path));
-    expect(sent.map(({ headers }) => headers["x-initiator"])).toEqual(["user", "agent"]);
-  });
+test("a 403 of a single replica is not seen by the client: the request is sent once more", async () => {
+  for (const login of ["octo-demo", "plus-demo"]) {
+    await using proxy = await start({ [login]: {} });
+    expect((await post(proxy, premium, "[demo: 403-empty once] Hello")).status).toBe(200);
+    expect(asked(proxy)).toHaveLength(2);
+  }
 });
 
-describe("a Business seat whose GitHub token is used directly, where the general host answers 403,", () => {
-  const seat: Change = { plan: "business", host: "business", rights: { deniedAt: "individual" } };
-  const hosts = ({ demo }: RunningProxy) =>
-    demo.journal.filter(({ path, method }) => method === "POST" && modelPaths.has(path)).map(({ host }) => host);
+test("a 403 that lasts is sent to GitHub twice, as an agent's the second time", async () => {
+  await using proxy = await start({ "octo-demo": {} });
+  const { status, error } = await post(proxy, premium, "[demo: 403] Hello");
+  expect([status, error!.message]).toEqual([
+    403,
+    expect.stringContaining("may have to be enabled for the account first"),
+  ]);
+  const sent = proxy.demo.journal.filter(({ path, method }) => method === "POST" && modelPaths.has(path));
+  expect(sent.map(({ headers }) => headers["x-initiator"])).toEqual(["user", "agent"]);
+});
 
-  test("is served at its own host from the first request on", async () => {
-    await using proxy = await start({ "plus-demo": seat });
-    expect((await post(proxy, premium)).status).toBe(200);
-    expect(hosts(proxy)).toEqual(["business"]);
-  });
+const seat: Change = { plan: "business", host: "business", rights: { deniedAt: "individual" } };
+const hosts = ({ demo }: RunningProxy) =>
+  demo.journal.filter(({ path, method }) => method === "POST" && modelPaths.has(path)).map(({ host }) => host);
 
-  test("is served after it was moved there, at the price of one 403", async () => {
-    const account: Change = { plan: "business" };
-    await using proxy = await start({ "plus-demo": account });
-    expect((await post(proxy, premium)).status).toBe(200);
-    Object.assign(proxy.demo.accounts[0]!, { host: "business" });
-    account.rights = seat.rights;
-    for (let turn = 0; turn < 2; turn++) expect((await post(proxy, premium)).status).toBe(200);
-    expect(hosts(proxy)).toEqual(["individual", "individual", "business", "business"]);
-    expect(JSON.parse(proxy.rows()[1]!.attempts).map(({ status }: { status: number }) => status)).toEqual([403, 200]);
-  });
+test("a Business seat whose GitHub token is used directly, where the general host answers 403, is served at its own host from the first request on", async () => {
+  await using proxy = await start({ "plus-demo": seat });
+  expect((await post(proxy, premium)).status).toBe(200);
+  expect(hosts(proxy)).toEqual(["business"]);
+});
+
+test("a Business seat whose GitHub token is used directly, where the general host answers 403, is served after it was moved there, at the price of one 403", async () => {
+  const account: Change = { plan: "business" };
+  await using proxy = await start({ "plus-demo": account });
+  expect((await post(proxy, premium)).status).toBe(200);
+  Object.assign(proxy.demo.accounts[0]!, { host: "business" });
+  account.rights = seat.rights;
+  for (let turn = 0; turn < 2; turn++) expect((await post(proxy, premium)).status).toBe(200);
+  expect(hosts(proxy)).toEqual(["individual", "individual", "business", "business"]);
+  expect(JSON.parse(proxy.rows()[1]!.attempts).map(({ status }: { status: number }) => status)).toEqual([403, 200]);
 });

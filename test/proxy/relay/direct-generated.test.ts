@@ -2,7 +2,7 @@
  * Property: what nobody foresaw, in each dialect's own pair: members nobody knows, odd numbers, words that look like
  * ours, several answers.
  */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { dialects } from "../../../src/dialects/hub/conversation";
 import { Comparison } from "../../support/differential";
@@ -102,96 +102,94 @@ test.each(
   expect(pairs.sent).toBe(body);
 });
 
-describe("chat streams that a translation would have to put in order", () => {
-  const chunk = (index: number, delta: object, finish_reason: string | null = null) =>
-    `data: ${JSON.stringify({
-      id: "c1",
-      object: "chat.completion.chunk",
-      created: 1,
-      model: models.chat,
-      choices: [{ index, delta, finish_reason }],
-    })}\n\n`;
-  const call = (index: number, input: string, id?: string) => ({
-    tool_calls: [
-      { index, ...(id ? { id, type: "function" } : {}), function: { ...(id ? { name: id } : {}), arguments: input } },
-    ],
-  });
-  const done = "data: [DONE]\n\n";
-  const cases = {
-    "calls side by side": [
-      chunk(0, { role: "assistant", ...call(0, "", "f") }),
-      chunk(0, call(1, "", "g")),
-      chunk(0, call(0, '{"a":')),
-      chunk(0, call(1, '{"b":')),
-      chunk(0, { reasoning_text: "Hm." }),
-      chunk(0, call(0, "1}")),
-      chunk(0, call(1, "2}")),
-      chunk(0, {}, "tool_calls"),
-    ],
-    "two answers, their calls in turn": [
-      chunk(0, { role: "assistant", ...call(0, '{"a":', "f") }),
-      chunk(1, { role: "assistant", ...call(0, '{"b":', "g") }),
-      chunk(0, call(0, "1}")),
-      chunk(1, call(0, "2}")),
-      chunk(0, {}, "tool_calls"),
-      chunk(1, {}, "tool_calls"),
-    ],
-  };
-
-  test.each(Object.entries(cases))(
-    "%s: OpenAI's package reads them as from the upstream itself",
-    async (name, chunks) => {
-      const stream = chunks.join("") + done;
-      pairs.answer = () => stream;
-      const n = name.startsWith("two") ? 2 : 1;
-      const read = async (baseURL: string) => {
-        const openai = new OpenAI({ baseURL, apiKey: "unused", maxRetries: 0 });
-        const body = {
-          model: models.chat,
-          n,
-          messages: [{ role: "user" as const, content: "Hi" }],
-          stream: true as const,
-        };
-        const calls: Record<string, string> = {};
-        for await (const { choices } of await openai.chat.completions.create(body))
-          for (const { index, delta } of choices)
-            for (const piece of delta.tool_calls ?? []) {
-              const key = `${index}.${piece.index}`;
-              calls[key] = (calls[key] ?? "") + piece.function?.arguments;
-            }
-        return calls;
-      };
-      await using direct = upstream(() => stream);
-      expect(await read(`${pairs.proxy.url}/v1`)).toEqual(await read(direct.url));
-      expect(pairs.proxy.rows()[0]).toMatchObject({ error_type: null, stop_reason: "tool_calls", http_status: 200 });
-    },
-  );
-
-  test.each(["messages", "responses"] as const)(
-    "each call of a chat stream comes whole to a client of %s",
-    async (client) => {
-      pairs.answer = () => cases["calls side by side"].join("") + done;
-      const response = await pairs.proxy.post(clientPaths[client], {
-        ...JSON.parse(requestOf(client, models.chat, "{}", true, false)),
-        stream: true,
-      });
-      const events = eventsIn(await response.text());
-      const calls =
-        client === "responses"
-          ? events.flatMap(({ type, item }) =>
-              type === "response.output_item.done" && item.type === "function_call" ? [item.arguments] : [],
-            )
-          : Object.values(
-              Object.groupBy(
-                events.filter(({ delta }) => delta?.type === "input_json_delta"),
-                ({ index }) => index,
-              ),
-            ).map((pieces) => pieces!.map(({ delta }) => delta.partial_json).join(""));
-      expect(calls).toEqual(['{"a":1}', '{"b":2}']);
-      expect(pairs.proxy.rows()[0]!.error_type).toBeNull();
-    },
-  );
+const chunk = (index: number, delta: object, finish_reason: string | null = null) =>
+  `data: ${JSON.stringify({
+    id: "c1",
+    object: "chat.completion.chunk",
+    created: 1,
+    model: models.chat,
+    choices: [{ index, delta, finish_reason }],
+  })}\n\n`;
+const call = (index: number, input: string, id?: string) => ({
+  tool_calls: [
+    { index, ...(id ? { id, type: "function" } : {}), function: { ...(id ? { name: id } : {}), arguments: input } },
+  ],
 });
+const done = "data: [DONE]\n\n";
+const cases = {
+  "calls side by side": [
+    chunk(0, { role: "assistant", ...call(0, "", "f") }),
+    chunk(0, call(1, "", "g")),
+    chunk(0, call(0, '{"a":')),
+    chunk(0, call(1, '{"b":')),
+    chunk(0, { reasoning_text: "Hm." }),
+    chunk(0, call(0, "1}")),
+    chunk(0, call(1, "2}")),
+    chunk(0, {}, "tool_calls"),
+  ],
+  "two answers, their calls in turn": [
+    chunk(0, { role: "assistant", ...call(0, '{"a":', "f") }),
+    chunk(1, { role: "assistant", ...call(0, '{"b":', "g") }),
+    chunk(0, call(0, "1}")),
+    chunk(1, call(0, "2}")),
+    chunk(0, {}, "tool_calls"),
+    chunk(1, {}, "tool_calls"),
+  ],
+};
+
+test.each(Object.entries(cases))(
+  "chat streams that a translation would have to put in order: %s: OpenAI's package reads them as from the upstream itself",
+  async (name, chunks) => {
+    const stream = chunks.join("") + done;
+    pairs.answer = () => stream;
+    const n = name.startsWith("two") ? 2 : 1;
+    const read = async (baseURL: string) => {
+      const openai = new OpenAI({ baseURL, apiKey: "unused", maxRetries: 0 });
+      const body = {
+        model: models.chat,
+        n,
+        messages: [{ role: "user" as const, content: "Hi" }],
+        stream: true as const,
+      };
+      const calls: Record<string, string> = {};
+      for await (const { choices } of await openai.chat.completions.create(body))
+        for (const { index, delta } of choices)
+          for (const piece of delta.tool_calls ?? []) {
+            const key = `${index}.${piece.index}`;
+            calls[key] = (calls[key] ?? "") + piece.function?.arguments;
+          }
+      return calls;
+    };
+    await using direct = upstream(() => stream);
+    expect(await read(`${pairs.proxy.url}/v1`)).toEqual(await read(direct.url));
+    expect(pairs.proxy.rows()[0]).toMatchObject({ error_type: null, stop_reason: "tool_calls", http_status: 200 });
+  },
+);
+
+test.each(["messages", "responses"] as const)(
+  "each call of a chat stream comes whole to a client of %s",
+  async (client) => {
+    pairs.answer = () => cases["calls side by side"].join("") + done;
+    const response = await pairs.proxy.post(clientPaths[client], {
+      ...JSON.parse(requestOf(client, models.chat, "{}", true, false)),
+      stream: true,
+    });
+    const events = eventsIn(await response.text());
+    const calls =
+      client === "responses"
+        ? events.flatMap(({ type, item }) =>
+            type === "response.output_item.done" && item.type === "function_call" ? [item.arguments] : [],
+          )
+        : Object.values(
+            Object.groupBy(
+              events.filter(({ delta }) => delta?.type === "input_json_delta"),
+              ({ index }) => index,
+            ),
+          ).map((pieces) => pieces!.map(({ delta }) => delta.partial_json).join(""));
+    expect(calls).toEqual(['{"a":1}', '{"b":2}']);
+    expect(pairs.proxy.rows()[0]!.error_type).toBeNull();
+  },
+);
 
 /** An upstream without a proxy before it. */
 function upstream(text: () => string): { url: string } & AsyncDisposable {

@@ -1,5 +1,5 @@
 /** Scenario: Claude's prompt cache of one hour: asked for if the owner wants it, and given up where it is refused. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { DemoOptions } from "../../../src/demo/demo";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 
@@ -27,87 +27,81 @@ const newest = (proxy: RunningProxy) => {
 const ask = async (proxy: RunningProxy, body: Json = marked) =>
   (await proxy.post("/v1/messages", body, { headers: { "anthropic-beta": `${beta},claude-code-20250219` } })).status;
 
-describe("a client's marks of one hour", () => {
-  test("go upstream with their beta if the owner wants that, and without both if not", async () => {
-    await using wanted = await start("1h");
-    expect(await ask(wanted)).toBe(200);
-    expect(newest(wanted).text.match(/"ttl":"1h"/g)?.length).toBe(3);
-    expect(newest(wanted).betas).toContain(beta);
-    expect(JSON.parse(wanted.rows()[0]!.fixups)).not.toContain("cache-ttl");
-    for (const promptCache of ["auto", "off"]) {
-      await using plain = await start(promptCache);
-      expect(await ask(plain)).toBe(200);
-      expect(newest(plain).text).not.toContain("ttl");
-      expect(newest(plain).betas).not.toContain(beta);
-    }
-  });
-
-  test("are the only reason to send the beta", async () => {
-    await using proxy = await start("1h");
-    expect(
-      await ask(proxy, { ...marked, system: "Hi.", tools: [], messages: [{ role: "user", content: "Hi." }] }),
-    ).toBe(200);
-    expect(newest(proxy).betas).not.toContain(beta);
-  });
-
-  test("are given up with the beta where the upstream does not know it, which is remembered for the model", async () => {
-    await using proxy = await start("1h", "A");
-    for (const calls of [2, 3]) {
-      expect(await ask(proxy)).toBe(200);
-      expect(posts(proxy).length).toBe(calls);
-      expect(newest(proxy).text).not.toContain("ttl");
-      expect(newest(proxy).text).toContain('"cache_control"');
-      expect(newest(proxy).betas).not.toContain(beta);
-    }
-    expect(proxy.app.unsupportedParams.known(model)).toEqual([`anthropic-beta.${beta}`]);
-    // The other models may know it.
-    expect(proxy.app.unsupportedParams.known("claude-haiku-4.5")).toEqual([]);
-  });
-
-  test("are given up one by one where a host refuses the field, which is remembered too", async () => {
-    await using proxy = await start("1h");
-    proxy.demo.intercept(
-      "/v1/messages",
-      ({ body }) => {
-        const path = Object.entries({ tools: "tools.0", system: "system.0", messages: "messages.0.content.0" }).find(
-          ([name]) => JSON.stringify((body as Json)[name]).includes('"ttl"'),
-        )?.[1];
-        if (path === undefined) return undefined;
-        const message = `${path}.cache_control.ephemeral.ttl: Extra inputs are not permitted`;
-        return Response.json({ type: "error", error: { type: "invalid_request_error", message } }, { status: 400 });
-      },
-      Number.POSITIVE_INFINITY,
-    );
-    for (const calls of [4, 5]) {
-      expect(await ask(proxy)).toBe(200);
-      expect(posts(proxy).length).toBe(calls);
-    }
-  });
+test("a client's marks of one hour go upstream with their beta if the owner wants that, and without both if not", async () => {
+  await using wanted = await start("1h");
+  expect(await ask(wanted)).toBe(200);
+  expect(newest(wanted).text.match(/"ttl":"1h"/g)?.length).toBe(3);
+  expect(newest(wanted).betas).toContain(beta);
+  expect(JSON.parse(wanted.rows()[0]!.fixups)).not.toContain("cache-ttl");
+  for (const promptCache of ["auto", "off"]) {
+    await using plain = await start(promptCache);
+    expect(await ask(plain)).toBe(200);
+    expect(newest(plain).text).not.toContain("ttl");
+    expect(newest(plain).betas).not.toContain(beta);
+  }
 });
 
-describe("marks that are added for a client of another API", () => {
-  test("last an hour on tools and instructions, which come first, and five minutes on messages", async () => {
-    await using proxy = await start("1h");
-    expect(
-      (await proxy.post("/v1/responses", { model, input: "Hello", instructions: "Be brief.", tools: [] })).status,
-    ).toBe(200);
-    const responses = { ...newest(proxy).body };
-    expect(JSON.stringify(responses.system)).toContain('"ttl":"1h"');
-    expect(JSON.stringify(responses.messages)).toContain('"cache_control":{"type":"ephemeral"}');
-    expect(newest(proxy).betas).toContain(beta);
-  });
+test("a client's marks of one hour are the only reason to send the beta", async () => {
+  await using proxy = await start("1h");
+  expect(await ask(proxy, { ...marked, system: "Hi.", tools: [], messages: [{ role: "user", content: "Hi." }] })).toBe(
+    200,
+  );
+  expect(newest(proxy).betas).not.toContain(beta);
+});
 
-  test("are five minutes long where the hour was refused", async () => {
-    await using proxy = await start("1h", "A");
-    for (const calls of [2, 3]) {
-      expect((await proxy.post("/v1/responses", { model, input: "Hello", instructions: "Be brief." })).status).toBe(
-        200,
-      );
-      expect(posts(proxy).length).toBe(calls);
-      expect(newest(proxy).text).toContain('"cache_control":{"type":"ephemeral"}');
-      expect(newest(proxy).text).not.toContain("ttl");
-    }
-  });
+test("a client's marks of one hour are given up with the beta where the upstream does not know it, which is remembered for the model", async () => {
+  await using proxy = await start("1h", "A");
+  for (const calls of [2, 3]) {
+    expect(await ask(proxy)).toBe(200);
+    expect(posts(proxy).length).toBe(calls);
+    expect(newest(proxy).text).not.toContain("ttl");
+    expect(newest(proxy).text).toContain('"cache_control"');
+    expect(newest(proxy).betas).not.toContain(beta);
+  }
+  expect(proxy.app.unsupportedParams.known(model)).toEqual([`anthropic-beta.${beta}`]);
+  // The other models may know it.
+  expect(proxy.app.unsupportedParams.known("claude-haiku-4.5")).toEqual([]);
+});
+
+test("a client's marks of one hour are given up one by one where a host refuses the field, which is remembered too", async () => {
+  await using proxy = await start("1h");
+  proxy.demo.intercept(
+    "/v1/messages",
+    ({ body }) => {
+      const path = Object.entries({ tools: "tools.0", system: "system.0", messages: "messages.0.content.0" }).find(
+        ([name]) => JSON.stringify((body as Json)[name]).includes('"ttl"'),
+      )?.[1];
+      if (path === undefined) return undefined;
+      const message = `${path}.cache_control.ephemeral.ttl: Extra inputs are not permitted`;
+      return Response.json({ type: "error", error: { type: "invalid_request_error", message } }, { status: 400 });
+    },
+    Number.POSITIVE_INFINITY,
+  );
+  for (const calls of [4, 5]) {
+    expect(await ask(proxy)).toBe(200);
+    expect(posts(proxy).length).toBe(calls);
+  }
+});
+
+test("marks that are added for a client of another API last an hour on tools and instructions, which come first, and five minutes on messages", async () => {
+  await using proxy = await start("1h");
+  expect(
+    (await proxy.post("/v1/responses", { model, input: "Hello", instructions: "Be brief.", tools: [] })).status,
+  ).toBe(200);
+  const responses = { ...newest(proxy).body };
+  expect(JSON.stringify(responses.system)).toContain('"ttl":"1h"');
+  expect(JSON.stringify(responses.messages)).toContain('"cache_control":{"type":"ephemeral"}');
+  expect(newest(proxy).betas).toContain(beta);
+});
+
+test("marks that are added for a client of another API are five minutes long where the hour was refused", async () => {
+  await using proxy = await start("1h", "A");
+  for (const calls of [2, 3]) {
+    expect((await proxy.post("/v1/responses", { model, input: "Hello", instructions: "Be brief." })).status).toBe(200);
+    expect(posts(proxy).length).toBe(calls);
+    expect(newest(proxy).text).toContain('"cache_control":{"type":"ephemeral"}');
+    expect(newest(proxy).text).not.toContain("ttl");
+  }
 });
 
 test("a beta whose field the request cannot be without is not given up: the client hears the refusal", async () => {

@@ -35,16 +35,14 @@ const text = (words: string) => ({ type: "text", text: words });
 const result = { type: "tool_result", tool_use_id: "toolu_1", content: "done" };
 const reminder = "<system-reminder>\nCareful.\n</system-reminder>";
 
-describe("what a client writes in the user's name is no person's turn", () => {
-  test("a long text of the client's own is read to its end, where a person may have written", async () => {
-    const long = `<system-reminder>\n${"Careful. ".repeat(3000)}\n</system-reminder>\n`;
-    expect((await byMessages([result, text(long), text(`\n${long}${reminder}`)])).initiator).toBe("agent");
-    expect((await byMessages([result, text(`${long}Hello`)])).initiator).toBe("user");
-    expect((await byMessages([result, text(`Tool loaded.${"\n[id:abc]".repeat(900)}`)])).initiator).toBe("agent");
-    expect((await byMessages([result, text("Hello ".repeat(3000))])).initiator).toBe("user");
-    expect((await byMessages([result, text(`${"\n".repeat(9000)}Hello`)])).initiator).toBe("user");
-    expect((await byMessages(`${" ".repeat(9000)}${reminder}`)).initiator).toBe("agent");
-  });
+test("a long text of the client's own is read to its end, where a person may have written", async () => {
+  const long = `<system-reminder>\n${"Careful. ".repeat(3000)}\n</system-reminder>\n`;
+  expect((await byMessages([result, text(long), text(`\n${long}${reminder}`)])).initiator).toBe("agent");
+  expect((await byMessages([result, text(`${long}Hello`)])).initiator).toBe("user");
+  expect((await byMessages([result, text(`Tool loaded.${"\n[id:abc]".repeat(900)}`)])).initiator).toBe("agent");
+  expect((await byMessages([result, text("Hello ".repeat(3000))])).initiator).toBe("user");
+  expect((await byMessages([result, text(`${"\n".repeat(9000)}Hello`)])).initiator).toBe("user");
+  expect((await byMessages(`${" ".repeat(9000)}${reminder}`)).initiator).toBe("agent");
 });
 
 describe("Claude Code's request for a web search", () => {

@@ -122,8 +122,9 @@ describe("a quota that is used up", () => {
   });
 });
 
-describe("a limit", () => {
-  test.each(["user_global_rate_limited", "user_model_rate_limited"])("%s with an absurd end ends", async (code) => {
+test.each(["user_global_rate_limited", "user_model_rate_limited"])(
+  "a limit: %s with an absurd end ends",
+  async (code) => {
     await using proxy = await timed({ accounts: ["octo-demo"] });
     proxy.demo.intercept(chat, () => refuse(429, code, 99_999_999));
     expect(await statusOf(proxy)).toBe(429);
@@ -131,16 +132,16 @@ describe("a limit", () => {
     expect(await statusOf(proxy)).toBe(429);
     proxy.pass(5 * minute);
     expect(await statusOf(proxy)).toBe(200);
-  });
+  },
+);
 
-  test("of the week lasts as long as GitHub says", async () => {
-    await using proxy = await timed({ accounts: ["octo-demo"] });
-    proxy.demo.intercept(chat, () => refuse(429, "user_weekly_rate_limited", 2 * 86_400));
-    expect(await statusOf(proxy)).toBe(429);
-    proxy.pass(60 * minute);
-    expect(await statusOf(proxy)).toBe(429);
-    expect(asked(proxy, chat)).toBe(1);
-  });
+test("a limit of the week lasts as long as GitHub says", async () => {
+  await using proxy = await timed({ accounts: ["octo-demo"] });
+  proxy.demo.intercept(chat, () => refuse(429, "user_weekly_rate_limited", 2 * 86_400));
+  expect(await statusOf(proxy)).toBe(429);
+  proxy.pass(60 * minute);
+  expect(await statusOf(proxy)).toBe(429);
+  expect(asked(proxy, chat)).toBe(1);
 });
 
 test("a sign-in without a right is tried again after minutes, whatever the refusal says: its person may have given it", async () => {

@@ -2,7 +2,7 @@
  * Scenario: what a row says its prompt was made of: tokens that add up to the upstream's count, what they cost, and
  * what changed.
  */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { type Portion, portionsIn } from "../../../src/books/history/portions";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { endedPrompt } from "../../../src/proxy/relay/portions";
@@ -152,75 +152,71 @@ test.each(Object.keys(bodies))(
   },
 );
 
-describe("a conversation that goes on", () => {
-  const turn = (turns: number, more: object = {}) => ({
-    ...bodies.messages!.body,
-    ...more,
-    model: exampleModels.small,
-    messages: [
-      { role: "user", content: words("Look at the file.", 20) },
-      ...Array.from({ length: turns }, (_, at) => [
-        { role: "assistant", content: [{ type: "tool_use", id: `t${at}`, name: "Read", input: { path: `a${at}` } }] },
-        { role: "user", content: [{ type: "tool_result", tool_use_id: `t${at}`, content: result }] },
-      ]).flat(),
-    ],
-  });
-  const headers = { "x-claude-code-session-id": "5b3c1c1e-52c4" };
+const turn = (turns: number, more: object = {}) => ({
+  ...bodies.messages!.body,
+  ...more,
+  model: exampleModels.small,
+  messages: [
+    { role: "user", content: words("Look at the file.", 20) },
+    ...Array.from({ length: turns }, (_, at) => [
+      { role: "assistant", content: [{ type: "tool_use", id: `t${at}`, name: "Read", input: { path: `a${at}` } }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: `t${at}`, content: result }] },
+    ]).flat(),
+  ],
+});
+const headers = { "x-claude-code-session-id": "5b3c1c1e-52c4" };
 
-  test("each portion says what of it was cached, and how much it grew", async () => {
-    await using proxy = await start();
-    await (await proxy.post("/v1/messages", turn(4), { headers })).text();
-    const first = last(proxy);
-    expect(first.parts.every(({ grown }) => grown === null)).toBe(true);
-    await (await proxy.post("/v1/messages", turn(5), { headers })).text();
-    const second = last(proxy);
-    expect(sum(second.parts, "tokens")).toBe(second.input_tokens!);
-    expect(sum(second.parts, "cached")).toBe(second.cached_tokens!);
-    const results = second.parts.find(({ kind }) => kind === "results")!;
-    expect(results.grown).toBe(results.tokens - tokensOf(first.parts, "results", "Read")!);
-    expect(results.grown!).toBeGreaterThan(300);
-    // The cache has the beginning: all of the tools, and not the newest result.
-    const tools = second.parts.find(({ tool }) => tool === "mcp__github")!;
-    expect([tools.cached, tools.grown]).toEqual([tools.tokens, expect.closeTo(0, -1)]);
-    expect(results.cached).toBeLessThan(results.tokens);
-    const html = async (path: string) => (await fetch(`${proxy.url}${path}`)).text();
-    const page = await html(`/admin/requests/${second.request_id}`);
-    for (const said of ["Tools: github (MCP)", "Tool results: Read", "since the request before", "This reply"])
-      expect(page).toContain(said);
-    expect(await html("/admin")).toContain("What it went into, last 7 days");
-  });
+test("each portion says what of it was cached, and how much it grew", async () => {
+  await using proxy = await start();
+  await (await proxy.post("/v1/messages", turn(4), { headers })).text();
+  const first = last(proxy);
+  expect(first.parts.every(({ grown }) => grown === null)).toBe(true);
+  await (await proxy.post("/v1/messages", turn(5), { headers })).text();
+  const second = last(proxy);
+  expect(sum(second.parts, "tokens")).toBe(second.input_tokens!);
+  expect(sum(second.parts, "cached")).toBe(second.cached_tokens!);
+  const results = second.parts.find(({ kind }) => kind === "results")!;
+  expect(results.grown).toBe(results.tokens - tokensOf(first.parts, "results", "Read")!);
+  expect(results.grown!).toBeGreaterThan(300);
+  // The cache has the beginning: all of the tools, and not the newest result.
+  const tools = second.parts.find(({ tool }) => tool === "mcp__github")!;
+  expect([tools.cached, tools.grown]).toEqual([tools.tokens, expect.closeTo(0, -1)]);
+  expect(results.cached).toBeLessThan(results.tokens);
+  const html = async (path: string) => (await fetch(`${proxy.url}${path}`)).text();
+  const page = await html(`/admin/requests/${second.request_id}`);
+  for (const said of ["Tools: github (MCP)", "Tool results: Read", "since the request before", "This reply"])
+    expect(page).toContain(said);
+  expect(await html("/admin")).toContain("What it went into, last 7 days");
+});
 
-  test("a text of megabytes counts by its bytes, and a tool that only the model named has no name", async () => {
-    await using proxy = await start();
-    const long = words("zq", 400_000);
-    const messages = [
-      { role: "user", content: "Look." },
-      { role: "assistant", content: [{ type: "tool_use", id: "t", name: "zq secret words", input: {} }] },
-      { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: long }] },
-    ];
-    const model = { ...(await proxy.app.catalogue.models()).find(({ id }) => id === exampleModels.small)! };
-    const response = await proxy.post("/v1/messages", { ...turn(0), messages, model: model.id });
-    await response.text();
-    const { parts, portions } = last(proxy);
-    expect(parts.find(({ kind }) => kind === "results")!.tokens).toBeGreaterThan(0.95 * sum(parts, "tokens"));
-    expect(portions).not.toContain("zq");
-  });
+test("a text of megabytes counts by its bytes, and a tool that only the model named has no name", async () => {
+  await using proxy = await start();
+  const long = words("zq", 400_000);
+  const messages = [
+    { role: "user", content: "Look." },
+    { role: "assistant", content: [{ type: "tool_use", id: "t", name: "zq secret words", input: {} }] },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: long }] },
+  ];
+  const model = { ...(await proxy.app.catalogue.models()).find(({ id }) => id === exampleModels.small)! };
+  const response = await proxy.post("/v1/messages", { ...turn(0), messages, model: model.id });
+  await response.text();
+  const { parts, portions } = last(proxy);
+  expect(parts.find(({ kind }) => kind === "results")!.tokens).toBeGreaterThan(0.95 * sum(parts, "tokens"));
+  expect(portions).not.toContain("zq");
+});
 
-  test("of many tools the largest are named, and the others are added up", async () => {
-    await using proxy = await start();
-    const tools = Array.from({ length: 300 }, (_, at) => ({
-      name: `mcp__s${at}__do`,
-      input_schema: schema,
-      description: words("x", at),
-    }));
-    await (await proxy.post("/v1/messages", turn(0, { tools }))).text();
-    const { parts, portions, input_tokens } = last(proxy);
-    expect(sum(parts, "tokens")).toBe(input_tokens!);
-    expect(parts.filter(({ kind }) => kind === "tools").map(({ count }) => count)).toEqual([
-      1, 1, 1, 1, 1, 1, 1, 1, 292,
-    ]);
-    expect(portions!.length).toBeLessThan(2_000);
-  });
+test("a conversation that goes on of many tools the largest are named, and the others are added up", async () => {
+  await using proxy = await start();
+  const tools = Array.from({ length: 300 }, (_, at) => ({
+    name: `mcp__s${at}__do`,
+    input_schema: schema,
+    description: words("x", at),
+  }));
+  await (await proxy.post("/v1/messages", turn(0, { tools }))).text();
+  const { parts, portions, input_tokens } = last(proxy);
+  expect(sum(parts, "tokens")).toBe(input_tokens!);
+  expect(parts.filter(({ kind }) => kind === "tools").map(({ count }) => count)).toEqual([1, 1, 1, 1, 1, 1, 1, 1, 292]);
+  expect(portions!.length).toBeLessThan(2_000);
 });
 
 test("what the dearer rate of a long prompt added is a part of its cost, with the discount of the whole", () => {

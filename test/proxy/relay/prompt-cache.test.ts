@@ -137,39 +137,37 @@ describe("cached share and credits of 30 requests:", () => {
 /** The newest request that the upstream got. */
 const newest = (proxy: RunningProxy) => proxy.demo.journal.at(-1)!.body as JsonObject;
 
-describe("the key", () => {
-  const key = async (body: object, headers: Record<string, string> = {}, config = "auto" as "auto" | "off") => {
-    await using proxy = await startAt(gpt, "responses", config);
-    const response = await proxy.post("/v1/messages", { model: gpt, ...sessions.messages(0), ...body }, { headers });
-    expect(response.status).toBe(200);
-    return newest(proxy).prompt_cache_key;
-  };
-  const user = (user_id: unknown) => ({ metadata: { user_id } });
-  const long = "s".repeat(65);
+const key = async (body: object, headers: Record<string, string> = {}, config = "auto" as "auto" | "off") => {
+  await using proxy = await startAt(gpt, "responses", config);
+  const response = await proxy.post("/v1/messages", { model: gpt, ...sessions.messages(0), ...body }, { headers });
+  expect(response.status).toBe(200);
+  return newest(proxy).prompt_cache_key;
+};
+const user = (user_id: unknown) => ({ metadata: { user_id } });
+const long = "s".repeat(65);
 
-  test.each<[string, object, Record<string, string>, string | undefined]>([
-    ["is the session in metadata", {}, { "x-session-id": "other" }, sessionId],
-    ["is the client's own first", { prompt_cache_key: "mine" }, {}, "mine"],
-    ["is the session in the older form", user(`user_${"0".repeat(64)}_account__session_${sessionId}`), {}, sessionId],
-    ["is the session in a header", user("ada"), { "x-claude-code-session-id": "one" }, "one"],
-    ["is the session in the other header", { metadata: null }, { "x-session-id": "two" }, "two"],
-    ["is never the device", user(JSON.stringify({ device_id: "a-device" })), {}, undefined],
-    ["is missing for an unknown session", { metadata: undefined }, { "x-request-id": "three" }, undefined],
-    ["is a hash of a longer one", user(JSON.stringify({ session_id: long })), {}, Bun.SHA256.hash(long, "hex")],
-  ])("the cache key of a conversation %s", async (_, body, headers, expected) => {
-    expect(await key(body, headers)).toBe(expected);
-  });
+test.each<[string, object, Record<string, string>, string | undefined]>([
+  ["is the session in metadata", {}, { "x-session-id": "other" }, sessionId],
+  ["is the client's own first", { prompt_cache_key: "mine" }, {}, "mine"],
+  ["is the session in the older form", user(`user_${"0".repeat(64)}_account__session_${sessionId}`), {}, sessionId],
+  ["is the session in a header", user("ada"), { "x-claude-code-session-id": "one" }, "one"],
+  ["is the session in the other header", { metadata: null }, { "x-session-id": "two" }, "two"],
+  ["is never the device", user(JSON.stringify({ device_id: "a-device" })), {}, undefined],
+  ["is missing for an unknown session", { metadata: undefined }, { "x-request-id": "three" }, undefined],
+  ["is a hash of a longer one", user(JSON.stringify({ session_id: long })), {}, Bun.SHA256.hash(long, "hex")],
+])("the cache key of a conversation %s", async (_, body, headers, expected) => {
+  expect(await key(body, headers)).toBe(expected);
+});
 
-  test("the cache key is not added if the config turns it off", async () =>
-    expect(await key({}, {}, "off")).toBe(undefined));
+test("the cache key is not added if the config turns it off", async () =>
+  expect(await key({}, {}, "off")).toBe(undefined));
 
-  test("the cache key of an OpenAI client stays as it is", async () => {
-    await using proxy = await startAt(gpt, "responses", "auto");
-    await proxy.post(paths.chat, { model: gpt, ...sessions.chat(0), prompt_cache_key: "mine" });
-    expect(newest(proxy).prompt_cache_key).toBe("mine");
-    await proxy.post(paths.chat, { model: gpt, ...sessions.chat(0) }, { headers: { "x-session-id": "one" } });
-    expect(newest(proxy)).not.toHaveProperty("prompt_cache_key");
-  });
+test("the cache key of an OpenAI client stays as it is", async () => {
+  await using proxy = await startAt(gpt, "responses", "auto");
+  await proxy.post(paths.chat, { model: gpt, ...sessions.chat(0), prompt_cache_key: "mine" });
+  expect(newest(proxy).prompt_cache_key).toBe("mine");
+  await proxy.post(paths.chat, { model: gpt, ...sessions.chat(0) }, { headers: { "x-session-id": "one" } });
+  expect(newest(proxy)).not.toHaveProperty("prompt_cache_key");
 });
 
 /** The paths of all cache marks. */
@@ -180,47 +178,45 @@ function marksIn(value: unknown, path = ""): string[] {
   );
 }
 
-describe("the marks", () => {
-  test("the cache marks of a long conversation stand at the tools, the instructions, the newest turn and the turn before", async () => {
-    await using proxy = await startAt(claude, "messages", "auto");
-    await proxy.post(paths.responses, { model: claude, ...sessions.responses(5) });
-    expect(marksIn(newest(proxy)).sort()).toEqual([
-      "messages.10.content.0",
-      "messages.8.content.0",
-      "system.0",
-      "tools.11",
-    ]);
-  });
+test("the cache marks of a long conversation stand at the tools, the instructions, the newest turn and the turn before", async () => {
+  await using proxy = await startAt(claude, "messages", "auto");
+  await proxy.post(paths.responses, { model: claude, ...sessions.responses(5) });
+  expect(marksIn(newest(proxy)).sort()).toEqual([
+    "messages.10.content.0",
+    "messages.8.content.0",
+    "system.0",
+    "tools.11",
+  ]);
+});
 
-  test("the cache marks in chat stand at the instructions, the newest message and the turn before", async () => {
-    await using proxy = await startAt(claude, "chat", "auto");
-    await proxy.post(paths.chat, { model: claude, ...sessions.chat(5) });
-    expect(marksIn(newest(proxy))).toEqual(["messages.0", "messages.9", "messages.11"]);
-  });
+test("the cache marks in chat stand at the instructions, the newest message and the turn before", async () => {
+  await using proxy = await startAt(claude, "chat", "auto");
+  await proxy.post(paths.chat, { model: claude, ...sessions.chat(5) });
+  expect(marksIn(newest(proxy))).toEqual(["messages.0", "messages.9", "messages.11"]);
+});
 
-  test("are never more than four, and the client's own stay", async () => {
-    await using proxy = await startAt(claude, "messages", "auto");
-    const cache_control = { type: "ephemeral" };
-    const said = (role: string, text: string, own = false) => ({
-      role,
-      content: [{ type: "text", text, ...(own ? { cache_control } : {}) }],
-    });
-    const turns = ["a", "b", "c", "d"].flatMap((text) => [said("user", text, text < "d"), said("assistant", text)]);
-    const messages = [said("system", "s"), ...turns, said("user", "e")];
-    await proxy.post(paths.chat, { model: claude, messages, tools: sessions.chat(0).tools });
-    expect(marksIn(newest(proxy)).length).toBe(4);
-    expect(marksIn(newest(proxy))).toEqual(expect.arrayContaining([0, 2, 4].map((at) => `messages.${at}.content.0`)));
+test("the marks are never more than four, and the client's own stay", async () => {
+  await using proxy = await startAt(claude, "messages", "auto");
+  const cache_control = { type: "ephemeral" };
+  const said = (role: string, text: string, own = false) => ({
+    role,
+    content: [{ type: "text", text, ...(own ? { cache_control } : {}) }],
   });
+  const turns = ["a", "b", "c", "d"].flatMap((text) => [said("user", text, text < "d"), said("assistant", text)]);
+  const messages = [said("system", "s"), ...turns, said("user", "e")];
+  await proxy.post(paths.chat, { model: claude, messages, tools: sessions.chat(0).tools });
+  expect(marksIn(newest(proxy)).length).toBe(4);
+  expect(marksIn(newest(proxy))).toEqual(expect.arrayContaining([0, 2, 4].map((at) => `messages.${at}.content.0`)));
+});
 
-  test("the cache marks in chat are the client's alone if it set any", async () => {
-    await using proxy = await startAt(claude, "chat", "auto");
-    const { messages } = sessions.chat(5) as { messages: object[] };
-    const marked = messages.with(1, { ...messages[1]!, copilot_cache_control: { type: "ephemeral" } });
-    const sent = JSON.stringify({ model: claude, messages: marked });
-    await proxy.post(paths.chat, sent);
-    expect(JSON.stringify(newest(proxy))).toBe(sent);
-    expect(proxy.rows()[0]!.fixups).not.toContain("cache");
-  });
+test("the cache marks in chat are the client's alone if it set any", async () => {
+  await using proxy = await startAt(claude, "chat", "auto");
+  const { messages } = sessions.chat(5) as { messages: object[] };
+  const marked = messages.with(1, { ...messages[1]!, copilot_cache_control: { type: "ephemeral" } });
+  const sent = JSON.stringify({ model: claude, messages: marked });
+  await proxy.post(paths.chat, sent);
+  expect(JSON.stringify(newest(proxy))).toBe(sent);
+  expect(proxy.rows()[0]!.fixups).not.toContain("cache");
 });
 
 /** Everything the upstream's model reads, in order, without marks. A string is one text. */
@@ -236,21 +232,22 @@ function promptOf(body: JsonObject): string[] {
   return parts.map((part) => JSON.stringify(part, (name, value) => (/cache_control$/.test(name) ? undefined : value)));
 }
 
-describe("each prompt begins with the one before, though the client adds reminders:", () => {
-  const reminder = (turn: number) => `<total_tokens>${1000 - turn} tokens left</total_tokens>`;
-  const added: Record<Dialect, (turn: number) => object> = {
-    chat: (turn) => ({ role: "developer", content: reminder(turn) }),
-    responses: (turn) => ({ type: "message", role: "developer", content: reminder(turn) }),
-    messages: (turn) => ({ role: "system", content: reminder(turn) }),
-  };
-  test.each<[Dialect, Dialect, string]>([
-    ["messages", "responses", gpt],
-    ["messages", "chat", older],
-    ["chat", "messages", claude],
-    ["responses", "messages", claude],
-    ["responses", "chat", claude],
-    ["chat", "responses", gpt],
-  ])("%s → %s", async (client, upstream, model) => {
+const reminder = (turn: number) => `<total_tokens>${1000 - turn} tokens left</total_tokens>`;
+const added: Record<Dialect, (turn: number) => object> = {
+  chat: (turn) => ({ role: "developer", content: reminder(turn) }),
+  responses: (turn) => ({ type: "message", role: "developer", content: reminder(turn) }),
+  messages: (turn) => ({ role: "system", content: reminder(turn) }),
+};
+test.each<[Dialect, Dialect, string]>([
+  ["messages", "responses", gpt],
+  ["messages", "chat", older],
+  ["chat", "messages", claude],
+  ["responses", "messages", claude],
+  ["responses", "chat", claude],
+  ["chat", "responses", gpt],
+])(
+  "each prompt begins with the one before, though the client adds reminders: %s → %s",
+  async (client, upstream, model) => {
     await using proxy = await startAt(model, upstream, "auto");
     const field = client === "responses" ? "input" : "messages";
     let before: string[] = [];
@@ -268,8 +265,8 @@ describe("each prompt begins with the one before, though the client adds reminde
       expect(lasting.length).toBeGreaterThan(before.length);
       before = lasting;
     }
-  });
-});
+  },
+);
 
 describe("OpenAI's newer models bill what they write to the cache", () => {
   const model = "gpt-6-sol";

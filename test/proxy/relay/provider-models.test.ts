@@ -255,41 +255,39 @@ describe("what a provider is sent", () => {
   });
 });
 
-describe("what fails at a provider", () => {
-  test.each([
-    ["chat", "/v1/chat/completions"],
-    ["responses", "/v1/responses"],
-    ["messages", "/v1/messages"],
-  ] as const)("is an error of %s that names it", async (dialect, path) => {
-    const body = (model: string) =>
-      dialect === "responses" ? { model, input: "Say hello." } : { ...hello(model), max_tokens: 64 };
-    const refused = await send(path, body("wrong/gpt-5-mini"));
-    const text = await refused.text();
-    expect([refused.status, text]).toEqual([
-      dialect === "responses" ? 400 : 424,
-      expect.stringContaining("The provider wrong refused the configured credential (status 401)"),
-    ]);
-    expect(text).not.toContain("pk-wrong");
-    expect(refused.headers.get("x-should-retry")).toBe("false");
-    const gone = await send(path, body("gone/any"));
-    expect([gone.status, await gone.text()]).toEqual([502, expect.stringContaining("The provider gone")]);
-    mock.failNext(429, "Slow down.");
-    const limited = await send(path, body("mock/gpt-small"));
-    expect([limited.status, await limited.text()]).toEqual([429, expect.stringContaining("Slow down.")]);
-    expect(near.rows()[0]).toMatchObject({
-      http_status: 429,
-      account_id: null,
-      error_message: "The provider mock answered with status 429 (server_error).",
-    });
+test.each([
+  ["chat", "/v1/chat/completions"],
+  ["responses", "/v1/responses"],
+  ["messages", "/v1/messages"],
+] as const)("what fails at a provider is an error of %s that names it", async (dialect, path) => {
+  const body = (model: string) =>
+    dialect === "responses" ? { model, input: "Say hello." } : { ...hello(model), max_tokens: 64 };
+  const refused = await send(path, body("wrong/gpt-5-mini"));
+  const text = await refused.text();
+  expect([refused.status, text]).toEqual([
+    dialect === "responses" ? 400 : 424,
+    expect.stringContaining("The provider wrong refused the configured credential (status 401)"),
+  ]);
+  expect(text).not.toContain("pk-wrong");
+  expect(refused.headers.get("x-should-retry")).toBe("false");
+  const gone = await send(path, body("gone/any"));
+  expect([gone.status, await gone.text()]).toEqual([502, expect.stringContaining("The provider gone")]);
+  mock.failNext(429, "Slow down.");
+  const limited = await send(path, body("mock/gpt-small"));
+  expect([limited.status, await limited.text()]).toEqual([429, expect.stringContaining("Slow down.")]);
+  expect(near.rows()[0]).toMatchObject({
+    http_status: 429,
+    account_id: null,
+    error_message: "The provider mock answered with status 429 (server_error).",
   });
+});
 
-  test("is a provider that leads back here", async () => {
-    await using own = await startProxy();
-    await own.app.config.change({ providers: { self: { type: "chat", baseUrl: `${own.url}/v1` } } });
-    const looped = await own.post("/v1/chat/completions", hello("self/gpt-5-mini"));
-    expect([looped.status, await looped.text()]).toEqual([424, expect.stringContaining("sent by dragoman itself")]);
-    expect(own.demo.journal.filter(({ path }) => path.includes("completions"))).toEqual([]);
-  });
+test("what fails at a provider is a provider that leads back here", async () => {
+  await using own = await startProxy();
+  await own.app.config.change({ providers: { self: { type: "chat", baseUrl: `${own.url}/v1` } } });
+  const looped = await own.post("/v1/chat/completions", hello("self/gpt-5-mini"));
+  expect([looped.status, await looped.text()]).toEqual([424, expect.stringContaining("sent by dragoman itself")]);
+  expect(own.demo.journal.filter(({ path }) => path.includes("completions"))).toEqual([]);
 });
 
 describe("names", () => {

@@ -198,48 +198,44 @@ test("a call of an open tool has what the client's schema names", async () => {
   expect(answer.text).toContain('"tool_use"');
 });
 
-describe("is sent once only", () => {
-  test.each<[string, Endpoint, Tool[], Response]>([
-    ["a bare Bad Request of another vendor", "/responses", [odd()], new Response("Bad Request\n", { status: 400 })],
-    ["a bare Bad Request without tools", "/chat/completions", [], new Response("Bad Request\n", { status: 400 })],
-    ["a tool's name", "/v1/messages", [odd()], refusal("tools.0.custom.name: String should match pattern '^a$'")],
-    ["a tool that is not there", "/responses", [odd()], refusal("Invalid schema for function 'other': it is odd.")],
-    ["another field", "/responses", [odd()], refusal("Invalid value for 'input': it matches no schema.")],
-  ])("%s", async (_, endpoint, tools, response) => {
-    refuse = () => response.clone() as Response;
-    const answer = await ask(endpoint, tools);
-    expect(answer).toMatchObject({ status: 400, attempts: 1 });
-  });
+test.each<[string, Endpoint, Tool[], Response]>([
+  ["a bare Bad Request of another vendor", "/responses", [odd()], new Response("Bad Request\n", { status: 400 })],
+  ["a bare Bad Request without tools", "/chat/completions", [], new Response("Bad Request\n", { status: 400 })],
+  ["a tool's name", "/v1/messages", [odd()], refusal("tools.0.custom.name: String should match pattern '^a$'")],
+  ["a tool that is not there", "/responses", [odd()], refusal("Invalid schema for function 'other': it is odd.")],
+  ["another field", "/responses", [odd()], refusal("Invalid value for 'input': it matches no schema.")],
+])("is sent once only: %s", async (_, endpoint, tools, response) => {
+  refuse = () => response.clone() as Response;
+  const answer = await ask(endpoint, tools);
+  expect(answer).toMatchObject({ status: 400, attempts: 1 });
 });
 
-describe("the schema of a reply", () => {
-  const email = (pattern: string) => ({
-    type: "object",
-    properties: { to: { type: "string", pattern, maxLength: 99 - turn++ } },
-    required: ["to"],
-    additionalProperties: false,
-  });
-  const format = (schema: JsonObject) => ({ type: "json_schema", name: "mail", schema, strict: true });
-  const formatOf = (body: JsonObject) => (body.text as { format?: { schema: JsonObject } } | undefined)?.format;
+const email = (pattern: string) => ({
+  type: "object",
+  properties: { to: { type: "string", pattern, maxLength: 99 - turn++ } },
+  required: ["to"],
+  additionalProperties: false,
+});
+const format = (schema: JsonObject) => ({ type: "json_schema", name: "mail", schema, strict: true });
+const formatOf = (body: JsonObject) => (body.text as { format?: { schema: JsonObject } } | undefined)?.format;
 
-  test("is sent again without the look-around that was refused, and then at once", async () => {
-    const text = { format: format(email("^(?!\\.).+@.+$")) };
-    // The demo refuses it as OpenAI does.
-    expect(await ask("/responses", [], { text })).toMatchObject({ status: 200, attempts: 2 });
-    expect(formatOf(sent.at(-1)!)!.schema.properties).toMatchObject({ to: { type: "string" } });
-    expect(JSON.stringify(formatOf(sent.at(-1)!)!.schema)).not.toContain('"pattern":');
-    expect(await ask("/responses", [], { text })).toMatchObject({ status: 200, attempts: 1 });
-  });
+test("the schema of a reply is sent again without the look-around that was refused, and then at once", async () => {
+  const text = { format: format(email("^(?!\\.).+@.+$")) };
+  // The demo refuses it as OpenAI does.
+  expect(await ask("/responses", [], { text })).toMatchObject({ status: 200, attempts: 2 });
+  expect(formatOf(sent.at(-1)!)!.schema.properties).toMatchObject({ to: { type: "string" } });
+  expect(JSON.stringify(formatOf(sent.at(-1)!)!.schema)).not.toContain('"pattern":');
+  expect(await ask("/responses", [], { text })).toMatchObject({ status: 200, attempts: 1 });
+});
 
-  test("is said in the instructions if nothing else helps", async () => {
-    refuse = (body) => (formatOf(body) ? refusal("Invalid schema for response_format 'mail': it is odd.") : undefined);
-    const text = { format: format(email("^a")) };
-    const answer = await ask("/responses", [], { text, instructions: "Be brief." });
-    expect(answer).toMatchObject({ status: 200, attempts: 2 });
-    expect(sent.at(-1)!.instructions).toStartWith("Be brief.\n\n");
-    expect(sent.at(-1)!.instructions).toContain(JSON.stringify(text.format.schema));
-    expect(await ask("/responses", [], { text, instructions: "Be brief." })).toMatchObject({ attempts: 1 });
-  });
+test("the schema of a reply is said in the instructions if nothing else helps", async () => {
+  refuse = (body) => (formatOf(body) ? refusal("Invalid schema for response_format 'mail': it is odd.") : undefined);
+  const text = { format: format(email("^a")) };
+  const answer = await ask("/responses", [], { text, instructions: "Be brief." });
+  expect(answer).toMatchObject({ status: 200, attempts: 2 });
+  expect(sent.at(-1)!.instructions).toStartWith("Be brief.\n\n");
+  expect(sent.at(-1)!.instructions).toContain(JSON.stringify(text.format.schema));
+  expect(await ask("/responses", [], { text, instructions: "Be brief." })).toMatchObject({ attempts: 1 });
 });
 
 describe("structured output of Claude", () => {

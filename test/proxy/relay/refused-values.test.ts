@@ -86,26 +86,24 @@ const cases = {
   },
 } as const;
 
-describe("an effort", () => {
-  test.each(Object.entries(cases))("%s: the nearest one that the refusal lists is sent", async (_, each) => {
-    await using proxy = await startProxy();
-    const sent = refuse(proxy, each.path.replace(/^\/v1(?=\/[cr])/, ""), (body) =>
-      each.effortIn(body) === each.effortIn(each.body) ? each.error : undefined,
-    );
-    expect((await proxy.post(each.path, each.body)).status).toBe(200);
-    expect(sent.map((body) => each.effortIn(body))).toEqual([each.effortIn(each.body), each.nearest]);
-    expect(JSON.parse(proxy.rows()[0]!.fixups)).toContain("effort");
-  });
+test.each(Object.entries(cases))("an effort: %s: the nearest one that the refusal lists is sent", async (_, each) => {
+  await using proxy = await startProxy();
+  const sent = refuse(proxy, each.path.replace(/^\/v1(?=\/[cr])/, ""), (body) =>
+    each.effortIn(body) === each.effortIn(each.body) ? each.error : undefined,
+  );
+  expect((await proxy.post(each.path, each.body)).status).toBe(200);
+  expect(sent.map((body) => each.effortIn(body))).toEqual([each.effortIn(each.body), each.nearest]);
+  expect(JSON.parse(proxy.rows()[0]!.fixups)).toContain("effort");
+});
 
-  test("a refusal that names no other effort reaches the client", async () => {
-    await using proxy = await startProxy();
-    const error = {
-      error: { code: "invalid_reasoning_effort", message: "effort is not supported; supported values: [high]" },
-    };
-    const sent = refuse(proxy, "/v1/messages", () => error);
-    const answer = await proxy.post("/v1/messages", cases.messages.body);
-    expect([answer.status, sent.length]).toEqual([400, 1]);
-  });
+test("a refusal that names no other effort reaches the client", async () => {
+  await using proxy = await startProxy();
+  const error = {
+    error: { code: "invalid_reasoning_effort", message: "effort is not supported; supported values: [high]" },
+  };
+  const sent = refuse(proxy, "/v1/messages", () => error);
+  const answer = await proxy.post("/v1/messages", cases.messages.body);
+  expect([answer.status, sent.length]).toEqual([400, 1]);
 });
 
 describe("a tool that the upstream rejects", () => {

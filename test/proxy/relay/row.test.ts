@@ -10,106 +10,104 @@ import { until } from "../../support/until";
 const canary = "CANARY-zebra-umbrella-4711";
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 
-describe("a row tells", () => {
-  test("who asked what, where it went, what it took and cost", async () => {
-    await using proxy = await startProxy();
-    const response = await proxy.post(
-      "/v1/chat/completions",
-      ask("Hello", { model: "Claude-Sonnet-4-6", stream: true }),
-      { headers: { "user-agent": "tester/1.0" } },
-    );
-    await response.text();
-    await until(() => proxy.rows().length === 1, "the row is written");
-    expect(proxy.rows()[0]).toMatchObject({
-      path: "/v1/chat/completions",
-      client_dialect: "chat",
-      upstream_dialect: "chat",
-      upstream_endpoint: "/chat/completions",
-      account_id: "octo-demo",
-      client_model: "Claude-Sonnet-4-6",
-      upstream_model: "claude-sonnet-4.6",
-      stream: 1,
-      initiator: "user",
-      initiator_reason: "a person's turn",
-      http_status: 200,
-      stop_reason: "stop",
-      error_type: null,
-      client_name: "tester/1.0",
-      ...{ cost: 1e9, cost_unit: "premium" },
-      attempts: expect.stringMatching(/^\[\{"account":"octo-demo","status":200,"ms":\d+\}\]$/),
-    });
-    const row = proxy.rows()[0]!;
-    expect(row.input_tokens).toBeGreaterThan(0);
-    expect(row.output_tokens).toBeGreaterThan(0);
-    expect(row.first_byte_ms!).toBeLessThanOrEqual(row.duration_ms);
-    expect(JSON.parse(row.fixups)).toContain("model-name");
+test("a row tells: who asked what, where it went, what it took and cost", async () => {
+  await using proxy = await startProxy();
+  const response = await proxy.post(
+    "/v1/chat/completions",
+    ask("Hello", { model: "Claude-Sonnet-4-6", stream: true }),
+    { headers: { "user-agent": "tester/1.0" } },
+  );
+  await response.text();
+  await until(() => proxy.rows().length === 1, "the row is written");
+  expect(proxy.rows()[0]).toMatchObject({
+    path: "/v1/chat/completions",
+    client_dialect: "chat",
+    upstream_dialect: "chat",
+    upstream_endpoint: "/chat/completions",
+    account_id: "octo-demo",
+    client_model: "Claude-Sonnet-4-6",
+    upstream_model: "claude-sonnet-4.6",
+    stream: 1,
+    initiator: "user",
+    initiator_reason: "a person's turn",
+    http_status: 200,
+    stop_reason: "stop",
+    error_type: null,
+    client_name: "tester/1.0",
+    ...{ cost: 1e9, cost_unit: "premium" },
+    attempts: expect.stringMatching(/^\[\{"account":"octo-demo","status":200,"ms":\d+\}\]$/),
   });
+  const row = proxy.rows()[0]!;
+  expect(row.input_tokens).toBeGreaterThan(0);
+  expect(row.output_tokens).toBeGreaterThan(0);
+  expect(row.first_byte_ms!).toBeLessThanOrEqual(row.duration_ms);
+  expect(JSON.parse(row.fixups)).toContain("model-name");
+});
 
-  test("an unknown number as unknown, never as 0", async () => {
-    await using proxy = await startProxy({ demo: { generation: "C" } });
-    const { url } = proxy;
-    proxy.demo.intercept("/chat/completions", () =>
-      Response.json({
-        id: "x",
-        model: exampleModels.flash,
-        choices: [{ index: 0, finish_reason: "stop", message: { role: "assistant", content: "hi" } }],
-      }),
-    );
-    const body = JSON.stringify(ask("Hello", { model: exampleModels.flash }));
-    await fetch(`${url}/v1/chat/completions`, { method: "POST", body });
-    expect(proxy.rows()[0]).toMatchObject({
-      input_tokens: null,
-      output_tokens: null,
-      cached_tokens: null,
-      cost: null,
-    });
+test("an unknown number as unknown, never as 0", async () => {
+  await using proxy = await startProxy({ demo: { generation: "C" } });
+  const { url } = proxy;
+  proxy.demo.intercept("/chat/completions", () =>
+    Response.json({
+      id: "x",
+      model: exampleModels.flash,
+      choices: [{ index: 0, finish_reason: "stop", message: { role: "assistant", content: "hi" } }],
+    }),
+  );
+  const body = JSON.stringify(ask("Hello", { model: exampleModels.flash }));
+  await fetch(`${url}/v1/chat/completions`, { method: "POST", body });
+  expect(proxy.rows()[0]).toMatchObject({
+    input_tokens: null,
+    output_tokens: null,
+    cached_tokens: null,
+    cost: null,
   });
+});
 
-  test("a client's name ends before what a terminal would obey", async () => {
-    await using proxy = await startProxy();
-    const headers = { "user-agent": "tester/1.0\u009b31m" };
-    await (await proxy.post("/v1/chat/completions", ask("Hello"), { headers })).text();
-    expect(proxy.rows()[0]!.client_name).toBe("tester/1.0");
-  });
+test("a client's name ends before what a terminal would obey", async () => {
+  await using proxy = await startProxy();
+  const headers = { "user-agent": "tester/1.0\u009b31m" };
+  await (await proxy.post("/v1/chat/completions", ask("Hello"), { headers })).text();
+  expect(proxy.rows()[0]!.client_name).toBe("tester/1.0");
+});
 
-  test("a row tells what failed in one sentence", async () => {
-    await using proxy = await startProxy();
-    await proxy.post("/v1/chat/completions", ask("Hello", { model: "nothing" }));
-    await proxy.post("/v1/chat/completions", "{");
-    const [broken, unknown] = proxy.rows();
-    expect(unknown).toMatchObject({
-      http_status: 404,
-      error_type: "model_not_found",
-      client_model: "nothing",
-      upstream_model: null,
-    });
-    expect(broken).toMatchObject({ http_status: 400, error_type: "invalid_request", client_model: null });
+test("a row tells what failed in one sentence", async () => {
+  await using proxy = await startProxy();
+  await proxy.post("/v1/chat/completions", ask("Hello", { model: "nothing" }));
+  await proxy.post("/v1/chat/completions", "{");
+  const [broken, unknown] = proxy.rows();
+  expect(unknown).toMatchObject({
+    http_status: 404,
+    error_type: "model_not_found",
+    client_model: "nothing",
+    upstream_model: null,
   });
+  expect(broken).toMatchObject({ http_status: 400, error_type: "invalid_request", client_model: null });
+});
 
-  test("a row tells whose turn it was, and why", async () => {
-    await using proxy = await startProxy();
-    const call = {
-      role: "assistant",
-      content: null,
-      tool_calls: [{ id: "c1", type: "function", function: { name: "f", arguments: "{}" } }],
-    };
-    const result = { role: "tool", tool_call_id: "c1", content: "done" };
-    const person = { role: "user", content: "Hello" };
-    const turns: [object[], string][] = [
-      [[person], "user"],
-      [[person, call, result], "agent"],
-      [[person, call, result, person], "user"],
-      [[person, call, result, { role: "system", content: "Be brief." }], "agent"],
-      [[person, { role: "assistant", content: "Hi" }, person], "user"],
-    ];
-    for (const [messages, initiator] of turns) {
-      await proxy.post("/v1/chat/completions", { model: "gpt-5-mini", messages });
-      expect([proxy.rows()[0]!.initiator, proxy.demo.journal.at(-1)!.headers["x-initiator"]]).toEqual([
-        initiator,
-        initiator,
-      ]);
-    }
-  });
+test("a row tells whose turn it was, and why", async () => {
+  await using proxy = await startProxy();
+  const call = {
+    role: "assistant",
+    content: null,
+    tool_calls: [{ id: "c1", type: "function", function: { name: "f", arguments: "{}" } }],
+  };
+  const result = { role: "tool", tool_call_id: "c1", content: "done" };
+  const person = { role: "user", content: "Hello" };
+  const turns: [object[], string][] = [
+    [[person], "user"],
+    [[person, call, result], "agent"],
+    [[person, call, result, person], "user"],
+    [[person, call, result, { role: "system", content: "Be brief." }], "agent"],
+    [[person, { role: "assistant", content: "Hi" }, person], "user"],
+  ];
+  for (const [messages, initiator] of turns) {
+    await proxy.post("/v1/chat/completions", { model: "gpt-5-mini", messages });
+    expect([proxy.rows()[0]!.initiator, proxy.demo.journal.at(-1)!.headers["x-initiator"]]).toEqual([
+      initiator,
+      initiator,
+    ]);
+  }
 });
 
 test("300 mixed requests, some aborted, some failing, are exactly 300 rows, and nothing of their content is kept", async () => {

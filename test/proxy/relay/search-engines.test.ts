@@ -95,16 +95,17 @@ describe.each([
   });
 });
 
-describe("a query that is longer than the engine accepts", () => {
-  test.each([
-    ["brave", "pandas ".repeat(50).trim(), true],
-    ["brave", "pandas ".repeat(51).trim(), false],
-    ["brave", "p".repeat(400), true],
-    ["brave", "p".repeat(401), false],
-    ["tavily", "p ".repeat(200).trim(), true],
-    ["tavily", "p".repeat(401), false],
-    ["searxng", "p".repeat(401), true],
-  ])("is an error of the tool that says so, and it is not asked: %s, %s", async (name, query, isAccepted) => {
+test.each([
+  ["brave", "pandas ".repeat(50).trim(), true],
+  ["brave", "pandas ".repeat(51).trim(), false],
+  ["brave", "p".repeat(400), true],
+  ["brave", "p".repeat(401), false],
+  ["tavily", "p ".repeat(200).trim(), true],
+  ["tavily", "p".repeat(401), false],
+  ["searxng", "p".repeat(401), true],
+])(
+  "a query that is longer than the engine accepts is an error of the tool that says so, and it is not asked: %s, %s",
+  async (name, query, isAccepted) => {
     await using engine = startEngine(() => Response.json({ web: { results: pages }, results: pages }));
     const settings = { name, url: engine.url, ...(name === "searxng" ? {} : { apiKey: key }) };
     await using proxy = await startProxy({ config: { webSearchEngine: settings } });
@@ -113,61 +114,59 @@ describe("a query that is longer than the engine accepts", () => {
     expect(engine.seen).toHaveLength(isAccepted ? 1 : 0);
     if (isAccepted) expect(resultIn(reply)).toBeArray();
     else expect(resultIn(reply)).toEqual({ type: "web_search_tool_result_error", error_code: "query_too_long" });
-  });
+  },
+);
 
-  test("is one with the sites that are allowed; blocked ones without room are left out of the results instead", async () => {
-    await using engine = startEngine(() => Response.json({ web: { results: pages } }));
-    const settings = { name: "brave", url: engine.url, apiKey: key };
-    await using proxy = await startProxy({ config: { webSearchEngine: settings } });
-    const search = async (limits: object) => resultIn(await (await proxy.post("/v1/messages", ask(limits))).json());
-    const sites = Array.from({ length: 60 }, (_, at) => `s${at}.example`);
-    expect(await search({ allowed_domains: sites })).toMatchObject({ error_code: "query_too_long" });
-    expect(engine.seen).toHaveLength(0);
-    expect(await search({ blocked_domains: [...sites, "example.org"] })).toMatchObject([{ url: pages[0]!.url }]);
-    const sent = engine.seen[0]!.url.searchParams.get("q")!;
-    expect(sent.length <= 400 && sent.split(" ").length <= 50).toBe(true);
-    expect(sent).toStartWith("red pandas -site:s0.example -site:s1.example");
-  });
+test("a query that is longer than the engine accepts is one with the sites that are allowed; blocked ones without room are left out of the results instead", async () => {
+  await using engine = startEngine(() => Response.json({ web: { results: pages } }));
+  const settings = { name: "brave", url: engine.url, apiKey: key };
+  await using proxy = await startProxy({ config: { webSearchEngine: settings } });
+  const search = async (limits: object) => resultIn(await (await proxy.post("/v1/messages", ask(limits))).json());
+  const sites = Array.from({ length: 60 }, (_, at) => `s${at}.example`);
+  expect(await search({ allowed_domains: sites })).toMatchObject({ error_code: "query_too_long" });
+  expect(engine.seen).toHaveLength(0);
+  expect(await search({ blocked_domains: [...sites, "example.org"] })).toMatchObject([{ url: pages[0]!.url }]);
+  const sent = engine.seen[0]!.url.searchParams.get("q")!;
+  expect(sent.length <= 400 && sent.split(" ").length <= 50).toBe(true);
+  expect(sent).toStartWith("red pandas -site:s0.example -site:s1.example");
 });
 
-describe("an engine that fails", () => {
-  test.each([
-    [() => new Response("slow down", { status: 429 }), "too_many_requests"],
-    [() => new Response("who are you, red pandas?", { status: 401 }), "unavailable"],
-    [() => new Response("<html>", { headers: { "content-type": "text/html" } }), "unavailable"],
-    [() => Response.json([]), "unavailable"],
-  ])("an engine that fails is an error of the tool", async (answer, code) => {
-    await using engine = startEngine(answer);
-    const settings = { name: "brave", apiKey: key, url: engine.url };
-    await using proxy = await startProxy({ config: { webSearchEngine: settings } });
-    const reply = (await (await proxy.post("/v1/messages", ask())).json()) as Json;
-    expect(resultIn(reply)).toEqual({ type: "web_search_tool_result_error", error_code: code });
-    expect(reply.stop_reason).toBe("end_turn");
-    const row = proxy.rows().find(({ parent_id }) => parent_id !== null)!;
-    expect(row.error_message).toContain("Brave Search");
-    expect(JSON.stringify(proxy.rows()) + proxy.lines.join()).not.toContain("red pandas");
-  });
+test.each([
+  [() => new Response("slow down", { status: 429 }), "too_many_requests"],
+  [() => new Response("who are you, red pandas?", { status: 401 }), "unavailable"],
+  [() => new Response("<html>", { headers: { "content-type": "text/html" } }), "unavailable"],
+  [() => Response.json([]), "unavailable"],
+])("an engine that fails is an error of the tool", async (answer, code) => {
+  await using engine = startEngine(answer);
+  const settings = { name: "brave", apiKey: key, url: engine.url };
+  await using proxy = await startProxy({ config: { webSearchEngine: settings } });
+  const reply = (await (await proxy.post("/v1/messages", ask())).json()) as Json;
+  expect(resultIn(reply)).toEqual({ type: "web_search_tool_result_error", error_code: code });
+  expect(reply.stop_reason).toBe("end_turn");
+  const row = proxy.rows().find(({ parent_id }) => parent_id !== null)!;
+  expect(row.error_message).toContain("Brave Search");
+  expect(JSON.stringify(proxy.rows()) + proxy.lines.join()).not.toContain("red pandas");
+});
 
-  test("an engine that fails is left when the client hangs up", async () => {
-    let isGone = false;
-    await using engine = startEngine(
-      (request) =>
-        new Promise(() =>
-          request.signal.addEventListener("abort", () => {
-            isGone = true;
-          }),
-        ),
-    );
-    const settings = { name: "searxng", url: engine.url };
-    await using proxy = await startProxy({ config: { webSearchEngine: settings } });
-    const gone = new AbortController();
-    const asked = proxy.post("/v1/messages", ask(), { signal: gone.signal }).catch(() => undefined);
-    await until(() => engine.seen.length === 1, "the engine is asked");
-    gone.abort();
-    await asked;
-    await until(() => isGone && proxy.app.inFlight.count === 0, "the search is given up");
-    expect(proxy.rows().map(({ http_status }) => http_status)).toEqual([499, 499]);
-  });
+test("an engine that fails is left when the client hangs up", async () => {
+  let isGone = false;
+  await using engine = startEngine(
+    (request) =>
+      new Promise(() =>
+        request.signal.addEventListener("abort", () => {
+          isGone = true;
+        }),
+      ),
+  );
+  const settings = { name: "searxng", url: engine.url };
+  await using proxy = await startProxy({ config: { webSearchEngine: settings } });
+  const gone = new AbortController();
+  const asked = proxy.post("/v1/messages", ask(), { signal: gone.signal }).catch(() => undefined);
+  await until(() => engine.seen.length === 1, "the engine is asked");
+  gone.abort();
+  await asked;
+  await until(() => isGone && proxy.app.inFlight.count === 0, "the search is given up");
+  expect(proxy.rows().map(({ http_status }) => http_status)).toEqual([499, 499]);
 });
 
 test("an engine without what it needs is refused by the config", async () => {

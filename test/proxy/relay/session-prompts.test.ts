@@ -3,7 +3,7 @@
  * a compaction. Their headers and the beginnings of their instructions are the client's own (2026-11); the texts were
  * shortened.
  */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Prompt } from "../../../src/admin/api/prompts";
 import { SessionPrompts } from "../../../src/books/live/session-prompts";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
@@ -145,46 +145,44 @@ test("what names no prompt stays without one in another session, with another ke
   expect(rows[0]!.session).toBe(sessionHash(session));
 });
 
-describe("the prompt that runs in a session", () => {
-  const of = (member: string | null, name = "s1", keyName: string | null = null) => ({
-    member,
-    keyName,
-    session: name,
-  });
+const of = (member: string | null, name = "s1", keyName: string | null = null) => ({
+  member,
+  keyName,
+  session: name,
+});
 
-  test("is the member's, the key's and the session's own", () => {
-    const prompts = new SessionPrompts(() => 0);
-    prompts.begin(of("m1"), "one");
-    prompts.begin(of("m2"), "two");
-    prompts.begin(of(null), "owner's");
-    prompts.begin({ member: "m1", keyName: null }, "none");
-    expect(
-      [of("m1"), of("m2"), of(null), of("m3"), of("m1", "s2"), of("m1", "s1", "key")].map((each) =>
-        prompts.runningIn(each),
-      ),
-    ).toEqual(["one", "two", "owner's", undefined, undefined, undefined]);
-    expect(prompts.runningIn({ member: "m1", keyName: null })).toBeUndefined();
-  });
+test("the prompt that runs in a session is the member's, the key's and the session's own", () => {
+  const prompts = new SessionPrompts(() => 0);
+  prompts.begin(of("m1"), "one");
+  prompts.begin(of("m2"), "two");
+  prompts.begin(of(null), "owner's");
+  prompts.begin({ member: "m1", keyName: null }, "none");
+  expect(
+    [of("m1"), of("m2"), of(null), of("m3"), of("m1", "s2"), of("m1", "s1", "key")].map((each) =>
+      prompts.runningIn(each),
+    ),
+  ).toEqual(["one", "two", "owner's", undefined, undefined, undefined]);
+  expect(prompts.runningIn({ member: "m1", keyName: null })).toBeUndefined();
+});
 
-  test("is the last one that began, and runs for an hour after its last request", () => {
-    let now = 0;
-    const prompts = new SessionPrompts(() => now);
-    prompts.begin(of(null), "one");
-    prompts.begin(of(null), "two");
-    prompts.end(of(null), "one");
-    expect(prompts.runningIn(of(null))).toBe("two");
-    now = 1_800_000;
-    prompts.end(of(null), "two");
-    now += 3_599_999;
-    expect(prompts.runningIn(of(null))).toBe("two");
-    now += 1;
-    expect(prompts.runningIn(of(null))).toBeUndefined();
-  });
+test("the prompt that runs in a session is the last one that began, and runs for an hour after its last request", () => {
+  let now = 0;
+  const prompts = new SessionPrompts(() => now);
+  prompts.begin(of(null), "one");
+  prompts.begin(of(null), "two");
+  prompts.end(of(null), "one");
+  expect(prompts.runningIn(of(null))).toBe("two");
+  now = 1_800_000;
+  prompts.end(of(null), "two");
+  now += 3_599_999;
+  expect(prompts.runningIn(of(null))).toBe("two");
+  now += 1;
+  expect(prompts.runningIn(of(null))).toBeUndefined();
+});
 
-  test("is forgotten for those of thousands of other sessions", () => {
-    const prompts = new SessionPrompts(() => 0);
-    for (let at = 0; at < 6_000; at++) prompts.begin(of(null, `s${at}`), "p");
-    expect(prompts.runningIn(of(null, "s0"))).toBeUndefined();
-    expect(prompts.runningIn(of(null, "s5999"))).toBe("p");
-  });
+test("the prompt that runs in a session is forgotten for those of thousands of other sessions", () => {
+  const prompts = new SessionPrompts(() => 0);
+  for (let at = 0; at < 6_000; at++) prompts.begin(of(null, `s${at}`), "p");
+  expect(prompts.runningIn(of(null, "s0"))).toBeUndefined();
+  expect(prompts.runningIn(of(null, "s5999"))).toBe("p");
 });

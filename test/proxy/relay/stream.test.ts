@@ -1,6 +1,6 @@
 /** Scenario: streams passed through: bytes, cuts, silence, hang-ups. The upstream's bytes are written by hand here. */
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { startCut } from "../../support/cut";
 import { chunkSizes } from "../../support/differential";
 import { eventStream } from "../../support/event-stream";
@@ -56,80 +56,76 @@ async function reply(proxy: RunningProxy, answer: () => Response): Promise<strin
   return (await proxy.post("/v1/chat/completions", ask)).text();
 }
 
-describe("bytes", () => {
-  test("the bytes of a stream that needs no mend arrive as they were, in pieces of any size", async () => {
-    await using proxy = await startProxy();
-    for (const size of chunkSizes) expect(await reply(proxy, () => inPieces(bytes(sound), size))).toBe(sound);
-    expect(
-      proxy
-        .rows()
-        .every(
-          ({ fixups, input_tokens, cached_tokens, output_tokens, stop_reason }) =>
-            fixups === "[]" &&
-            input_tokens === 15 &&
-            cached_tokens === 3 &&
-            output_tokens === 7 &&
-            stop_reason === "stop",
-        ),
-    ).toBe(true);
-  });
-
-  test("the bytes of a stream with CRLF line ends arrive as they were too", async () => {
-    await using proxy = await startProxy();
-    const crlf = sound.replaceAll("\n", "\r\n");
-    for (const size of chunkSizes) expect(await reply(proxy, () => inPieces(bytes(crlf), size))).toBe(crlf);
-  });
-
-  test("the bytes of the request go up as the client wrote them, large numbers and unknown fields included", async () => {
-    await using proxy = await startProxy();
-    const text = `{ "model" : "${model}", "seed": 9007199254740993, "x_new": {"a": 1.0e2}, "stream":true,"stream_options":{"include_usage":true}, "messages":[{"role":"user","content":"\\ud83d\\ude00"}] }`;
-    await (await proxy.post("/v1/chat/completions", text)).text();
-    expect(Buffer.from(proxy.demo.journal.at(-1)!.bytes).toString()).toBe(text);
-  });
-
-  test("are forwarded before the next ones exist", async () => {
-    await using proxy = await startProxy();
-    let upstream!: ReadableStreamDefaultController<Uint8Array>;
-    const source = new ReadableStream<Uint8Array>({
-      start(controller) {
-        upstream = controller;
-        controller.enqueue(bytes(delta("first", "assistant")));
-      },
-    });
-    proxy.demo.intercept("/chat/completions", () => eventStream(source));
-    const response = await proxy.post("/v1/chat/completions", ask);
-    const reader = response.body!.getReader();
-    expect(Buffer.from((await reader.read()).value!).toString()).toBe(delta("first", "assistant"));
-    upstream.enqueue(bytes(delta("second")));
-    expect(Buffer.from((await reader.read()).value!).toString()).toBe(delta("second"));
-    upstream.enqueue(bytes(`${chunk([{ index: 0, delta: {}, finish_reason: "stop" }])}data: [DONE]\n\n`));
-    upstream.close();
-    while (!(await reader.read()).done);
-  });
+test("the bytes of a stream that needs no mend arrive as they were, in pieces of any size", async () => {
+  await using proxy = await startProxy();
+  for (const size of chunkSizes) expect(await reply(proxy, () => inPieces(bytes(sound), size))).toBe(sound);
+  expect(
+    proxy
+      .rows()
+      .every(
+        ({ fixups, input_tokens, cached_tokens, output_tokens, stop_reason }) =>
+          fixups === "[]" &&
+          input_tokens === 15 &&
+          cached_tokens === 3 &&
+          output_tokens === 7 &&
+          stop_reason === "stop",
+      ),
+  ).toBe(true);
 });
 
-describe("a stream that breaks", () => {
-  test("a stream that breaks at any byte ends in a truthful error, never as if it were complete", async () => {
-    await using proxy = await startProxy();
-    const all = bytes(sound);
-    const finish = sound.indexOf('"finish_reason":"stop"');
-    const finished = bytes(sound.slice(0, sound.indexOf("\n\n", finish))).length;
-    for (let length = 0; length < all.length; length += 1) {
-      proxy.demo.intercept("/chat/completions", () => inPieces(all.subarray(0, length), 64));
-      const response = await proxy.post("/v1/chat/completions", ask);
-      const text = await response.text();
-      const known = Buffer.from(all.subarray(0, length)).toString();
-      if (response.status !== 200) {
-        expect(response.status).toBe(502);
-        expect(known).not.toContain('世界! 🎈"},"finish_reason":null}]}\n\n');
-        continue;
-      }
-      // Once the finish reason was seen whole, the reply is complete without its last marker.
-      const complete = length >= finished;
-      expect(text.includes('"error"')).toBe(!complete);
-      if (!complete) expect(text).not.toContain("[DONE]");
-    }
+test("the bytes of a stream with CRLF line ends arrive as they were too", async () => {
+  await using proxy = await startProxy();
+  const crlf = sound.replaceAll("\n", "\r\n");
+  for (const size of chunkSizes) expect(await reply(proxy, () => inPieces(bytes(crlf), size))).toBe(crlf);
+});
+
+test("the bytes of the request go up as the client wrote them, large numbers and unknown fields included", async () => {
+  await using proxy = await startProxy();
+  const text = `{ "model" : "${model}", "seed": 9007199254740993, "x_new": {"a": 1.0e2}, "stream":true,"stream_options":{"include_usage":true}, "messages":[{"role":"user","content":"\\ud83d\\ude00"}] }`;
+  await (await proxy.post("/v1/chat/completions", text)).text();
+  expect(Buffer.from(proxy.demo.journal.at(-1)!.bytes).toString()).toBe(text);
+});
+
+test("bytes are forwarded before the next ones exist", async () => {
+  await using proxy = await startProxy();
+  let upstream!: ReadableStreamDefaultController<Uint8Array>;
+  const source = new ReadableStream<Uint8Array>({
+    start(controller) {
+      upstream = controller;
+      controller.enqueue(bytes(delta("first", "assistant")));
+    },
   });
+  proxy.demo.intercept("/chat/completions", () => eventStream(source));
+  const response = await proxy.post("/v1/chat/completions", ask);
+  const reader = response.body!.getReader();
+  expect(Buffer.from((await reader.read()).value!).toString()).toBe(delta("first", "assistant"));
+  upstream.enqueue(bytes(delta("second")));
+  expect(Buffer.from((await reader.read()).value!).toString()).toBe(delta("second"));
+  upstream.enqueue(bytes(`${chunk([{ index: 0, delta: {}, finish_reason: "stop" }])}data: [DONE]\n\n`));
+  upstream.close();
+  while (!(await reader.read()).done);
+});
+
+test("a stream that breaks at any byte ends in a truthful error, never as if it were complete", async () => {
+  await using proxy = await startProxy();
+  const all = bytes(sound);
+  const finish = sound.indexOf('"finish_reason":"stop"');
+  const finished = bytes(sound.slice(0, sound.indexOf("\n\n", finish))).length;
+  for (let length = 0; length < all.length; length += 1) {
+    proxy.demo.intercept("/chat/completions", () => inPieces(all.subarray(0, length), 64));
+    const response = await proxy.post("/v1/chat/completions", ask);
+    const text = await response.text();
+    const known = Buffer.from(all.subarray(0, length)).toString();
+    if (response.status !== 200) {
+      expect(response.status).toBe(502);
+      expect(known).not.toContain('世界! 🎈"},"finish_reason":null}]}\n\n');
+      continue;
+    }
+    // Once the finish reason was seen whole, the reply is complete without its last marker.
+    const complete = length >= finished;
+    expect(text.includes('"error"')).toBe(!complete);
+    if (!complete) expect(text).not.toContain("[DONE]");
+  }
 });
 
 test.each([
@@ -147,74 +143,66 @@ test.each([
   },
 );
 
-describe("the client's hang-up closes the upstream", () => {
-  const hangUp = async (
-    proxy: RunningProxy,
-    directive: string,
-    after: (response: Promise<Response>) => Promise<unknown>,
-  ) => {
-    const controller = new AbortController();
-    const body = { ...ask, messages: [{ role: "user", content: `${directive} Hello` }] };
-    const response = proxy.post("/v1/chat/completions", body, { signal: controller.signal });
-    response.catch(() => {});
-    await until(() => proxy.demo.open === 1, "the upstream is asked");
-    await after(response);
-    controller.abort();
-    await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
-    await until(() => proxy.rows().length === 1, "the row is written");
-    expect(proxy.rows()[0]).toMatchObject({ http_status: 499, error_type: "client_closed" });
-  };
+const hangUp = async (
+  proxy: RunningProxy,
+  directive: string,
+  after: (response: Promise<Response>) => Promise<unknown>,
+) => {
+  const controller = new AbortController();
+  const body = { ...ask, messages: [{ role: "user", content: `${directive} Hello` }] };
+  const response = proxy.post("/v1/chat/completions", body, { signal: controller.signal });
+  response.catch(() => {});
+  await until(() => proxy.demo.open === 1, "the upstream is asked");
+  await after(response);
+  controller.abort();
+  await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
+  await until(() => proxy.rows().length === 1, "the row is written");
+  expect(proxy.rows()[0]).toMatchObject({ http_status: 499, error_type: "client_closed" });
+};
 
-  test("the client's hang-up before the headers closes the upstream", async () => {
-    await using proxy = await startProxy();
-    await hangUp(proxy, "[demo: slow-headers 20]", async () => {});
-  });
+test("the client's hang-up before the headers closes the upstream", async () => {
+  await using proxy = await startProxy();
+  await hangUp(proxy, "[demo: slow-headers 20]", async () => {});
+});
 
-  test("the client's hang-up in the middle of the stream closes the upstream", async () => {
-    await using proxy = await startProxy({ demo: { pace: 10 } });
-    await hangUp(
-      proxy,
-      "[demo: long 5000]",
-      async (response) => void (await (await response).body!.getReader().read()),
-    );
-  });
+test("the client's hang-up in the middle of the stream closes the upstream", async () => {
+  await using proxy = await startProxy({ demo: { pace: 10 } });
+  await hangUp(proxy, "[demo: long 5000]", async (response) => void (await (await response).body!.getReader().read()));
+});
 
-  test("the client's hang-up in silence closes the upstream", async () => {
-    await using proxy = await startProxy();
-    await hangUp(proxy, "[demo: silence 20]", async (response) => {
-      await (await response).body!.getReader().read();
-    });
-  });
-
-  test("the client's hang-up in a full answer closes the upstream", async () => {
-    await using proxy = await startProxy();
-    const controller = new AbortController();
-    const response = proxy.post(
-      "/v1/chat/completions",
-      {
-        ...ask,
-        stream: false,
-        stream_options: undefined,
-        messages: [{ role: "user", content: "[demo: slow-headers 20] Hi" }],
-      },
-      { signal: controller.signal },
-    );
-    response.catch(() => {});
-    await until(() => proxy.demo.open === 1, "the upstream is asked");
-    controller.abort();
-    await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
+test("the client's hang-up in silence closes the upstream", async () => {
+  await using proxy = await startProxy();
+  await hangUp(proxy, "[demo: silence 20]", async (response) => {
+    await (await response).body!.getReader().read();
   });
 });
 
-describe("silence", () => {
-  test.concurrent("beyond the limit ends in a timeout, before and after the first byte", async () => {
-    await using proxy = await startProxy({ env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "300" } });
-    const say = (directive: string) =>
-      proxy.post("/v1/chat/completions", { ...ask, messages: [{ role: "user", content: `${directive} Hello` }] });
-    expect((await say("[demo: slow-headers 20]")).status).toBe(504);
-    expect(await (await say("[demo: silence 20]")).text()).toMatch(/"error":.*sent nothing for 0.3 s/);
-    await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
-  });
+test("the client's hang-up in a full answer closes the upstream", async () => {
+  await using proxy = await startProxy();
+  const controller = new AbortController();
+  const response = proxy.post(
+    "/v1/chat/completions",
+    {
+      ...ask,
+      stream: false,
+      stream_options: undefined,
+      messages: [{ role: "user", content: "[demo: slow-headers 20] Hi" }],
+    },
+    { signal: controller.signal },
+  );
+  response.catch(() => {});
+  await until(() => proxy.demo.open === 1, "the upstream is asked");
+  controller.abort();
+  await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
+});
+
+test.concurrent("silence: beyond the limit ends in a timeout, before and after the first byte", async () => {
+  await using proxy = await startProxy({ env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "300" } });
+  const say = (directive: string) =>
+    proxy.post("/v1/chat/completions", { ...ask, messages: [{ role: "user", content: `${directive} Hello` }] });
+  expect((await say("[demo: slow-headers 20]")).status).toBe(504);
+  expect(await (await say("[demo: silence 20]")).text()).toMatch(/"error":.*sent nothing for 0.3 s/);
+  await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
 });
 
 test("an answer that is missing its end, one of several at once, makes the stream a broken one", async () => {

@@ -108,63 +108,59 @@ describe("told at", () => {
   });
 });
 
-describe("told in the middle of an answer", () => {
-  const stream = (code: string, message: string) => () =>
-    eventStream(
-      `data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\ndata: ${JSON.stringify({ error: { code, message } })}\n\n`,
-    );
-  const streamed = (proxy: RunningProxy) =>
-    proxy.post("/v1/chat/completions", {
-      model: "claude-sonnet-4.6",
-      stream: true,
-      messages: [{ role: "user", content: "Suspend the job" }],
-    });
-
-  test.each([
-    ["spammy_user", words],
-    ["permission_error", words],
-  ])("by %s: no account serves", async (code, message) => {
-    await using proxy = await timed({ accounts: all });
-    proxy.demo.intercept(chat, stream(code, message));
-    expect(await (await streamed(proxy)).text()).toContain(message);
-    await expectStopped(proxy, `GitHub Copilot reported an error (${code}).`);
+const stream = (code: string, message: string) => () =>
+  eventStream(
+    `data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\ndata: ${JSON.stringify({ error: { code, message } })}\n\n`,
+  );
+const streamed = (proxy: RunningProxy) =>
+  proxy.post("/v1/chat/completions", {
+    model: "claude-sonnet-4.6",
+    stream: true,
+    messages: [{ role: "user", content: "Suspend the job" }],
   });
 
-  test("a fault that only quotes such a word stops nobody", async () => {
-    await using proxy = await timed({ accounts: all });
-    proxy.demo.intercept(chat, stream("invalid_request_error", "There is no tool `suspend`."));
-    await (await streamed(proxy)).text();
-    expect((await ask(proxy)).status).toBe(200);
-  });
+test.each([
+  ["spammy_user", words],
+  ["permission_error", words],
+])("told in the middle of an answer by %s: no account serves", async (code, message) => {
+  await using proxy = await timed({ accounts: all });
+  proxy.demo.intercept(chat, stream(code, message));
+  expect(await (await streamed(proxy)).text()).toContain(message);
+  await expectStopped(proxy, `GitHub Copilot reported an error (${code}).`);
 });
 
-describe("what comes later does not end it:", () => {
-  test("an exchange that fails or succeeds meanwhile", async () => {
-    for (const late of [() => new Response("", { status: 500 }), () => undefined]) {
-      await using proxy = await timed({ accounts: all });
-      const answered = Promise.withResolvers<void>();
-      proxy.demo.intercept(exchange, async () => {
-        await answered.promise;
-        return late();
-      });
-      block(proxy, quota, 403);
-      const asked = ask(proxy);
-      await until(() => proxy.demo.journal.some(({ path }) => path === exchange), "a token is asked for");
-      await fetch(`${proxy.url}/usage`);
-      answered.resolve();
-      expect((await asked).status).toBe(403);
-      expect(served(proxy)).toBe(0);
-      await expectStopped(proxy);
-    }
-  });
+test("told in the middle of an answer, a fault that only quotes such a word stops nobody", async () => {
+  await using proxy = await timed({ accounts: all });
+  proxy.demo.intercept(chat, stream("invalid_request_error", "There is no tool `suspend`."));
+  await (await streamed(proxy)).text();
+  expect((await ask(proxy)).status).toBe(200);
+});
 
-  test("a sign-in that is revoked as well", async () => {
+test("what comes later does not end it: an exchange that fails or succeeds meanwhile", async () => {
+  for (const late of [() => new Response("", { status: 500 }), () => undefined]) {
     await using proxy = await timed({ accounts: all });
+    const answered = Promise.withResolvers<void>();
+    proxy.demo.intercept(exchange, async () => {
+      await answered.promise;
+      return late();
+    });
     block(proxy, quota, 403);
+    const asked = ask(proxy);
+    await until(() => proxy.demo.journal.some(({ path }) => path === exchange), "a token is asked for");
     await fetch(`${proxy.url}/usage`);
-    proxy.app.accounts[0]!.setState({ name: "failed", reason: "Revoked." });
+    answered.resolve();
+    expect((await asked).status).toBe(403);
+    expect(served(proxy)).toBe(0);
     await expectStopped(proxy);
-  });
+  }
+});
+
+test("what comes later does not end it: a sign-in that is revoked as well", async () => {
+  await using proxy = await timed({ accounts: all });
+  block(proxy, quota, 403);
+  await fetch(`${proxy.url}/usage`);
+  proxy.app.accounts[0]!.setState({ name: "failed", reason: "Revoked." });
+  await expectStopped(proxy);
 });
 
 test("the other accounts hand out no token either, and the pages say why", async () => {

@@ -145,28 +145,26 @@ describe("a ratio that was learnt", () => {
   });
 });
 
-describe("the vocabulary", () => {
-  test("is not loaded by prompts of agents that asked for no count, streamed, translated and long ones", async () => {
-    await using proxy = await startProxy({ demo: { generation: "C" } });
-    const counting = spyOn(proxy.app.tokenizer, "count");
-    const messages = [{ role: "user", content: code.repeat(2) }];
-    for (const model of ["claude-sonnet-4.6", exampleModels.gpt, "gemini-3.8-flash"])
-      for (const stream of [true, false])
-        for (const path of ["/v1/messages", "/v1/chat/completions"])
-          await (await proxy.post(path, { model, max_tokens: 100, stream, messages })).text();
-    expect(proxy.rows()).toHaveLength(12);
-    expect(counting).not.toHaveBeenCalled();
-  });
+test("the vocabulary is not loaded by prompts of agents that asked for no count, streamed, translated and long ones", async () => {
+  await using proxy = await startProxy({ demo: { generation: "C" } });
+  const counting = spyOn(proxy.app.tokenizer, "count");
+  const messages = [{ role: "user", content: code.repeat(2) }];
+  for (const model of ["claude-sonnet-4.6", exampleModels.gpt, "gemini-3.8-flash"])
+    for (const stream of [true, false])
+      for (const path of ["/v1/messages", "/v1/chat/completions"])
+        await (await proxy.post(path, { model, max_tokens: 100, stream, messages })).text();
+  expect(proxy.rows()).toHaveLength(12);
+  expect(counting).not.toHaveBeenCalled();
+});
 
-  test("is not used to learn where GitHub Copilot counts", async () => {
-    await using proxy = await startProxy({ demo: { generation: "C" } });
-    expect((await count(proxy, ask("claude-sonnet-4.6", 1))).how).toBe("exact");
-    await used(proxy, ask("claude-sonnet-4.6", 1));
-    expect(proxy.app.tokenCounts.ratioOf("claude-sonnet-4.6")).toBeUndefined();
-    const counting = spyOn(proxy.app.tokenizer, "count");
-    await used(proxy, ask("claude-sonnet-4.6", 2));
-    expect(counting).not.toHaveBeenCalled();
-  });
+test("the vocabulary is not used to learn where GitHub Copilot counts", async () => {
+  await using proxy = await startProxy({ demo: { generation: "C" } });
+  expect((await count(proxy, ask("claude-sonnet-4.6", 1))).how).toBe("exact");
+  await used(proxy, ask("claude-sonnet-4.6", 1));
+  expect(proxy.app.tokenCounts.ratioOf("claude-sonnet-4.6")).toBeUndefined();
+  const counting = spyOn(proxy.app.tokenizer, "count");
+  await used(proxy, ask("claude-sonnet-4.6", 2));
+  expect(counting).not.toHaveBeenCalled();
 });
 
 describe("what teaches nothing", () => {

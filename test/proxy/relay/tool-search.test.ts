@@ -254,17 +254,18 @@ describe("OpenAI's tool search", () => {
   });
 });
 
-describe("more tools than the model takes", () => {
-  const chat = (model: string): Json => ({
-    model,
-    messages: [{ role: "user", content: wish }],
-    tools: many.map(({ name, description, schema }) => ({
-      type: "function",
-      function: { name, description, parameters: schema },
-    })),
-  });
+const chat = (model: string): Json => ({
+  model,
+  messages: [{ role: "user", content: wish }],
+  tools: many.map(({ name, description, schema }) => ({
+    type: "function",
+    function: { name, description, parameters: schema },
+  })),
+});
 
-  test.each(["gpt-4.1", "gemini-3.1-pro-preview"])("are found by %s, unseen by a chat client", async (model) => {
+test.each(["gpt-4.1", "gemini-3.1-pro-preview"])(
+  "more tools than the model takes are found by %s, unseen by a chat client",
+  async (model) => {
     await using proxy = await startProxy();
     const reply = await openai(proxy).chat.completions.create(chat(model));
     const { tool_calls = [] } = reply.choices[0]!.message;
@@ -274,30 +275,30 @@ describe("more tools than the model takes", () => {
     expect(namesIn(second).slice(0, 97)).toEqual(namesIn(first));
     expect(namesIn(second)).toContain(wanted);
     expect(fixupsOf(proxy)).toContain("tools-over-limit");
-  });
+  },
+);
 
-  test("a messages client sees nothing of a search that it did not ask for", async () => {
-    await using proxy = await startProxy();
-    const tools = many.map((tool) => anthropicTool(tool as never));
-    const messages = [{ role: "user" as const, content: wish }];
-    const body = { model: "gpt-5.3-codex", max_tokens: 2000, messages, tools } as Json;
-    const full = await anthropic(proxy).messages.create(body);
-    expect(full.content.map(({ type }: Json) => type)).toEqual(["text", "text", "tool_use"]);
-    expect(full.content.at(-1)).toMatchObject({ name: wanted });
-    const streamed = await anthropic(proxy).messages.stream(body).finalMessage();
-    expect(streamed.content.at(-1)).toMatchObject({ name: wanted });
-  });
+test("a messages client sees nothing of a search that it did not ask for", async () => {
+  await using proxy = await startProxy();
+  const tools = many.map((tool) => anthropicTool(tool as never));
+  const messages = [{ role: "user" as const, content: wish }];
+  const body = { model: "gpt-5.3-codex", max_tokens: 2000, messages, tools } as Json;
+  const full = await anthropic(proxy).messages.create(body);
+  expect(full.content.map(({ type }: Json) => type)).toEqual(["text", "text", "tool_use"]);
+  expect(full.content.at(-1)).toMatchObject({ name: wanted });
+  const streamed = await anthropic(proxy).messages.stream(body).finalMessage();
+  expect(streamed.content.at(-1)).toMatchObject({ name: wanted });
+});
 
-  test("are refused in words if the config has it off", async () => {
-    await using proxy = await startProxy({ config: { toolSearch: "off" } });
-    const tools = many.map((tool) => anthropicTool(tool as never));
-    const messages = [{ role: "user", content: wish }];
-    const answer = await proxy.post("/v1/messages", { model: "gpt-5.3-codex", max_tokens: 2000, messages, tools });
-    expect(answer.status).toBe(400);
-    const { error } = (await answer.json()) as Json;
-    expect(error.message).toContain("300 tools, but this model accepts at most 128");
-    expect(error.message).toContain("toolSearch");
-  });
+test("more tools than the model takes are refused in words if the config has it off", async () => {
+  await using proxy = await startProxy({ config: { toolSearch: "off" } });
+  const tools = many.map((tool) => anthropicTool(tool as never));
+  const messages = [{ role: "user", content: wish }];
+  const answer = await proxy.post("/v1/messages", { model: "gpt-5.3-codex", max_tokens: 2000, messages, tools });
+  expect(answer.status).toBe(400);
+  const { error } = (await answer.json()) as Json;
+  expect(error.message).toContain("300 tools, but this model accepts at most 128");
+  expect(error.message).toContain("toolSearch");
 });
 
 describe("searches in threads", () => {

@@ -2,7 +2,7 @@
  * Scenario: the loop of web searches: what goes upstream between the answers, and how it ends when something fails or
  * stops.
  */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { eventStream, eventsIn, namedEvent } from "../../support/event-stream";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 import { until } from "../../support/until";
@@ -52,58 +52,52 @@ function holdSearches(proxy: RunningProxy, times = 1) {
   return state;
 }
 
-describe("the next answer", () => {
-  test.each(models)("of %s is asked for with what the model thought and said, signed", async (model) => {
-    await using proxy = await startProxy();
-    const reply = (await (await proxy.post("/v1/messages", ask(model))).json()) as Json;
-    expect(reply.content.map(({ type }: Json) => type).slice(0, 1)).toEqual(["thinking"]);
-    const [first, , second] = sentTo(proxy);
-    const prompt = promptIn(second);
-    expect(prompt.slice(0, promptIn(first).length)).toEqual(promptIn(first));
-    expect(second.tools).toEqual(first.tools);
-    const said = JSON.stringify(prompt.slice(promptIn(first).length));
-    const proof = { messages: "signature", input: "encrypted_content" }[second.input ? "input" : "messages"];
-    expect(said).toContain(model.startsWith("gemini") ? "reasoning_opaque" : proof);
-    expect(said).toContain("A demo can only follow its script.");
-    if (model.startsWith("gpt")) expect(said).toContain('"phase":"commentary"');
+test.each(models)("the next answer of %s is asked for with what the model thought and said, signed", async (model) => {
+  await using proxy = await startProxy();
+  const reply = (await (await proxy.post("/v1/messages", ask(model))).json()) as Json;
+  expect(reply.content.map(({ type }: Json) => type).slice(0, 1)).toEqual(["thinking"]);
+  const [first, , second] = sentTo(proxy);
+  const prompt = promptIn(second);
+  expect(prompt.slice(0, promptIn(first).length)).toEqual(promptIn(first));
+  expect(second.tools).toEqual(first.tools);
+  const said = JSON.stringify(prompt.slice(promptIn(first).length));
+  const proof = { messages: "signature", input: "encrypted_content" }[second.input ? "input" : "messages"];
+  expect(said).toContain(model.startsWith("gemini") ? "reasoning_opaque" : proof);
+  expect(said).toContain("A demo can only follow its script.");
+  if (model.startsWith("gpt")) expect(said).toContain('"phase":"commentary"');
 
-    // What the client sends back is the same prompt, so that the upstream's cache has it.
-    const messages = [
-      { role: "user", content: wish },
-      { role: "assistant", content: reply.content },
-      { role: "user", content: "Thank you." },
-    ];
-    await (await proxy.post("/v1/messages", ask(model, { messages }))).text();
-    const again = promptIn(sentTo(proxy).at(-1));
-    const plain = (items: Json[]) => JSON.stringify(items).replaceAll('"phase":"commentary",', "");
-    expect(plain(again.slice(0, prompt.length))).toBe(plain(prompt));
-  });
+  // What the client sends back is the same prompt, so that the upstream's cache has it.
+  const messages = [
+    { role: "user", content: wish },
+    { role: "assistant", content: reply.content },
+    { role: "user", content: "Thank you." },
+  ];
+  await (await proxy.post("/v1/messages", ask(model, { messages }))).text();
+  const again = promptIn(sentTo(proxy).at(-1));
+  const plain = (items: Json[]) => JSON.stringify(items).replaceAll('"phase":"commentary",', "");
+  expect(plain(again.slice(0, prompt.length))).toBe(plain(prompt));
+});
 
-  test("the next answer may have another search, up to the client's limit", async () => {
-    await using proxy = await startProxy();
-    // The model searches whenever it may.
-    proxy.demo.intercept(
-      "/v1/messages",
-      ({ body }) => ((body as Json).tools.some(({ name }: Json) => name === "web_search") ? callOfSearch() : undefined),
-      100,
-    );
-    const tools = [{ ...search, max_uses: 2 }, lookup];
-    const reply = (await (await proxy.post("/v1/messages", ask("claude-sonnet-4.6", { tools }))).json()) as Json;
-    const results = reply.content.filter(({ type }: Json) => type === "web_search_tool_result");
-    expect(results.map(({ content }: Json) => content.error_code ?? content.length)).toEqual([
-      1,
-      1,
-      "max_uses_exceeded",
-    ]);
-    expect(reply.usage).toMatchObject({ server_tool_use: { web_search_requests: 2 } });
-    expect(reply.stop_reason).toBe("end_turn");
-    expect(proxy.rows().filter(({ parent_id }) => parent_id !== null)).toHaveLength(2);
-    const [parent] = proxy.rows();
-    // Three answers of 10 tokens by the script above, and the demo's own.
-    expect(reply.usage.input_tokens).toBeGreaterThan(30);
-    expect(parent!.input_tokens).toBe(reply.usage.input_tokens);
-    expect(JSON.parse(parent!.attempts)).toHaveLength(4);
-  });
+test("the next answer may have another search, up to the client's limit", async () => {
+  await using proxy = await startProxy();
+  // The model searches whenever it may.
+  proxy.demo.intercept(
+    "/v1/messages",
+    ({ body }) => ((body as Json).tools.some(({ name }: Json) => name === "web_search") ? callOfSearch() : undefined),
+    100,
+  );
+  const tools = [{ ...search, max_uses: 2 }, lookup];
+  const reply = (await (await proxy.post("/v1/messages", ask("claude-sonnet-4.6", { tools }))).json()) as Json;
+  const results = reply.content.filter(({ type }: Json) => type === "web_search_tool_result");
+  expect(results.map(({ content }: Json) => content.error_code ?? content.length)).toEqual([1, 1, "max_uses_exceeded"]);
+  expect(reply.usage).toMatchObject({ server_tool_use: { web_search_requests: 2 } });
+  expect(reply.stop_reason).toBe("end_turn");
+  expect(proxy.rows().filter(({ parent_id }) => parent_id !== null)).toHaveLength(2);
+  const [parent] = proxy.rows();
+  // Three answers of 10 tokens by the script above, and the demo's own.
+  expect(reply.usage.input_tokens).toBeGreaterThan(30);
+  expect(parent!.input_tokens).toBe(reply.usage.input_tokens);
+  expect(JSON.parse(parent!.attempts)).toHaveLength(4);
 });
 
 /** An answer of Claude's that calls the function. */
@@ -128,33 +122,31 @@ function callOfSearch(): Response {
   return eventStream(events.map(namedEvent).join(""));
 }
 
-describe("when the next answer fails", () => {
-  const fail = (proxy: RunningProxy) => {
-    let calls = 0;
-    proxy.demo.intercept(
-      "/v1/messages",
-      () => (++calls === 1 ? undefined : new Response('{"error":{"message":"Overheated"}}', { status: 500 })),
-      100,
-    );
-  };
+const fail = (proxy: RunningProxy) => {
+  let calls = 0;
+  proxy.demo.intercept(
+    "/v1/messages",
+    () => (++calls === 1 ? undefined : new Response('{"error":{"message":"Overheated"}}', { status: 500 })),
+    100,
+  );
+};
 
-  test("a full reply is an error with its status", async () => {
-    await using proxy = await startProxy();
-    fail(proxy);
-    const response = await proxy.post("/v1/messages", ask("claude-sonnet-4.6"));
-    expect(response.status).toBe(500);
-    expect(proxy.rows()[0]).toMatchObject({ http_status: 500, searches: 1 });
-  });
+test("when the next answer fails, a full reply is an error with its status", async () => {
+  await using proxy = await startProxy();
+  fail(proxy);
+  const response = await proxy.post("/v1/messages", ask("claude-sonnet-4.6"));
+  expect(response.status).toBe(500);
+  expect(proxy.rows()[0]).toMatchObject({ http_status: 500, searches: 1 });
+});
 
-  test("a stream ends with the error, after what was sent", async () => {
-    await using proxy = await startProxy();
-    fail(proxy);
-    const response = await proxy.post("/v1/messages", ask("claude-sonnet-4.6", { stream: true }));
-    const events = eventsIn(await response.text());
-    expect(events.some(({ content_block }) => content_block?.type === "web_search_tool_result")).toBe(true);
-    expect(events.at(-1)).toMatchObject({ type: "error", error: { message: expect.stringContaining("Overheated") } });
-    expect(proxy.rows()[0]!.error_type).not.toBeNull();
-  });
+test("when the next answer fails, a stream ends with the error, after what was sent", async () => {
+  await using proxy = await startProxy();
+  fail(proxy);
+  const response = await proxy.post("/v1/messages", ask("claude-sonnet-4.6", { stream: true }));
+  const events = eventsIn(await response.text());
+  expect(events.some(({ content_block }) => content_block?.type === "web_search_tool_result")).toBe(true);
+  expect(events.at(-1)).toMatchObject({ type: "error", error: { message: expect.stringContaining("Overheated") } });
+  expect(proxy.rows()[0]!.error_type).not.toBeNull();
 });
 
 test("a reply that is cut off in a call has no search", async () => {
@@ -169,58 +161,55 @@ test("a reply that is cut off in a call has no search", async () => {
   expect(proxy.rows().filter(({ parent_id }) => parent_id !== null)).toEqual([]);
 });
 
-describe("while a search runs", () => {
-  test("the client's hang-up ends a search that runs", async () => {
-    await using proxy = await startProxy();
-    const searches = holdSearches(proxy);
-    const gone = new AbortController();
-    const body = ask("claude-sonnet-4.6", { stream: true });
-    const response = await proxy.post("/v1/messages", body, { signal: gone.signal });
-    const reader = response.body!.getReader();
-    let text = "";
-    while (!text.includes("server_tool_use")) text += new TextDecoder().decode((await reader.read()).value);
-    await until(() => searches.begun === 1, "the search has begun");
-    gone.abort();
-    await until(() => searches.aborted === 1 && proxy.app.inFlight.count === 0, "the search is given up");
-    const rows = proxy.rows();
-    expect(rows.map(({ http_status }) => http_status)).toEqual([499, 499]);
-    expect(rows.map(({ path }) => path).sort()).toEqual(["/v1/messages", "web_search"]);
-  });
+test("while a search runs, the client's hang-up ends a search that runs", async () => {
+  await using proxy = await startProxy();
+  const searches = holdSearches(proxy);
+  const gone = new AbortController();
+  const body = ask("claude-sonnet-4.6", { stream: true });
+  const response = await proxy.post("/v1/messages", body, { signal: gone.signal });
+  const reader = response.body!.getReader();
+  let text = "";
+  while (!text.includes("server_tool_use")) text += new TextDecoder().decode((await reader.read()).value);
+  await until(() => searches.begun === 1, "the search has begun");
+  gone.abort();
+  await until(() => searches.aborted === 1 && proxy.app.inFlight.count === 0, "the search is given up");
+  const rows = proxy.rows();
+  expect(rows.map(({ http_status }) => http_status)).toEqual([499, 499]);
+  expect(rows.map(({ path }) => path).sort()).toEqual(["/v1/messages", "web_search"]);
+});
 
-  test("the owner can stop it alone, or the whole reply", async () => {
-    await using proxy = await startProxy();
-    const searches = holdSearches(proxy, 2);
-    const first = proxy.post("/v1/messages", ask("claude-sonnet-4.6"));
-    await until(() => searches.begun === 1, "the search has begun");
-    const [whole, child] = proxy.app.inFlight.running();
-    expect(child).toMatchObject({ parent_id: whole!.request_id, path: "web_search", upstream_model: "gpt-5-mini" });
-    expect(JSON.stringify([whole, child])).not.toContain("pandas");
-    proxy.app.inFlight.cancel(child!.request_id);
-    const reply = (await (await first).json()) as Json;
-    expect(JSON.stringify(reply.content)).toContain("unavailable");
-    expect(reply.stop_reason).toBe("end_turn");
+test("while a search runs, the owner can stop it alone, or the whole reply", async () => {
+  await using proxy = await startProxy();
+  const searches = holdSearches(proxy, 2);
+  const first = proxy.post("/v1/messages", ask("claude-sonnet-4.6"));
+  await until(() => searches.begun === 1, "the search has begun");
+  const [whole, child] = proxy.app.inFlight.running();
+  expect(child).toMatchObject({ parent_id: whole!.request_id, path: "web_search", upstream_model: "gpt-5-mini" });
+  expect(JSON.stringify([whole, child])).not.toContain("pandas");
+  proxy.app.inFlight.cancel(child!.request_id);
+  const reply = (await (await first).json()) as Json;
+  expect(JSON.stringify(reply.content)).toContain("unavailable");
+  expect(reply.stop_reason).toBe("end_turn");
 
-    const second = proxy.post("/v1/messages", ask("claude-sonnet-4.6", { stream: true }));
-    await until(() => searches.begun === 2, "the second search has begun");
-    proxy.app.inFlight.cancel(proxy.app.inFlight.running()[0]!.request_id);
-    expect(eventsIn(await (await second).text()).at(-1)).toMatchObject({ type: "error" });
-    await until(() => searches.aborted === 2, "both searches are given up");
-  });
+  const second = proxy.post("/v1/messages", ask("claude-sonnet-4.6", { stream: true }));
+  await until(() => searches.begun === 2, "the second search has begun");
+  proxy.app.inFlight.cancel(proxy.app.inFlight.running()[0]!.request_id);
+  expect(eventsIn(await (await second).text()).at(-1)).toMatchObject({ type: "error" });
+  await until(() => searches.aborted === 2, "both searches are given up");
+});
 
-  test("the client gets signs of life while a search runs", async () => {
-    await using proxy = await startProxy();
-    proxy.app.limits.keepAlive = 40;
-    holdSearches(proxy);
-    const gone = new AbortController();
-    const body = ask("claude-sonnet-4.6", { stream: true });
-    const response = await proxy.post("/v1/messages", body, { signal: gone.signal });
-    const reader = response.body!.getReader();
-    let text = "";
-    while (!/server_tool_use[\s\S]*event: ping/.test(text))
-      text += new TextDecoder().decode((await reader.read()).value);
-    gone.abort();
-    await until(() => proxy.app.inFlight.count === 0, "no request runs");
-  });
+test("while a search runs, the client gets signs of life while a search runs", async () => {
+  await using proxy = await startProxy();
+  proxy.app.limits.keepAlive = 40;
+  holdSearches(proxy);
+  const gone = new AbortController();
+  const body = ask("claude-sonnet-4.6", { stream: true });
+  const response = await proxy.post("/v1/messages", body, { signal: gone.signal });
+  const reader = response.body!.getReader();
+  let text = "";
+  while (!/server_tool_use[\s\S]*event: ping/.test(text)) text += new TextDecoder().decode((await reader.read()).value);
+  gone.abort();
+  await until(() => proxy.app.inFlight.count === 0, "no request runs");
 });
 
 test("budgets count searches, and refuse them as errors of the tool", async () => {

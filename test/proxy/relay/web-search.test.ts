@@ -311,32 +311,30 @@ describe.each(upstreams)("on a model of %s", (upstream) => {
   });
 });
 
-describe("a search in the history", () => {
-  test("a search in the history is a row of its own, linked to its request, an agent's, and has no query", async () => {
-    await using own = await startProxy();
-    const body = {
-      model: "claude-sonnet-4.6",
-      max_tokens: 1000,
-      messages: [{ role: "user", content: wish }],
-      tools: [search],
-    };
-    expect((await own.post("/v1/messages", body)).status).toBe(200);
-    const [parent, child] = own.rows();
-    expect(parent).toMatchObject({ path: "/v1/messages", searches: 1, parent_id: null, initiator: "user" });
-    expect(child).toMatchObject({
-      path: "web_search",
-      parent_id: parent!.request_id,
-      searches: null,
-      initiator: "agent",
-      upstream_model: "gpt-5-mini",
-      http_status: 200,
-    });
-    expect(parent!.input_tokens).toBeGreaterThan(0);
-    expect(own.rows()).toHaveLength(2);
-    expect(JSON.stringify(own.rows()) + own.lines.join("\n")).not.toContain("red pandas");
-    const initiators = own.demo.journal.map(({ headers }) => headers["x-initiator"]).filter(Boolean);
-    expect(initiators).toEqual(["user", "agent", "agent"]);
+test("a search in the history is a row of its own, linked to its request, an agent's, and has no query", async () => {
+  await using own = await startProxy();
+  const body = {
+    model: "claude-sonnet-4.6",
+    max_tokens: 1000,
+    messages: [{ role: "user", content: wish }],
+    tools: [search],
+  };
+  expect((await own.post("/v1/messages", body)).status).toBe(200);
+  const [parent, child] = own.rows();
+  expect(parent).toMatchObject({ path: "/v1/messages", searches: 1, parent_id: null, initiator: "user" });
+  expect(child).toMatchObject({
+    path: "web_search",
+    parent_id: parent!.request_id,
+    searches: null,
+    initiator: "agent",
+    upstream_model: "gpt-5-mini",
+    http_status: 200,
   });
+  expect(parent!.input_tokens).toBeGreaterThan(0);
+  expect(own.rows()).toHaveLength(2);
+  expect(JSON.stringify(own.rows()) + own.lines.join("\n")).not.toContain("red pandas");
+  const initiators = own.demo.journal.map(({ headers }) => headers["x-initiator"]).filter(Boolean);
+  expect(initiators).toEqual(["user", "agent", "agent"]);
 });
 
 describe("limits and failures", () => {

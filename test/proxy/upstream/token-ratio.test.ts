@@ -2,7 +2,7 @@
  * Rows: what is learnt of a model's tokenizer: within what bounds, how soon, and that nothing a broken upstream reports
  * spoils it.
  */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { factorsOf } from "../../../src/demo/scripted-replies";
 import { type LocalCount, learnRatio, ratioBounds, type TokenRatio } from "../../../src/proxy/tokens/token-ratio";
 import { chinese, pieces } from "../../support/corpus";
@@ -50,24 +50,22 @@ const toolList = JSON.stringify(
   })),
 );
 
-describe("after 10 requests a prediction is within 6 %", () => {
-  test.each([
-    ["gpt-5.4", "with tools", toolList],
-    ["gpt-5.4", "without tools", ""],
-    ["claude-sonnet-4.6", "with tools", toolList],
-    ["claude-opus-4.8", "with tools", toolList],
-    ["claude-opus-4.8", "without tools", ""],
-    ["gemini-3.5-flash", "with tools", toolList],
-  ])("of %s's own count, %s", async (model, _, tools) => {
-    let ratio = unknown;
-    const offs: number[] = [];
-    for (const [at, { local, reported }] of (await corpus(model, 60, tools)).entries()) {
-      if (at >= 10) offs.push(predict(ratio, local) / reported - 1);
-      ratio = learn(ratio, local, reported);
-    }
-    expect(Math.min(...offs)).toBeGreaterThan(-0.06);
-    expect(Math.max(...offs)).toBeLessThan(0.06);
-  });
+test.each([
+  ["gpt-5.4", "with tools", toolList],
+  ["gpt-5.4", "without tools", ""],
+  ["claude-sonnet-4.6", "with tools", toolList],
+  ["claude-opus-4.8", "with tools", toolList],
+  ["claude-opus-4.8", "without tools", ""],
+  ["gemini-3.5-flash", "with tools", toolList],
+])("after 10 requests a prediction is within 6 % of %s's own count, %s", async (model, _, tools) => {
+  let ratio = unknown;
+  const offs: number[] = [];
+  for (const [at, { local, reported }] of (await corpus(model, 60, tools)).entries()) {
+    if (at >= 10) offs.push(predict(ratio, local) / reported - 1);
+    ratio = learn(ratio, local, reported);
+  }
+  expect(Math.min(...offs)).toBeGreaterThan(-0.06);
+  expect(Math.max(...offs)).toBeLessThan(0.06);
 });
 
 const prompt: LocalCount = { tokens: 10_000, fixed: 40 };
@@ -78,33 +76,31 @@ const settled = () => {
   return ratio;
 };
 
-describe("a report that cannot be true", () => {
-  test.each([0, -5, Number.NaN, Number.POSITIVE_INFINITY, truth * 10, truth / 10])(
-    "a report of %p that cannot be true teaches nothing",
-    (reported) => {
-      expect(learnRatio(settled(), prompt, reported)).toBeUndefined();
-    },
-  );
+test.each([0, -5, Number.NaN, Number.POSITIVE_INFINITY, truth * 10, truth / 10])(
+  "a report of %p that cannot be true teaches nothing",
+  (reported) => {
+    expect(learnRatio(settled(), prompt, reported)).toBeUndefined();
+  },
+);
 
-  test("once among true ones moves the answer by less than 3 %, and the very first one by 10 %", () => {
-    for (const reported of [truth * 2, truth / 2]) {
-      const moved = predict(learn(settled(), prompt, reported), prompt);
-      expect(Math.abs(moved / truth - 1)).toBeLessThan(0.03);
-      expect(Math.abs(learn(unknown, prompt, reported).ratio / unknown.ratio - 1)).toBeLessThan(0.1001);
-    }
-  });
+test("a report that cannot be true once among true ones moves the answer by less than 3 %, and the very first one by 10 %", () => {
+  for (const reported of [truth * 2, truth / 2]) {
+    const moved = predict(learn(settled(), prompt, reported), prompt);
+    expect(Math.abs(moved / truth - 1)).toBeLessThan(0.03);
+    expect(Math.abs(learn(unknown, prompt, reported).ratio / unknown.ratio - 1)).toBeLessThan(0.1001);
+  }
+});
 
-  test.each([2.6, 0.3])("the ratio ends at its bounds where reports are %p times too much for ever", (times) => {
-    let ratio = unknown;
-    for (let at = 0; at < 500; at++) ratio = learn(ratio, prompt, truth * times);
-    expect(ratio.ratio).toBe(ratioBounds[times > 1 ? 1 : 0]);
-  });
+test.each([2.6, 0.3])("the ratio ends at its bounds where reports are %p times too much for ever", (times) => {
+  let ratio = unknown;
+  for (let at = 0; at < 500; at++) ratio = learn(ratio, prompt, truth * times);
+  expect(ratio.ratio).toBe(ratioBounds[times > 1 ? 1 : 0]);
+});
 
-  test("by turns far too much and far too little leaves the ratio where it was", () => {
-    let ratio = settled();
-    for (let at = 0; at < 100; at++) ratio = learn(ratio, prompt, at % 2 ? truth * 1.6 : truth / 1.6);
-    expect(Math.abs(predict(ratio, prompt) / truth - 1)).toBeLessThan(0.15);
-  });
+test("a report that cannot be true by turns far too much and far too little leaves the ratio where it was", () => {
+  let ratio = settled();
+  for (let at = 0; at < 100; at++) ratio = learn(ratio, prompt, at % 2 ? truth * 1.6 : truth / 1.6);
+  expect(Math.abs(predict(ratio, prompt) / truth - 1)).toBeLessThan(0.15);
 });
 
 test("a model whose tokenizer changes is followed", () => {

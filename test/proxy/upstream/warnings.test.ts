@@ -1,5 +1,5 @@
 /** Scenario: GitHub's warnings in the model list reach the people whom they are for. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { warningInWords, warningsOf } from "../../../src/books/changes/warnings";
 import { factsOf } from "../../../src/parts/facts";
 import { readModel } from "../../../src/proxy/upstream/models/model";
@@ -8,67 +8,63 @@ import { type RunningProxy, startProxy } from "../../support/proxy";
 const item = (id: string, more: object) => readModel({ id, capabilities: { type: "chat" }, ...more })!;
 const outdated = { code: "client_version_deprecated", message: "Please update your client before 1 January" };
 
-describe("what is read", () => {
-  test("codes and messages, and what a vendor keeps; anything else is left out", () => {
-    const model = item("m", {
-      warning_messages: [outdated, { code: "No Code", message: " Slow. " }, { code: "empty" }, "text", null],
-      warning_text: { data_retention: "Kept for 30 days." },
-    });
-    expect(model.warnings).toEqual([
-      outdated,
-      { code: "warning", message: "Slow." },
-      { code: "data_retention", message: "Kept for 30 days." },
-    ]);
-    for (const more of [{}, { warning_messages: [] }, { warning_messages: "x", warning_text: 5 }])
-      expect(item("m", more).warnings).toBeUndefined();
+test("codes and messages, and what a vendor keeps; anything else is left out", () => {
+  const model = item("m", {
+    warning_messages: [outdated, { code: "No Code", message: " Slow. " }, { code: "empty" }, "text", null],
+    warning_text: { data_retention: "Kept for 30 days." },
   });
-
-  test("a long list and a long message are cut", () => {
-    const all = Array.from({ length: 100 }, (_, at) => ({ code: "c", message: `${at}`.padEnd(5000, "x") }));
-    const { warnings = [] } = item("m", { warning_messages: all });
-    expect([warnings.length <= 8, Math.max(...warnings.map(({ message }) => message.length))]).toEqual([true, 300]);
-  });
-
-  test("each is told once, with its models, what concerns the client first", () => {
-    const kept = { warning_text: { data_retention: "Kept." } };
-    const models = ["a", "b", "c", "d", "e"].map((id) => item(id, { ...kept, warning_messages: [outdated] }));
-    expect(warningsOf([...models, models[0]!]).map(warningInWords)).toEqual([
-      "GitHub is about to shut out this version of dragoman: look for an update. It says of a, b, c and 2 more: Please update your client before 1 January.",
-      "GitHub says of a, b, c and 2 more: Kept.",
-    ]);
-  });
+  expect(model.warnings).toEqual([
+    outdated,
+    { code: "warning", message: "Slow." },
+    { code: "data_retention", message: "Kept for 30 days." },
+  ]);
+  for (const more of [{}, { warning_messages: [] }, { warning_messages: "x", warning_text: 5 }])
+    expect(item("m", more).warnings).toBeUndefined();
 });
 
-describe("where it is shown", () => {
-  const page = async (proxy: RunningProxy, path: string) => (await fetch(proxy.url + path)).text();
-  const start = async (warning?: typeof outdated) => {
-    const proxy = await startProxy({ demo: { generation: "C" }, accounts: ["work-demo"] });
-    proxy.demo.warning = warning;
-    await page(proxy, "/v1/models");
-    return proxy;
-  };
+test("a long list and a long message are cut", () => {
+  const all = Array.from({ length: 100 }, (_, at) => ({ code: "c", message: `${at}`.padEnd(5000, "x") }));
+  const { warnings = [] } = item("m", { warning_messages: all });
+  expect([warnings.length <= 8, Math.max(...warnings.map(({ message }) => message.length))]).toEqual([true, 300]);
+});
 
-  test("on the pages, as a fact that needs somebody, and as one notice", async () => {
-    await using proxy = await start(outdated);
-    const words = "Please update your client before 1 January";
-    for (const path of ["/admin/models", "/admin/accounts", "/admin/health", "/admin"])
-      expect([path, (await page(proxy, path)).includes(words)]).toEqual([path, true]);
-    for (let times = 0; times < 2; times++) await proxy.app.notices.check();
-    expect(proxy.lines.filter((line) => line.includes("GitHub warns. GitHub is about to shut out"))).toHaveLength(1);
-  });
+test("each is told once, with its models, what concerns the client first", () => {
+  const kept = { warning_text: { data_retention: "Kept." } };
+  const models = ["a", "b", "c", "d", "e"].map((id) => item(id, { ...kept, warning_messages: [outdated] }));
+  expect(warningsOf([...models, models[0]!]).map(warningInWords)).toEqual([
+    "GitHub is about to shut out this version of dragoman: look for an update. It says of a, b, c and 2 more: Please update your client before 1 January.",
+    "GitHub says of a, b, c and 2 more: Kept.",
+  ]);
+});
 
-  test("what a vendor keeps is told, as no fault", async () => {
-    await using proxy = await start();
-    await proxy.app.notices.check();
-    const words = "GitHub says of claude-fable-5, claude-fable-5.1, claude-fable-5.2:";
-    expect(proxy.lines.filter((line) => line.includes(`Prompts may be kept. ${words}`))).toHaveLength(1);
-    expect(await page(proxy, "/admin/models")).toContain("Anthropic retains prompts and outputs of this model");
-    expect(factsOf(proxy.app).find(({ name }) => name === "Warnings")).toMatchObject({ state: "idle" });
-  });
+const page = async (proxy: RunningProxy, path: string) => (await fetch(proxy.url + path)).text();
+const start = async (warning?: typeof outdated) => {
+  const proxy = await startProxy({ demo: { generation: "C" }, accounts: ["work-demo"] });
+  proxy.demo.warning = warning;
+  await page(proxy, "/v1/models");
+  return proxy;
+};
 
-  test("nothing is shown where GitHub tells nothing", async () => {
-    await using proxy = await startProxy();
-    await page(proxy, "/v1/models");
-    expect(await page(proxy, "/admin/health")).not.toContain("GitHub warns");
-  });
+test("where it is shown on the pages, as a fact that needs somebody, and as one notice", async () => {
+  await using proxy = await start(outdated);
+  const words = "Please update your client before 1 January";
+  for (const path of ["/admin/models", "/admin/accounts", "/admin/health", "/admin"])
+    expect([path, (await page(proxy, path)).includes(words)]).toEqual([path, true]);
+  for (let times = 0; times < 2; times++) await proxy.app.notices.check();
+  expect(proxy.lines.filter((line) => line.includes("GitHub warns. GitHub is about to shut out"))).toHaveLength(1);
+});
+
+test("where it is shown, what a vendor keeps is told, as no fault", async () => {
+  await using proxy = await start();
+  await proxy.app.notices.check();
+  const words = "GitHub says of claude-fable-5, claude-fable-5.1, claude-fable-5.2:";
+  expect(proxy.lines.filter((line) => line.includes(`Prompts may be kept. ${words}`))).toHaveLength(1);
+  expect(await page(proxy, "/admin/models")).toContain("Anthropic retains prompts and outputs of this model");
+  expect(factsOf(proxy.app).find(({ name }) => name === "Warnings")).toMatchObject({ state: "idle" });
+});
+
+test("nothing is shown where GitHub tells nothing", async () => {
+  await using proxy = await startProxy();
+  await page(proxy, "/v1/models");
+  expect(await page(proxy, "/admin/health")).not.toContain("GitHub warns");
 });
