@@ -62,7 +62,6 @@ test("a command for keys without a server changes the config file itself", async
 test.each([
   [["key", "add", "a/b"], "The name must"],
   [["key", "add", "x", "--expires", "soon"], "--expires must be a date"],
-  [["key", "add"], "needs a name"],
   [["usage", "--watch", "never"], "--watch must be a number"],
 ])("the command %j is refused in a sentence", async (args, sentence) => {
   await using github = scriptedGithub();

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { temporaryFolder } from "../support/temporary-folder";
-import { atTerminal } from "../support/terminal";
 import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
 
@@ -55,17 +54,6 @@ test("an option that turns something off does not say that it is on by default, 
 test("one of a unit is written in the singular", async () => {
   const { stderr } = await inProcess(["budget", "add", "small", "--limit", "1"]);
   expect(stderr).toContain("The budget small was added: 1 credit per month.");
-});
-
-test("Ctrl-C at the question of `auth rm` removes nothing and ends with 130", async () => {
-  await using github = scriptedGithub();
-  github.signIn("octo-demo");
-  await using terminal = atTerminal(["auth", "rm", "1"], github.env);
-  await terminal.shows("[y/N]");
-  terminal.type("\u0003");
-  expect(await terminal.exited).toBe(130);
-  expect(terminal.screen()).toContain("Nothing was removed.");
-  expect(github.logins()).toEqual(["octo-demo"]);
 });
 
 test("a token of the environment that GitHub refuses is named as what it is: nobody can sign in again with it", async () => {
