@@ -608,14 +608,6 @@ describe("clients and variables", () => {
   });
 });
 
-test.each([[["doctor", "--nonsense"]], [["doctor", "--port", "abc"]]])(
-  "doctor refuses %j as wrong usage",
-  async (args) => {
-    const { code, stdout } = await inProcess(args);
-    expect([code, stdout]).toEqual([2, ""]);
-  },
-);
-
 test("doctor says of one client row by row what is set, what is not, and what sets it", async () => {
   await using github = scriptedGithub();
   const port = freePort();

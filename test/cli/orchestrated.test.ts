@@ -7,7 +7,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { columnNames } from "../../src/books/history/entry";
 import { run } from "../support/command";
-import { inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
 import { sharedModel } from "../support/shared-model";
 import { until } from "../support/until";
@@ -77,18 +76,6 @@ describe("a drain", () => {
     expect(await command.exited).toBe(0);
     expect(performance.now() - startedAt).toBeGreaterThan(900);
     expect(await text).toContain("shutting down");
-  });
-
-  test.each([
-    ["--drain", "soon"],
-    ["--drain", "1.5"],
-    ["--drain", "86401"],
-    ["--log-format", "xml"],
-  ])("%s %s is wrong usage", async (option, value) => {
-    expect(await inProcess([...demo, option, value])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining(option),
-    });
   });
 });
 

@@ -53,22 +53,6 @@ describe("who may ask, and how", () => {
     expect(proxy.demo.journal.at(-1)!.path).toBe("/v1/messages");
     expect(Buffer.from(proxy.demo.journal.at(-1)!.bytes).toString()).toBe(text);
   });
-
-  test("a bracketed suffix is refused with the id to use, and nothing goes up", async () => {
-    const before = proxy.demo.journal.length;
-    const { status, json } = await post(ask("claude-opus-4.6[1m]"));
-    expect(status).toBe(400);
-    expect(json.error).toMatchObject({ type: "invalid_request_error" });
-    expect(json.error.message).toContain("`claude-opus-4.6-1m`");
-    expect(proxy.demo.journal.length).toBe(before);
-  });
-
-  test("an unknown model is 404 with the nearest names", async () => {
-    const { status, json } = await post(ask("claude-sonet-4.6"));
-    expect(status).toBe(404);
-    expect(json.error.type).toBe("not_found_error");
-    expect(json.error.message).toContain("`claude-sonnet-4.6`");
-  });
 });
 
 describe("the beta header", () => {
