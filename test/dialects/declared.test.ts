@@ -12,6 +12,7 @@ import { codecs, tokenCountFormats } from "../../src/dialects/codecs";
 import type { ClientDialect, Dialect, JsonObject } from "../../src/dialects/hub/conversation";
 import { jsonOf } from "../../src/lib/net/stream/sse";
 import { ableModel } from "../support/facts";
+import type { Json } from "../support/json";
 import { written } from "../support/streams";
 
 type Required<T> = { [Name in keyof T]-?: undefined extends T[Name] ? never : Name }[keyof T];
@@ -89,9 +90,6 @@ const answers: Record<Dialect, JsonObject> = {
     usage: { input_tokens: 3, output_tokens: 2 },
   },
 };
-
-// biome-ignore lint/suspicious/noExplicitAny: replies in three dialects, looked at member by member
-type Json = any;
 
 const has = (value: Json, names: Record<string, true>) =>
   expect(Object.keys(value)).toContainValues(Object.keys(names));

@@ -9,6 +9,7 @@ import { codecs } from "../../src/dialects/codecs";
 import type { ClientDialect, JsonObject } from "../../src/dialects/hub/conversation";
 import { jsonOf } from "../../src/lib/net/stream/sse";
 import { statusOf } from "../../src/proxy/upstream/copilot/failure-match";
+import type { Json } from "../support/json";
 import { written } from "../support/streams";
 
 type Fault = "request" | "service" | "limit";
@@ -52,9 +53,6 @@ const questions: Record<ClientDialect, JsonObject> = {
   messages: { max_tokens: 9, messages: [{ role: "user", content: "Hi" }] },
   gemini: { alt: "sse", contents: [{ role: "user", parts: [{ text: "Hi" }] }] },
 };
-
-// biome-ignore lint/suspicious/noExplicitAny: an error in three dialects
-type Json = any;
 
 const lastOf = (client: ClientDialect, code: string): Json => {
   const asked = codecs[client].decodeRequest({ model: "m", stream: true, ...questions[client] });

@@ -6,6 +6,7 @@ import { jsonSchemaOf } from "../../src/dialects/gemini/schema";
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { overviewOf } from "../../src/dialects/overview";
+import type { Json } from "../support/json";
 import fc, { triesOf } from "../support/random";
 import { decodeFrames, wire, written } from "../support/streams";
 
@@ -130,9 +131,6 @@ test("a schema of Google's becomes JSON Schema", () => {
     Object.keys((jsonSchemaOf({ properties: { a: {}, b: {} }, propertyOrdering: ["b"] }) as Json).properties),
   ).toEqual(["b", "a"]);
 });
-
-// biome-ignore lint/suspicious/noExplicitAny: JSON as it comes
-type Json = any;
 
 const call = (name: string, id?: string) => ({ functionCall: { name, args: {}, ...(id && { id }) } });
 const result = (name: string, output: string, id?: string) => ({

@@ -8,9 +8,7 @@ import { findingsIn } from "../../src/dialects/web-search";
 import { citationsIn } from "../../src/proxy/server-tools/citations";
 import { adapt } from "../support/adapt";
 import { ableModel } from "../support/facts";
-
-// biome-ignore lint/suspicious/noExplicitAny: requests in several dialects
-type Json = any;
+import type { Json } from "../support/json";
 
 const page = (url: string, title = "A") => ({ url, title, text: "Words." });
 const call = (id: string): Part => ({ kind: "server-call", id, tool: "web-search", input: { query: id } });

@@ -3,11 +3,9 @@
  * as long as that one works: which account served each turn follows a small model of the rule, whatever fails.
  */
 import { describe, expect, test } from "bun:test";
+import type { Json } from "../../support/json";
 import fc, { triesOf } from "../../support/random";
 import { type TimedProxy, timed } from "./bench";
-
-// biome-ignore lint/suspicious/noExplicitAny: requests and replies as they come
-type Json = any;
 
 const logins = ["octo-demo", "work-demo", "plus-demo"];
 const demo = { generation: "C" } as const;

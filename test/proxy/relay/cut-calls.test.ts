@@ -3,10 +3,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { GoogleGenAI } from "@google/genai";
 import { offerOnly } from "../../support/catalogue";
 import { eventStream } from "../../support/event-stream";
+import type { Json } from "../../support/json";
 import { startProxy } from "../../support/proxy";
-
-// biome-ignore lint/suspicious/noExplicitAny: replies as they come
-type Json = any;
 
 const models = {
   "gpt-5-mini": "/chat/completions",

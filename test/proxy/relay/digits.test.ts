@@ -6,6 +6,7 @@ import { afterAll, expect, test } from "bun:test";
 import { type Dialect, dialects } from "../../../src/dialects/hub/conversation";
 import { Comparison } from "../../support/differential";
 import { eventsIn } from "../../support/event-stream";
+import type { Json } from "../../support/json";
 import { models, OwnPairs } from "../../support/own-pairs";
 import fc, { drawn } from "../../support/random";
 import { replyOf, requestOf, streamOf } from "../../support/source-text";
@@ -52,9 +53,6 @@ const inputIn: Record<Dialect, (events: Record<string, never>[]) => string> = {
     events.map((event: Json) => (event.type === "response.function_call_arguments.delta" ? event.delta : "")).join(""),
   messages: (events) => events.map((event: Json) => event.delta?.partial_json ?? "").join(""),
 };
-// biome-ignore lint/suspicious/noExplicitAny: three wires, read as they come
-type Json = any;
-
 const cases = dialects.flatMap((client) =>
   dialects.flatMap((upstream) =>
     [false, true].flatMap((isStream) => [false, true].map((isChanged) => ({ client, upstream, isStream, isChanged }))),

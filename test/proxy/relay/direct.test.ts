@@ -10,6 +10,7 @@ import { ChatCompletionStream } from "openai/lib/ChatCompletionStream";
 import type { ChatCompletion } from "openai/resources/chat/completions";
 import { type Dialect, dialects } from "../../../src/dialects/hub/conversation";
 import { Comparison } from "../../support/differential";
+import type { Json } from "../../support/json";
 import { compareDirect, fullOutput, models, OwnPairs } from "../../support/own-pairs";
 import { replyOf, streamOf } from "../../support/source-text";
 import { fixtures } from "../../support/streams";
@@ -169,9 +170,6 @@ function plainChoice(choice: ChatCompletion.Choice, text: string): object {
   const { logprobs, ...others } = choice;
   return { ...others, ...(text.includes('"logprobs"') ? { logprobs } : {}), message };
 }
-
-// biome-ignore lint/suspicious/noExplicitAny: three wires, read as they come
-type Json = any;
 
 const dataOf = (text: string) =>
   [...text.matchAll(/^data: ?(\{[^\n\r]*)/gm)].flatMap(([, data]) => (data === undefined ? [] : [data]));

@@ -1,11 +1,9 @@
 /** Scenario: what stays in a conversation's history, such as calls and their results, must not end it at any upstream. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Json } from "../../support/json";
 import { type OpenAiServer, startOpenAiServer } from "../../support/openai-server";
 import { startProvider, type TestProvider } from "../../support/provider";
 import { startProxy } from "../../support/proxy";
-
-// biome-ignore lint/suspicious/noExplicitAny: requests and replies in four dialects
-type Json = any;
 
 const user = { role: "user", content: "Say hello." };
 

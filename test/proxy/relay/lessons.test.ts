@@ -5,11 +5,9 @@
 import { describe, expect, test } from "bun:test";
 import { hourMs } from "../../../src/lib/format";
 import { Lessons } from "../../../src/proxy/upstream/copilot/lessons";
+import type { Json } from "../../support/json";
 import type { RunningProxy } from "../../support/proxy";
 import { timed } from "./bench";
-
-// biome-ignore lint/suspicious/noExplicitAny: requests and replies as they come
-type Json = any;
 
 const two = { accounts: ["octo-demo", "work-demo"], demo: { generation: "C" } } as const;
 const rest = (proxy: RunningProxy, at: number) =>

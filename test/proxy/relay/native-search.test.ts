@@ -3,10 +3,8 @@
  * to it.
  */
 import { describe, expect, test } from "bun:test";
+import type { Json } from "../../support/json";
 import { type RunningProxy, startProxy } from "../../support/proxy";
-
-// biome-ignore lint/suspicious/noExplicitAny: requests and replies in several dialects
-type Json = any;
 
 const model = "gpt-5.2";
 /** A chat client is served by chat completions where the model has them, and they have no search. */

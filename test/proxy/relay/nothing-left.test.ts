@@ -2,11 +2,9 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import type { ClientDialect } from "../../../src/dialects/hub/conversation";
 import { offerOnly } from "../../support/catalogue";
+import type { Json } from "../../support/json";
 import { startProxy } from "../../support/proxy";
 import { drawn } from "../../support/random";
-
-// biome-ignore lint/suspicious/noExplicitAny: requests in four dialects
-type Json = any;
 
 const proxy = await startProxy();
 offerOnly(proxy.demo, {

@@ -4,6 +4,7 @@
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { RecentItems } from "../../../src/proxy/recent-items";
+import type { Json } from "../../support/json";
 import { startProxy } from "../../support/proxy";
 
 const keys = ["a-key-of-laptop-0123", "a-key-of-desktop-0123"];
@@ -21,9 +22,6 @@ const proxy = await startProxy({
   },
 });
 afterAll(() => proxy[Symbol.asyncDispose]());
-
-// biome-ignore lint/suspicious/noExplicitAny: what upstreams were sent, in three dialects
-type Json = any;
 
 async function post(body: object, key = keys[0]!): Promise<{ status: number; items: Json[]; error?: Json }> {
   const response = await proxy.post("/v1/responses", body, { headers: { "x-api-key": key } });

@@ -1,10 +1,8 @@
 /** Scenario: web searches by engines of the config, which are servers on loopback here. */
 import { describe, expect, test } from "bun:test";
+import type { Json } from "../../support/json";
 import { startProxy } from "../../support/proxy";
 import { until } from "../../support/until";
-
-// biome-ignore lint/suspicious/noExplicitAny: requests and answers of other services
-type Json = any;
 
 const key = "engine-key-0123456789";
 

@@ -8,6 +8,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { generateText, type ModelMessage } from "ai";
 import { marksSentBack } from "../../../src/deploy/documents/own-marks";
 import type { ClientDialect } from "../../../src/dialects/hub/conversation";
+import type { Json } from "../../support/json";
 import { startProxy } from "../../support/proxy";
 
 // What it says about models it does not know is of no use here.
@@ -120,9 +121,6 @@ describe("with Anthropic's SDK", () => {
     expect(dropped).toContain(model.startsWith("claude") ? "web_fetch" : "web_fetch_tool_result");
   });
 });
-
-// biome-ignore lint/suspicious/noExplicitAny: replies and requests in four dialects
-type Json = any;
 
 const wish = "Please think, then search the web for red pandas.";
 const schema = { type: "object", properties: { query: { type: "string" } } };

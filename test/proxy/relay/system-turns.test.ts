@@ -6,6 +6,7 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { codecs } from "../../../src/dialects/codecs";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { ableModel } from "../../support/facts";
+import type { Json } from "../../support/json";
 import { startProxy } from "../../support/proxy";
 
 const proxy = await startProxy({ demo: { generation: "C" } });
@@ -13,9 +14,6 @@ afterAll(() => proxy[Symbol.asyncDispose]());
 beforeEach(() => {
   proxy.demo.journal.length = 0;
 });
-
-// biome-ignore lint/suspicious/noExplicitAny: requests and replies in three dialects
-type Json = any;
 
 const schema = { type: "object", properties: { place: { type: "string" } } };
 const tool = (name: string, more: Json = {}): Json => ({

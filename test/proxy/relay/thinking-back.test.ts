@@ -3,10 +3,8 @@
  * made.
  */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import type { Json } from "../../support/json";
 import { startProxy } from "../../support/proxy";
-
-// biome-ignore lint/suspicious/noExplicitAny: requests and replies in four dialects
-type Json = any;
 
 const proxy = await startProxy({ demo: { generation: "C" } });
 afterAll(() => proxy[Symbol.asyncDispose]());

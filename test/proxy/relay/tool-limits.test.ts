@@ -2,10 +2,8 @@
 import { expect, test } from "bun:test";
 import { isAllowedPage } from "../../../src/proxy/server-tools/web-search";
 import { eventStream, namedEvent } from "../../support/event-stream";
+import type { Json } from "../../support/json";
 import { type RunningProxy, startProxy } from "../../support/proxy";
-
-// biome-ignore lint/suspicious/noExplicitAny: requests and replies in several dialects
-type Json = any;
 
 const search = { type: "web_search_20250305", name: "web_search" };
 const lookup = { name: "lookup", input_schema: { type: "object" } };

@@ -8,10 +8,8 @@ import OpenAI from "openai";
 import { matchInThread } from "../../../src/proxy/server-tools/match-threads";
 import { searchTools } from "../../../src/proxy/server-tools/tool-search";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
+import type { Json } from "../../support/json";
 import { type RunningProxy, startProxy } from "../../support/proxy";
-
-// biome-ignore lint/suspicious/noExplicitAny: requests and replies in three dialects
-type Json = any;
 
 const servers = ["github", "jira", "slack", "postgres", "calendar", "files"];
 const verbs = ["create", "list", "delete", "update", "search", "archive", "close", "assign", "merge", "export"];

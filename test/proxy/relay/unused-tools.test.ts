@@ -1,10 +1,8 @@
 /** Rows: a tool that runs here and is not used changes no byte of a reply in the upstream's own dialect. */
 import { describe, expect, test } from "bun:test";
 import { eventStream, eventsIn } from "../../support/event-stream";
+import type { Json } from "../../support/json";
 import { startProxy } from "../../support/proxy";
-
-// biome-ignore lint/suspicious/noExplicitAny: requests and replies in several dialects
-type Json = any;
 
 const messages = [{ role: "user", content: "Hello" }];
 const search = { type: "web_search_20250305", name: "web_search" };

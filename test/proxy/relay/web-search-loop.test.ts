@@ -4,11 +4,9 @@
  */
 import { expect, test } from "bun:test";
 import { eventStream, eventsIn, namedEvent } from "../../support/event-stream";
+import type { Json } from "../../support/json";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 import { until } from "../../support/until";
-
-// biome-ignore lint/suspicious/noExplicitAny: requests and replies in three dialects
-type Json = any;
 
 const models = ["claude-sonnet-4.6", "gpt-5.3-codex", "gemini-3.1-pro-preview"];
 /** With a limit of uses the search runs here, whatever the model. */

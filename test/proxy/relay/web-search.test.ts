@@ -9,6 +9,7 @@ import OpenAI from "openai";
 import { readSse, type SseFrame } from "../../../src/lib/net/stream/sse";
 import { checkMessagesStream } from "../../support/grammar-messages";
 import { checkResponsesStream } from "../../support/grammar-responses";
+import type { Json } from "../../support/json";
 import { startProxy } from "../../support/proxy";
 
 const proxy = await startProxy();
@@ -16,9 +17,6 @@ const anthropic = new Anthropic({ baseURL: proxy.url, apiKey: "none", maxRetries
 const google = new GoogleGenAI({ apiKey: "none", httpOptions: { baseUrl: proxy.url } });
 const openai = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: "none", maxRetries: 0 });
 afterAll(() => proxy[Symbol.asyncDispose]());
-
-// biome-ignore lint/suspicious/noExplicitAny: requests and replies in three dialects
-type Json = any;
 
 /** A model of each upstream dialect. */
 const models = { messages: "claude-sonnet-4.6", responses: "gpt-5.2", chat: "gemini-3.1-pro-preview" };
