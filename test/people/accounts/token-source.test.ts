@@ -358,6 +358,17 @@ describe("the model host refuses", () => {
     expect(exchangesOf(demo)).toBe(2);
   });
 
+  test("a client that is refused over and over does not make GitHub suffer", async () => {
+    const { account, clock } = openDemoAccount(demo);
+    let token = await account.copilotToken();
+    for (let turn = 0; turn < 20; turn++) {
+      token = await account.renewToken(token);
+      clock.pass(second);
+    }
+    expect(exchangesOf(demo)).toBe(4);
+    expect(await account.renewToken(token)).toBe(token);
+  });
+
   test("a refused token is not used again while GitHub cannot give another", async () => {
     const { account } = openDemoAccount(demo);
     const old = await account.copilotToken();
