@@ -118,12 +118,11 @@ export class AccountSeats<Answer> extends Seats<Answer> {
 
   /** Accounts that have nothing but Auto refuse every named model, so the others come first; before all, the preferred one. */
   #inOrder(able: Account[]): readonly Account[] {
-    return able.length < 2 ? able : able.toSorted((one, other) => this.#rank(one) - this.#rank(other));
-  }
-
-  #rank(account: Account): number {
+    if (able.length < 2) return able;
     const { preferredAccount } = this.dispatch.outgoing;
-    return account === preferredAccount ? -1 : Number(this.parts.catalogue.isAutoOnly(account));
+    const rank = (account: Account) =>
+      account === preferredAccount ? -1 : Number(this.parts.catalogue.isAutoOnly(account));
+    return able.toSorted((one, other) => rank(one) - rank(other));
   }
 
   /** The account's token, or why it has none. */

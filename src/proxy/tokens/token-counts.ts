@@ -125,10 +125,7 @@ export class TokenCounts {
     if (now < due || bytes < smallestPrompt * bytesPerToken) return undefined;
     const isKnown = (this.#ratios.get(model)?.requests ?? 0) >= enoughRequests;
     this.#wanted.set(model, now + (isKnown ? learnEvery.later : learnEvery.first));
-    return this.#lessonOf(model, this.#countToLearn(prompt));
-  }
-
-  #lessonOf(model: string, counted: Promise<CountedPrompt | undefined>): Lesson {
+    const counted = this.#countToLearn(prompt);
     return async ({ input }) => this.#learn(model, await counted, input);
   }
 

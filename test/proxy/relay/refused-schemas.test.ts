@@ -101,7 +101,10 @@ let turn = 0;
 const odd = (name = "odd"): Tool => ({
   name,
   description: "Odd.",
-  schema: { type: "object", properties: { [`a${turn++}`]: { type: "string", contentEncoding: "base64" } } },
+  schema: {
+    type: "object",
+    properties: { [`a${turn++}`]: { type: "string", contentEncoding: "base64", examples: ["QQ=="] } },
+  },
 });
 const good: Tool = { name: "good", schema: { type: "object", properties: { b: { type: "string" } }, required: ["b"] } };
 const isOdd = ({ schema }: Tool) => JSON.stringify(schema).includes("contentEncoding");
@@ -120,7 +123,7 @@ const forms: [Endpoint, string, (tool: Tool, at: number) => Response][] = [
     "a path in the schema",
     ({ schema }) => {
       const [name] = Object.keys(schema.properties as JsonObject);
-      const message = `Invalid JSON schema: it is odd. Found at $.properties.${name}.contentEncoding.`;
+      const message = `Invalid JSON schema: it is odd. Found at $.properties.${name}.examples[0].`;
       return refusal(message, { code: "invalid_json_schema", param: "tools" });
     },
   ],
@@ -135,30 +138,33 @@ const forms: [Endpoint, string, (tool: Tool, at: number) => Response][] = [
   ["/chat/completions", "a bare Bad Request", () => new Response("Bad Request\n", { status: 400 })],
 ];
 
-describe.each(forms)("at %s, a refusal that names %s", (endpoint, _, answer) => {
+describe.each(forms)("at %s, a refusal that names %s", (endpoint, named, answer) => {
   test("costs one more try, after which the tool is open and its schema in words; the next turn knows it", async () => {
     refuse = (body) => {
       const at = toolsOf(body).findIndex(isOdd);
       return at === -1 ? undefined : answer(toolsOf(body)[at]!, at);
     };
     const tool = odd();
-    const first = await ask(endpoint, [good, tool]);
+    const properties = { b: { type: "string", contentMediaType: "text/x" } };
+    // A schema that would be said in words too, if the path named none.
+    const other = named === "a path in the schema" ? { ...good, schema: { ...good.schema, properties } } : good;
+    const first = await ask(endpoint, [other, tool]);
     expect(first).toMatchObject({ status: 200, attempts: 2 });
     const [same, mended] = toolsOf(sent.at(-1)!);
-    expect(same).toEqual(good);
+    expect(same).toEqual(other);
     expect(mended!.schema).toEqual({ type: "object", properties: {} });
     expect(mended!.description).toStartWith("Odd.");
     expect(mended!.description).toContain(JSON.stringify(tool.schema));
     expect(JSON.parse(first.row.fixups)).toContain("schema-words");
 
-    const second = await ask(endpoint, [good, tool]);
+    const second = await ask(endpoint, [other, tool]);
     expect(second).toMatchObject({ status: 200, attempts: 1 });
     expect(toolsOf(sent.at(-1)!)).toEqual([same!, mended!]);
     // In a large request a long schema is a mark of its text.
     const more = longer[endpoint];
     const long = { ...tool, schema: { ...tool.schema, description: "Long. ".repeat(2000) } };
-    expect(await ask(endpoint, [good, long], more)).toMatchObject({ status: 200, attempts: 2 });
-    expect(await ask(endpoint, [good, long], more)).toMatchObject({ status: 200, attempts: 1 });
+    expect(await ask(endpoint, [other, long], more)).toMatchObject({ status: 200, attempts: 2 });
+    expect(await ask(endpoint, [other, long], more)).toMatchObject({ status: 200, attempts: 1 });
   });
 });
 

@@ -56,10 +56,7 @@ export class ProviderModels {
   find(name: string): Promise<ProviderModel> | ProviderModel | undefined {
     const found = this.options.providers.findByModel(name);
     if (!found) return undefined;
-    return this.#findAt(found.provider, found.model);
-  }
-
-  #findAt(provider: Provider, model: string): Promise<ProviderModel> | ProviderModel {
+    const { provider, model } = found;
     if (this.#lists.get(provider.settings) || provider.settings.models) {
       // A list that is out of date is fetched again in the background.
       if (!provider.settings.models) void this.#load(provider, 0);
