@@ -98,6 +98,16 @@ describe("requests that only a hand writes", () => {
   });
 });
 
+test("a server that stops answers probes and metrics, and nothing else, whoever asks", async () => {
+  await using proxy = await startProxy();
+  const stopping = async (path: string) => (await (await fetch(proxy.url + path)).text()).includes("shutting down");
+  proxy.app.refuse();
+  const open = ["/health", "/health/live", "/health/ready", "/metrics"];
+  const asked = [...open, "/v1/models", "/v1beta/models", "/usage", "/"];
+  const refused = await Promise.all(asked.map(async (path) => [path, await stopping(path)]));
+  expect(refused).toEqual(asked.map((path) => [path, !open.includes(path)]));
+});
+
 describe("a secret in the address", () => {
   test("a secret in the address opens nothing, and is in no log line", async () => {
     await untouched(proxies.keyed, async () => {
