@@ -17,10 +17,10 @@ type Endpoint = keyof typeof models;
 
 const [account] = demoAccounts();
 const proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] } });
-offerOnly(
-  proxy.demo,
-  Object.fromEntries(Object.entries(models).map(([endpoint, model]) => [model, [endpoint as Endpoint]])),
-);
+offerOnly(proxy.demo, {
+  ...Object.fromEntries(Object.entries(models).map(([endpoint, model]) => [model, [endpoint as Endpoint]])),
+  "gpt-5-mini": ["/chat/completions"],
+});
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 /** What the upstream was sent, and its answer; undefined takes it. */
@@ -167,6 +167,53 @@ describe.each(forms)("at %s, a refusal that names %s", (endpoint, named, answer)
     expect(await ask(endpoint, [other, long], more)).toMatchObject({ status: 200, attempts: 1 });
   });
 });
+
+test.each<[string, Endpoint, JsonObject, refused: RegExp, words: string, fixups: string[], dropped: string[]]>([
+  [
+    "OpenAI's union",
+    "/responses",
+    { anyOf: [{ properties: { a: { type: "string", pattern: "\\p{L}" } } }] },
+    /anyOf|"pattern":/,
+    "Invalid schema for function 'f': schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.",
+    ["schema-pattern", "schema-union"],
+    ["schema union"],
+  ],
+  [
+    "OpenAI's pattern",
+    "/chat/completions",
+    { type: "object", properties: { a: { pattern: "^\\p{L}$" } } },
+    /anyOf|"pattern":/,
+    "Invalid schema for function 'f': '^\\p{L}$' is not a 'regex'.",
+    ["schema-pattern"],
+    [],
+  ],
+  [
+    "Anthropic's union",
+    "/v1/messages",
+    { type: "object", anyOf: [{ properties: { a: { type: "string", pattern: "\\p{L}" } } }] },
+    /anyOf/,
+    "tools.0.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level",
+    ["schema-union"],
+    ["schema union"],
+  ],
+])(
+  "a schema that the upstream refused is sent again without what it refused: %s",
+  async (_, endpoint, schema, refused, words, fixups, dropped) => {
+    refuse = ({ tools }) => (refused.test(JSON.stringify(tools)) ? refusal(words) : undefined);
+    const model = endpoint === "/chat/completions" ? "gpt-5-mini" : models[endpoint];
+    const { row, ...answer } = await ask(endpoint, [{ name: "f", schema }], { model });
+    expect(answer).toMatchObject({ status: 200, attempts: 2 });
+    expect(sent).toHaveLength(2);
+    expect(JSON.parse(row.fixups)).toEqual(expect.arrayContaining(fixups));
+    expect(JSON.parse(row.dropped)).toEqual(dropped);
+    // What is nobody's known shape is the client's to mend.
+    refuse = () => refusal(words, { code: undefined });
+    expect(await ask(endpoint, [], { model })).toMatchObject({
+      status: 400,
+      text: expect.stringContaining(words.slice(0, 20)),
+    });
+  },
+);
 
 test("tools that are refused one after the other are all said in words with the last try", async () => {
   refuse = (body) => {
