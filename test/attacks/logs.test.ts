@@ -2,13 +2,17 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { adminEndpoints } from "../../src/admin/api/plugin";
+import { pageEndpoints } from "../../src/admin/pages/plugin";
 import { demoAccounts } from "../../src/demo/accounts";
 import { createLogger } from "../../src/lib/logger";
 import { exampleModels } from "../../src/proxy/upstream/models/known-models";
+import { clients } from "../../src/routes/clients";
 import { run } from "../support/command";
 import { startProvider } from "../support/provider";
 import { startProxy } from "../support/proxy";
 import { sendRaw } from "../support/raw-socket";
+import { fullReply, fullRequests, parts, words } from "./full-requests";
 
 /** Each of a shape that no pattern knows, so that only the rule itself can keep it in. */
 const canaries = {
@@ -24,6 +28,19 @@ const canaries = {
   query: "zq-query-canary-4711",
   userAgent: "zq-agent-canary-4711",
 };
+
+/** Every path that can be read, with ids of what there is. */
+function readablePaths(ids: { request: string; prompt: string }): string[] {
+  const all = [...pageEndpoints(), ...adminEndpoints(), ...clients.routes].filter(({ method }) => method === "GET");
+  const paths = all.map(({ path }) =>
+    path
+      .replace(/(?<=prompts\/):id/, ids.prompt)
+      .replace(/(?<=requests\/):(?:id|requestId)/, ids.request)
+      .replace(/:\w+|\*/g, "1"),
+  );
+  // It is there to hand out a token.
+  return [...new Set(paths)].filter((path) => path !== "/token");
+}
 
 const spellings = (secret: string) =>
   [secret, Buffer.from(secret, "utf16le").toString("latin1"), btoa(secret), encodeURIComponent(secret)].map((each) =>
@@ -124,6 +141,13 @@ test("no secret and no word of a conversation is in any line, file, error or pag
         },
         { "x-claude-code-session-id": "a-session" },
       );
+  const claude = { "x-claude-code-session-id": "full", "x-claude-code-prompt-id": "full" };
+  for (const [path, body] of fullRequests(words)) await send(path, body, claude);
+  proxy.demo.intercept("/v1/messages", () => Response.json(fullReply(words)));
+  const told = await send("/v1/messages", { ...fullRequests(words)[0]![1], stream: false }, claude);
+  for (const part of ["reply", "thoughts", "called"] as const) expect(told).toContain(words[part]);
+  const sentUp = proxy.demo.journal.map(({ bytes }) => new TextDecoder().decode(bytes)).join("");
+  for (const part of parts.slice(0, -3)) expect(sentUp).toContain(words[part]);
   await send("/v1/messages", `{"model": "${canaries.prompt}`);
   await send("/v1/messages", { model: "claude-sonnet-4.6", max_tokens: "x", messages: canaries.prompt });
   await send("/v1/messages/count_tokens", {
@@ -158,22 +182,26 @@ test("no secret and no word of a conversation is in any line, file, error or pag
   const measured = proxy.rows().flatMap(({ portions, request_id }) => (portions ? [request_id] : []));
   expect(measured.length).toBeGreaterThan(5);
   const pages: string[] = [];
+  let served = 0;
+  const prompt = proxy.rows().find((row) => row.prompt !== null)!.prompt!;
   for (const path of [
-    "/usage",
-    "/health",
-    "/health/ready",
-    "/metrics",
-    "/api/admin/drift",
-    "/",
-    "/v1/models",
-    "/api/admin/meta",
-    "/api/admin/config",
-    "/api/admin/requests?limit=200",
-    ...["/admin", "/admin/prompts", "/admin/cache", "/admin/requests?limit=100"],
-    ...measured.slice(0, 3).map((id) => `/admin/requests/${id}`),
-  ])
-    pages.push(await (await fetch(proxy.url + path, { headers })).text());
+    ...readablePaths({ request: measured[0]!, prompt }),
+    ...["/api/admin/requests?limit=200", "/admin/requests?limit=100", "/admin/requests/export?format=jsonl"],
+    ...["/api/admin/statistics?by=client_name", "/api/admin/export?format=csv"],
+    ...measured.slice(0, 10).flatMap((id) => [`/admin/requests/${id}`, `/api/admin/requests/${id}`]),
+  ]) {
+    // One that goes on for ever is read for a moment.
+    const answer = await fetch(proxy.url + path, { headers, redirect: "manual" });
+    served += Number(answer.ok);
+    const reader = answer.body?.getReader();
+    const end = setTimeout(() => void reader?.cancel(), 300);
+    for (let read = await reader?.read(); read && !read.done; read = await reader!.read())
+      pages.push(new TextDecoder().decode(read.value));
+    clearTimeout(end);
+    pages.push("\n");
+  }
   proxy.rows();
+  expect(served).toBeGreaterThan(50);
 
   const files = readdirSync(proxy.home, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name !== "config.json")
@@ -181,14 +209,14 @@ test("no secret and no word of a conversation is in any line, file, error or pag
   expect(files.length).toBeGreaterThan(0);
   const tokens = proxy.demo.journal.flatMap((seen) => seen.headers.authorization?.split(" ")[1] ?? []);
   const secrets = [
-    ...Object.values(canaries),
+    ...[...Object.values(canaries), ...Object.values(words)],
     ...proxy.demo.accounts.map(({ githubToken }) => githubToken),
     ...new Set(tokens),
   ];
   const places = {
     lines: proxy.lines.join(""),
     errors: errors.join("\n"),
-    pages: pages.join("\n"),
+    pages: pages.join(""),
     files: files.join("\n"),
   };
   const found = Object.entries(places).flatMap(([place, text]) =>
@@ -197,7 +225,7 @@ test("no secret and no word of a conversation is in any line, file, error or pag
       .map((secret) => `${place}: ${secret}`),
   );
   expect(found).toEqual([]);
-});
+}, 30_000);
 
 describe("an exception", () => {
   test("that has a request and its headers attached is redacted", () => {

@@ -30,7 +30,7 @@ test.each(["chat", "responses", "messages"] as const)(
   async (dialect) => {
     const upstream = await startUpstream();
     try {
-      expect(totalOf(await objectsOfRequest(upstream, dialect, false))).toBeLessThan(450);
+      expect(totalOf(await objectsOfRequest(upstream, dialect, false))).toBeLessThan(430);
     } finally {
       await upstream.stop();
     }

@@ -72,6 +72,10 @@ export class Drift {
     const at = this.monotonic();
     if (last !== undefined && at - last < intervalMs) return undefined;
     this.#watched.set(key, at);
+    return this.#watchOf(dialect, model);
+  }
+
+  #watchOf(dialect: Dialect, model: string): ReplyWatch {
     return watchReply(
       dialect,
       (...seen) => this.note(...seen),

@@ -78,17 +78,16 @@ export class Losses {
     const seen = this.#seen.renewed(from, newSeen);
     for (const row of membersOf[where] ?? []) {
       const isThere = hasMember(answer, row);
-      if (row.isGradual)
-        this.#isMissing(
-          this.#gradual.renewed(`${row.path} ${from}`, () => newCount(row)),
-          isThere === true,
-          from,
-        );
+      if (row.isGradual) this.#isMissing(this.#gradualOf(row, from), isThere === true, from);
       else if (isThere) {
         seen.set(row, noIds);
         this.#find(row, from);
       } else if (isThere === false && (!row.isOptional || seen.has(row))) this.#miss(row, from, seen.has(row));
     }
+  }
+
+  #gradualOf(row: AnswerMember, from: string): Regularity {
+    return this.#gradual.renewed(`${row.path} ${from}`, () => newCount(row));
   }
 
   /** The items of one model list. */

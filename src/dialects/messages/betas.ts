@@ -93,35 +93,45 @@ export function requestHeaders(
   model: ModelFacts,
   { refusedBetas = [] }: Pick<TranslationOptions, "refusedBetas"> = {},
 ): HeaderFixup {
-  const header = client?.get("anthropic-beta") ?? client?.get("vendorx-beta") ?? "";
-  const wanted = new Set(header.split(",").map((value) => value.trim()));
-  wanted.delete("");
-  const thinking = isObject(body.thinking) ? body.thinking : {};
-  // Adaptive thinking is always interleaved.
-  const idle = thinking.type === "adaptive" ? beta.interleavedThinking : undefined;
-  const kept = [...wanted].filter((value) => supported.has(value) && !refusedBetas.includes(value) && value !== idle);
-  const needed = betaFields.filter((field) => field.isIn?.(body)).map((field) => field.beta);
+  const wanted = namesIn(client?.get("anthropic-beta") ?? client?.get("vendorx-beta") ?? "");
+  const { type, budget_tokens: budget }: JsonObject = isObject(body.thinking) ? body.thinking : {};
+  const betas: string[] = [];
+  const fixups: string[] = [];
+  for (const value of wanted) {
+    // Adaptive thinking is always interleaved.
+    const isIdle = type === "adaptive" && value === beta.interleavedThinking;
+    if (supported.has(value) && !refusedBetas.includes(value) && !isIdle) betas.push(value);
+  }
   const mayInterleave = !model.supports.adaptiveThinking && !refusedBetas.includes(beta.interleavedThinking);
-  if (wanted.size === 0 && thinking.budget_tokens != null && mayInterleave) needed.unshift(beta.interleavedThinking);
-  const further = needed.filter((value) => !kept.includes(value));
-  const betas = [...kept, ...further];
-  return {
-    headers: betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") },
-    fixups: further.filter((value) => !wanted.has(value)).map((name) => `beta:${name}`),
-  };
+  const needed: string[] = wanted.length === 0 && budget != null && mayInterleave ? [beta.interleavedThinking] : [];
+  for (const field of betaFields) if (field.isIn?.(body)) needed.push(field.beta);
+  for (const value of needed) {
+    if (betas.includes(value)) continue;
+    betas.push(value);
+    if (!wanted.includes(value)) fixups.push(`beta:${value}`);
+  }
+  return { headers: betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") }, fixups };
 }
+
+const none: readonly string[] = [];
+
+/** Most requests name none. */
+const namesIn = (header: string): readonly string[] =>
+  header === "" ? none : [...new Set(header.split(",").map((value) => value.trim()))].filter((value) => value !== "");
 
 /** Whether a cache mark has a lifetime of its own. */
 function asksForHour({ tools, system, messages }: JsonObject): boolean {
-  return hasLifetime(tools) || hasLifetime(system) || objectsIn(messages).some(({ content }) => hasLifetime(content));
+  return hasLifetime(tools) || hasLifetime(system) || objectsIn(messages).some(holdsLifetime);
 }
 
-const hasLifetime = (list: unknown): boolean =>
-  objectsIn(list).some(({ cache_control: mark }) => isObject(mark) && mark.ttl !== undefined);
+const hasLifetime = (list: unknown): boolean => objectsIn(list).some(isOfLifetime);
+const holdsLifetime = ({ content }: JsonObject): boolean => hasLifetime(content);
+const isOfLifetime = ({ cache_control: mark }: JsonObject): boolean => isObject(mark) && mark.ttl !== undefined;
 
 function hasTurnEffort({ messages }: JsonObject): boolean {
-  return objectsIn(messages).some((message) => message.output_config !== undefined);
+  return objectsIn(messages).some(isOfEffort);
 }
+const isOfEffort = ({ output_config: effort }: JsonObject): boolean => effort !== undefined;
 
 /** Whether the upstream is asked to put a summary in place of the conversation's beginning. */
 export function compacts({ context_management: context }: JsonObject): boolean {

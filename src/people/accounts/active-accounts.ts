@@ -105,15 +105,22 @@ export function arranged(
     const { accounts } = active;
     if (given?.accounts === accounts && given.order === wanted) return result;
     given = { accounts, order: wanted };
-    const placeOf = ({ key, temporary, member }: Account) => {
-      if (member !== null) return choices?.placeOf(key) ?? Number.MAX_SAFE_INTEGER;
-      const place = wanted.indexOf(key);
-      return temporary ? -1 : place < 0 ? wanted.length : place;
-    };
-    result =
-      wanted.length === 0 && !choices ? accounts : accounts.toSorted((one, other) => placeOf(one) - placeOf(other));
+    result = wanted.length === 0 && !choices ? accounts : sorted(accounts, wanted, choices);
     return result;
   };
+}
+
+function sorted(
+  accounts: Account[],
+  wanted: readonly string[],
+  choices: Pick<AccountChoices, "placeOf"> | undefined,
+): Account[] {
+  const placeOf = ({ key, temporary, member }: Account) => {
+    if (member !== null) return choices?.placeOf(key) ?? Number.MAX_SAFE_INTEGER;
+    const place = wanted.indexOf(key);
+    return temporary ? -1 : place < 0 ? wanted.length : place;
+  };
+  return accounts.toSorted((one, other) => placeOf(one) - placeOf(other));
 }
 
 /**

@@ -118,11 +118,12 @@ export class AccountSeats<Answer> extends Seats<Answer> {
 
   /** Accounts that have nothing but Auto refuse every named model, so the others come first; before all, the preferred one. */
   #inOrder(able: Account[]): readonly Account[] {
-    if (able.length < 2) return able;
+    return able.length < 2 ? able : able.toSorted((one, other) => this.#rank(one) - this.#rank(other));
+  }
+
+  #rank(account: Account): number {
     const { preferredAccount } = this.dispatch.outgoing;
-    const rank = (account: Account) =>
-      account === preferredAccount ? -1 : Number(this.parts.catalogue.isAutoOnly(account));
-    return able.toSorted((one, other) => rank(one) - rank(other));
+    return account === preferredAccount ? -1 : Number(this.parts.catalogue.isAutoOnly(account));
   }
 
   /** The account's token, or why it has none. */

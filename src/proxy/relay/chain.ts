@@ -22,8 +22,8 @@ export function chainOf({ catalogue, config }: RequestScope, { model, provider }
   if (isEmpty(fallbacks)) return undefined;
   if (Object.hasOwn(fallbacks, model.id)) return fallbacks[model.id];
   const models = provider ? undefined : catalogue.presentModels();
-  const name = models && Object.keys(fallbacks).find((each) => findListed(each, models)?.id === model.id);
-  return name === undefined ? undefined : fallbacks[name];
+  if (models) for (const name in fallbacks) if (findListed(name, models)?.id === model.id) return fallbacks[name];
+  return undefined;
 }
 
 export function targetNamed(

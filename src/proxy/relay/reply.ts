@@ -61,8 +61,12 @@ export class ReplyWay implements UpstreamReply {
   open(first: Answer, next: Sink<Beat>): Reading {
     const { loop, reader, running, who, written } = this.way;
     const events = new Recorded(running, written?.estimate ? withNumbers(running.book, written.estimate)(next) : next);
-    if (!loop) return { body: first.body, bytes: bytesInto(reader, who, first, events, this.#alike) };
-    const { plan, parts, ask } = loop;
+    if (loop) return this.#openLoop(loop, first, events);
+    return { body: first.body, bytes: bytesInto(reader, who, first, events, this.#alike) };
+  }
+
+  #openLoop({ plan, parts, ask }: NonNullable<Way["loop"]>, first: Answer, events: Sink<Beat>): Reading {
+    const { reader, running, who, written } = this.way;
     return openLoop(
       {
         offered: plan,

@@ -125,7 +125,10 @@ export class TokenCounts {
     if (now < due || bytes < smallestPrompt * bytesPerToken) return undefined;
     const isKnown = (this.#ratios.get(model)?.requests ?? 0) >= enoughRequests;
     this.#wanted.set(model, now + (isKnown ? learnEvery.later : learnEvery.first));
-    const counted = this.#countToLearn(prompt);
+    return this.#lessonOf(model, this.#countToLearn(prompt));
+  }
+
+  #lessonOf(model: string, counted: Promise<CountedPrompt | undefined>): Lesson {
     return async ({ input }) => this.#learn(model, await counted, input);
   }
 

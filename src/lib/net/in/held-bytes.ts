@@ -20,27 +20,28 @@ const maxBytes = 128 * 1024 * 1024;
 export function openHeldBodies(): HeldBodies {
   const held = new Map<string, number>();
   return {
-    of(member) {
-      if (member === null) return unlimited;
-      let own = 0;
-      let isReleased = false;
-      const change = (bytes: number) => {
-        own += bytes;
-        const sum = (held.get(member) ?? 0) + bytes;
-        if (sum > 0) held.set(member, sum);
-        else held.delete(member);
-      };
-      return {
-        add(bytes) {
-          if (isReleased) return;
-          if ((held.get(member) ?? 0) + bytes > maxBytes) throw tooMuch();
-          change(bytes);
-        },
-        [Symbol.dispose]() {
-          isReleased = true;
-          change(-own);
-        },
-      };
+    of: (member) => (member === null ? unlimited : limited(held, member)),
+  };
+}
+
+function limited(held: Map<string, number>, member: string): HeldBytes {
+  let own = 0;
+  let isReleased = false;
+  const change = (bytes: number) => {
+    own += bytes;
+    const sum = (held.get(member) ?? 0) + bytes;
+    if (sum > 0) held.set(member, sum);
+    else held.delete(member);
+  };
+  return {
+    add(bytes) {
+      if (isReleased) return;
+      if ((held.get(member) ?? 0) + bytes > maxBytes) throw tooMuch();
+      change(bytes);
+    },
+    [Symbol.dispose]() {
+      isReleased = true;
+      change(-own);
     },
   };
 }

@@ -120,8 +120,11 @@ const dearerOf = (one: number | undefined, other: number | undefined): number | 
   one === undefined || other === undefined ? undefined : Math.max(one, other);
 
 /** Whether a prompt of `above` tokens or fewer is cheaper: some models list a second price that is the same. */
-export const isLongDearer = ({ tokens, long }: Price): boolean =>
-  tokens !== undefined && long !== undefined && tokenKinds.some((kind) => (long[kind] ?? 0) > (tokens[kind] ?? 0));
+export function isLongDearer({ tokens, long }: Price): boolean {
+  if (!tokens || !long) return false;
+  for (const kind of tokenKinds) if ((long[kind] ?? 0) > (tokens[kind] ?? 0)) return true;
+  return false;
+}
 
 function readPromotion(promo: unknown): Promotion | undefined {
   if (!isObject(promo)) return undefined;

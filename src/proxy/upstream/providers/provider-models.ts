@@ -56,7 +56,10 @@ export class ProviderModels {
   find(name: string): Promise<ProviderModel> | ProviderModel | undefined {
     const found = this.options.providers.findByModel(name);
     if (!found) return undefined;
-    const { provider, model } = found;
+    return this.#findAt(found.provider, found.model);
+  }
+
+  #findAt(provider: Provider, model: string): Promise<ProviderModel> | ProviderModel {
     if (this.#lists.get(provider.settings) || provider.settings.models) {
       // A list that is out of date is fetched again in the background.
       if (!provider.settings.models) void this.#load(provider, 0);
