@@ -15,10 +15,15 @@ const isReference = (item: unknown): item is JsonObject & { id: string } =>
   (item.type === "item_reference" || Object.keys(item).every((key) => key === "id"));
 
 /** The references that may stand for what was said: ids of reasoning, in OpenAI's form and dragoman's, do not. */
-export const references = ({ input }: JsonObject): ItemReference[] =>
-  (Array.isArray(input) ? input : []).flatMap((item: unknown, index) =>
-    isReference(item) && !item.id.startsWith("rs_") ? [{ id: item.id, param: `input[${index}]` }] : [],
-  );
+export function references({ input }: JsonObject): ItemReference[] {
+  const found: ItemReference[] = [];
+  const items: unknown[] = Array.isArray(input) ? input : [];
+  for (let at = 0; at < items.length; at++) {
+    const item = items[at];
+    if (isReference(item) && !item.id.startsWith("rs_")) found.push({ id: item.id, param: `input[${at}]` });
+  }
+  return found;
+}
 
 /**
  * The request with the items that its references stand for, reasoning too.

@@ -212,11 +212,12 @@ function emitMessage(item: JsonObject, progress: Progress): boolean {
   let extras = progress.id === "" ? messageExtras(item) : progress.extras;
   let refused = false;
   const parts: unknown[] = Array.isArray(item.content) ? item.content : [];
-  parts.forEach((part, at) => {
-    if (!isObject(part) || at < current) return;
+  for (let at = 0; at < parts.length; at++) {
+    const part = parts[at];
+    if (!isObject(part) || at < current) continue;
     const refusal = part.type === "refusal";
     const text = textIn(refusal ? part.refusal : part.text);
-    if (text === "") return;
+    if (text === "") continue;
     if (at > current || !progress.spoke) {
       lane.open(textBlock(refusal, extras));
       lane.delta(text);
@@ -224,7 +225,7 @@ function emitMessage(item: JsonObject, progress: Progress): boolean {
     lane.close(annotationExtras(part));
     extras = {};
     refused ||= refusal;
-  });
+  }
   return refused;
 }
 

@@ -18,18 +18,21 @@ const { responses: types } = searches["tool-search"];
 
 /** Whether dragoman has to search for tools: the upstream has no search of its own, or the request has too many tools for it. */
 export function offersServerTools({ tools, input }: JsonObject, model: ModelFacts): boolean {
-  const always = objectsAmong(tools).filter(({ defer_loading }) => defer_loading !== true);
-  if (always.length > upstreamFacts.responses.toolLimit) return true;
+  if (objectsAmong(tools).filter(isNotDeferred).length > upstreamFacts.responses.toolLimit) return true;
   if (hasToolSearch(model, "responses")) return false;
-  const items = objectsAmong(input);
-  const lists = [tools, ...items.filter(({ type }) => type === "additional_tools").map((item) => item.tools)];
-  return lists.some(isSearched) || items.some(({ type }) => type === types.call || type === types.output);
+  return isSearched(tools) || objectsAmong(input).some(isOfSearch);
 }
 
-const isSearched = (tools: unknown): boolean =>
-  objectsAmong(tools).some(
-    ({ type, defer_loading, tools }) => type === types.tool || defer_loading === true || isSearched(tools),
-  );
+const isNotDeferred = ({ defer_loading }: JsonObject): boolean => defer_loading !== true;
+
+/** Of an item of the input. */
+const isOfSearch = ({ type, tools }: JsonObject): boolean =>
+  type === types.call || type === types.output || (type === "additional_tools" && isSearched(tools));
+
+const isSearched = (tools: unknown): boolean => objectsAmong(tools).some(isSearchedTool);
+
+const isSearchedTool = ({ type, defer_loading, tools }: JsonObject): boolean =>
+  type === types.tool || defer_loading === true || isSearched(tools);
 
 /** Whether a call of this name is one of the client's own search. */
 export const isClientSearchCall = ({ tools }: Conversation, name: string): boolean =>
