@@ -91,6 +91,9 @@ const seconds = Number(process.env.MUTATION_SECONDS ?? 600);
 const chosen = process.argv.slice(2);
 
 const graph = await importGraph(root, "{src,test}/**/*.{ts,tsx}");
+/** What a thread loads runs there too, which no report of lines tells. */
+const ofThreads = new Set([...graph.keys()].filter((file) => file.startsWith("src/") && file.endsWith("-worker.ts")));
+for (const file of ofThreads) for (const imported of graph.get(file) ?? []) ofThreads.add(imported);
 const mutants = await sampled();
 await using postgres = await serveSharedPostgres();
 const env = { ...process.env, ...postgres.env, SEED: String(seed) };
@@ -179,7 +182,9 @@ async function outcomeOf(mutant: Mutant, copy: string, guards: readonly Guard[])
   const { file, line, change } = mutant;
   if (unnoticed.some((each) => each.file === file && each.change === change)) return "named";
   const { tests } = roomOf(file)!;
-  const asked = guards.filter(({ test }) => tests.test(test)).filter((guard) => guard.mayRun(file, line));
+  const asked = guards
+    .filter(({ test }) => tests.test(test))
+    .filter((guard) => ofThreads.has(file) || guard.mayRun(file, line));
   const path = join(copy, file);
   const original = await Bun.file(path).text();
   await Bun.write(path, mutant.text);
