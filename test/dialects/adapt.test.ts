@@ -138,7 +138,7 @@ describe("a freeform tool", () => {
 
 const long = `mcp__${"server".repeat(10)}__search`;
 
-test("names names that are too long or of other letters become words, everywhere alike, and come back", () => {
+test("names that are too long or of other letters become words, everywhere alike, and come back", () => {
   const asked = conversation({
     tools: [tool("files.read"), tool(long), tool("files_read")],
     toolChoice: { name: "files.read" },

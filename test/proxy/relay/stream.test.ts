@@ -196,7 +196,7 @@ test("the client's hang-up in a full answer closes the upstream", async () => {
   await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
 });
 
-test.concurrent("silence: beyond the limit ends in a timeout, before and after the first byte", async () => {
+test.concurrent("silence beyond the limit ends in a timeout, before and after the first byte", async () => {
   await using proxy = await startProxy({ env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "300" } });
   const say = (directive: string) =>
     proxy.post("/v1/chat/completions", { ...ask, messages: [{ role: "user", content: `${directive} Hello` }] });

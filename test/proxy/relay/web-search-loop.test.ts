@@ -159,7 +159,7 @@ test("a reply that is cut off in a call has no search", async () => {
   expect(proxy.rows().filter(({ parent_id }) => parent_id !== null)).toEqual([]);
 });
 
-test("while a search runs, the client's hang-up ends a search that runs", async () => {
+test("the client's hang-up ends a search that runs", async () => {
   await using proxy = await startProxy();
   const searches = holdSearches(proxy);
   const gone = new AbortController();
@@ -196,7 +196,7 @@ test("while a search runs, the owner can stop it alone, or the whole reply", asy
   await until(() => searches.aborted === 2, "both searches are given up");
 });
 
-test("while a search runs, the client gets signs of life while a search runs", async () => {
+test("the client gets signs of life while a search runs", async () => {
   await using proxy = await startProxy();
   proxy.app.limits.keepAlive = 40;
   holdSearches(proxy);

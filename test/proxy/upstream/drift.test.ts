@@ -126,7 +126,7 @@ test("one reply a minute of each model and dialect is looked at", () => {
   expect(drift.watch("chat", "a", true)).toBeDefined();
 });
 
-test("what is counted at most 200 unknown names are counted, and then how many were left out", () => {
+test("at most 200 unknown names are counted, and then how many were left out", () => {
   const clock = { now: 1 };
   const drift = new Drift(() => clock.now);
   for (let at = 0; at < 250; at++) drift.note("header", `x-${at}`, "chat");
@@ -136,7 +136,7 @@ test("what is counted at most 200 unknown names are counted, and then how many w
   expect(drift.sightings.find(({ name }) => name === "x-0")).toMatchObject({ count: 2, firstAt: 1, lastAt: 2 });
 });
 
-test("what is counted names, never values, and no name that could be a text", () => {
+test("what is counted are names, never values, and no name that could be a text", () => {
   const known = shape("a! b{c type=x|y} list{d}");
   const json = {
     b: { c: 1, type: "a secret text!", "some words of a person": 2, e: "secret" },

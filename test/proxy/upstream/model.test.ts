@@ -139,7 +139,7 @@ test.each([
   ["claude-sonnet-4.6", false, false, false],
   ["gpt-6-sol", false, false, false],
 ])(
-  "what a model can do knows of %s whether it always thinks (%p), takes no forced call (%p), or takes one while it thinks (%p)",
+  "it is known of %s whether it always thinks (%p), takes no forced call (%p), or takes one while it thinks (%p)",
   (id, always, unforced, both) => {
     const { alwaysThinks, noForcedCalls, forcedCallsThink } = able(id, {}).supports;
     expect([alwaysThinks, noForcedCalls, forcedCallsThink]).toEqual([always, unforced, both]);
@@ -153,13 +153,13 @@ test.each([
   ["supported", true, false],
   ["unsupported", false, false],
   [undefined, false, true],
-])("what a model can do thinks adaptively by the list's word %p: %p, and always: %p", (word, adapts, always) => {
+])("a model thinks adaptively by the list's word %p: %p, and always: %p", (word, adapts, always) => {
   const { adaptiveThinking, alwaysThinks } = able("claude-opus-5.5", { adaptive_thinking: word }).supports;
   expect([adaptiveThinking, alwaysThinks]).toEqual([adapts, always]);
   expect(able("claude-next", { adaptive_thinking: word }).supports.alwaysThinks).toBe(word === "adaptive_only");
 });
 
-test("what a model can do is unknown of context editing unless the list states it", () => {
+test("whether a model edits contexts is unknown unless the list states it", () => {
   expect(able("claude-opus-5.5", {}).supports.contextEditing).toBeUndefined();
   expect(able("claude-opus-5.5", { context_editing: false }).supports.contextEditing).toBe(false);
 });
@@ -171,11 +171,11 @@ test.each([
   ["o3", true],
   ["gpt-4.1", false],
   ["claude-sonnet-4.6", false],
-])("what a model can do has max_completion_tokens with %s: %p", (id, expected) => {
+])("a request has max_completion_tokens with %s: %p", (id, expected) => {
   expect(able(id, {}).supports.completionTokens).toBe(expected);
 });
 
-test("what a model can do is for small tasks by its category, and by its name only without one", () => {
+test("a model is for small tasks by its category, and by its name only without one", () => {
   expect([
     able("gpt-6-luna", {}).light,
     able("gpt-6-luna", {}, { model_picker_category: "powerful" }).light,

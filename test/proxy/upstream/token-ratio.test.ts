@@ -97,7 +97,7 @@ test.each([2.6, 0.3])("the ratio ends at its bounds where reports are %p times t
   expect(ratio.ratio).toBe(ratioBounds[times > 1 ? 1 : 0]);
 });
 
-test("a report that cannot be true by turns far too much and far too little leaves the ratio where it was", () => {
+test("a report that is by turns far too much and far too little leaves the ratio where it was", () => {
   let ratio = settled();
   for (let at = 0; at < 100; at++) ratio = learn(ratio, prompt, at % 2 ? truth * 1.6 : truth / 1.6);
   expect(Math.abs(predict(ratio, prompt) / truth - 1)).toBeLessThan(0.15);
