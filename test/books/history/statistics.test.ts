@@ -13,10 +13,9 @@ const hour = 3_600_000;
 let folder: string;
 let path: string;
 let history: LocalHistory;
-let days: number;
 
 function open(): LocalHistory {
-  return openHistory(path, { retentionDays: () => days, maxRows: () => 300_000, warn: () => {}, now: () => noon });
+  return openHistory(path, { retentionDays: () => 14, maxRows: () => 300_000, warn: () => {}, now: () => noon });
 }
 
 function fill(entries: Partial<Entry>[]): void {
@@ -163,7 +162,6 @@ describe("groups", () => {
 function begin(): void {
   folder = temporaryFolder();
   path = join(folder, "admin.sqlite");
-  days = 14;
   history = open();
 }
 
