@@ -10,14 +10,24 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { geminiReader } from "../../src/deploy/documents/gemini-reply";
 import { chat } from "../../src/dialects/chat/codec";
+import { encodeUsage as chatUsage } from "../../src/dialects/chat/usage";
 import type { ClientCodec, Codec, ReplyContext } from "../../src/dialects/codec";
 import { codecs } from "../../src/dialects/codecs";
 import { gemini } from "../../src/dialects/gemini/codec";
+import { encodeUsage as geminiUsage } from "../../src/dialects/gemini/usage";
 import { cutReply } from "../../src/dialects/hub/block-lifecycle";
-import { type ClientDialect, type Conversation, clientDialects, dialects } from "../../src/dialects/hub/conversation";
-import type { ReplyEvent } from "../../src/dialects/hub/reply";
+import {
+  type ClientDialect,
+  type Conversation,
+  clientDialects,
+  dialects,
+  type JsonObject,
+} from "../../src/dialects/hub/conversation";
+import type { ReplyEvent, Usage } from "../../src/dialects/hub/reply";
 import { messages } from "../../src/dialects/messages/codec";
+import { encodeMessageUsage as messagesUsage } from "../../src/dialects/messages/usage";
 import { responses } from "../../src/dialects/responses/codec";
+import { encodeUsage as responsesUsage } from "../../src/dialects/responses/usage";
 import { readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { collectInto, run } from "../../src/lib/net/stream/stream";
 import { chunkSizes } from "../support/differential";
@@ -128,6 +138,35 @@ test.each(dialects)("a stream of %s that is gathered to a full reply says the sa
     gathered++;
   }
   expect(gathered).toBeGreaterThan(10);
+});
+
+// Input, output, and their sum; in Responses the thinking by its 9 characters where nobody counts it; in Messages what is kept for five minutes.
+test.each<[Partial<Usage>, unknown[], unknown[], unknown[], unknown[]]>([
+  [{}, [], [], [0, 0, undefined], []],
+  [{ input: 7 }, [7, 0, 7], [7, 0, 7, 0], [7, 0, undefined], [7, undefined, 7]],
+  [{ output: 5 }, [0, 5, 5], [0, 5, 5, 3], [0, 5, undefined], [undefined, 5, 5]],
+  [{ output: 4, reasoning: 4 }, [0, 4, 4], [0, 4, 4, 4], [0, 4, undefined], [undefined, 0, 4]],
+  [{ input: 7, cacheWriteHour: 1, output: 9 }, [7, 9, 16], [7, 9, 16, 3], [7, 9, 0], [7, 9, 16]],
+  [
+    { input: 9, cachedInput: 2, cacheWrite: 3, cacheWriteHour: 1, output: 5, reasoning: 4 },
+    [9, 5, 14],
+    [9, 5, 14, 4],
+    [4, 5, 2],
+    [9, 1, 14],
+  ],
+])("each dialect writes the usage %j in its own sums", (usage, inChat, inResponses, inMessages, inGemini) => {
+  const wrote = (json: JsonObject | null | undefined, ...names: string[]) =>
+    json ? names.map((name) => json[name]) : [];
+  const ofResponses = responsesUsage(usage, 9);
+  const details = ofResponses?.output_tokens_details as JsonObject | undefined;
+  const ofMessages = messagesUsage(usage);
+  const kept = ofMessages.cache_creation as JsonObject | null;
+  expect([
+    wrote(chatUsage(usage), "prompt_tokens", "completion_tokens", "total_tokens"),
+    [...wrote(ofResponses, "input_tokens", "output_tokens", "total_tokens"), ...wrote(details, "reasoning_tokens")],
+    [...wrote(ofMessages, "input_tokens", "output_tokens"), kept?.ephemeral_5m_input_tokens],
+    wrote(geminiUsage(usage), "promptTokenCount", "candidatesTokenCount", "totalTokenCount"),
+  ]).toEqual([inChat, inResponses, inMessages, inGemini]);
 });
 
 for (const [dialect, { codec, reader, upstream, lacks, checkStream }] of Object.entries(subjects))
