@@ -146,7 +146,7 @@ test.each<[Partial<Usage>, unknown[], unknown[], unknown[], unknown[]]>([
   [{ input: 7 }, [7, 0, 7], [7, 0, 7, 0], [7, 0, undefined], [7, undefined, 7]],
   [{ output: 5 }, [0, 5, 5], [0, 5, 5, 3], [0, 5, undefined], [undefined, 5, 5]],
   [{ output: 4, reasoning: 4 }, [0, 4, 4], [0, 4, 4, 4], [0, 4, undefined], [undefined, 0, 4]],
-  [{ input: 7, cacheWriteHour: 1, output: 9 }, [7, 9, 16], [7, 9, 16, 3], [7, 9, 0], [7, 9, 16]],
+  [{ input: 7, cacheWriteHour: 0, output: 9 }, [7, 9, 16], [7, 9, 16, 3], [7, 9, 0], [7, 9, 16]],
   [
     { input: 9, cachedInput: 2, cacheWrite: 3, cacheWriteHour: 1, output: 5, reasoning: 4 },
     [9, 5, 14],
