@@ -7,13 +7,13 @@ import { join } from "node:path";
 import type { Advice } from "../../src/admin/api/advice";
 import type { Prompt } from "../../src/admin/api/prompts";
 import { portionsIn } from "../../src/books/history/portions";
-import { clientOf } from "../../src/clients/index";
+import { clientOf, freshFiles } from "../../src/clients/index";
 import { type ClientModel, chooseModels } from "../../src/clients/models";
 import { creditAccounts } from "../../src/demo/accounts";
 import { models } from "../../src/deploy/documents/client-settings";
 import { formatAmount, percent } from "../../src/lib/format";
 import { type RunningProxy, startProxy } from "../support/proxy";
-import type { Tool } from "./clients";
+import { printedFiles, type Tool, variablesOf } from "./clients";
 import { type Billed, countAgain, type Scripted } from "./counted-upstream";
 import type { Installed } from "./install";
 
@@ -55,7 +55,7 @@ export class Session {
     const [program = "", ...rest] = command;
     const child = Bun.spawn([this.installed.program(program), ...args, ...rest], {
       cwd: this.work,
-      env: { PATH: process.env.PATH, HOME: this.home, ...this.setup.variables, ...this.tool.quiet.env, ...env },
+      env: { PATH: process.env.PATH, HOME: this.home, ...variablesOf(this.setup), ...this.tool.quiet.env, ...env },
       ...({ stdin: new Blob([stdin ?? ""]), stdout: "pipe", stderr: "pipe", timeout: within } as const),
     });
     const looking = setInterval(() => interrupts?.() && child.kill("SIGINT"), 100);
@@ -94,7 +94,11 @@ export async function startSession(
     config: { logLevel: "debug" },
     clock: { now },
   });
-  return new Session(proxy, countAgain(proxy.demo, scripted), tool, installed, model);
+  const session = new Session(proxy, countAgain(proxy.demo, scripted), tool, installed, model);
+  const { setup, home } = session;
+  for (const { name, text } of freshFiles(tool.id, setup, { home, env: {} })) await Bun.write(name, text);
+  for (const { path, text } of printedFiles(setup, home)) await Bun.write(path, text);
+  return session;
 }
 
 /** The parts of each prompt, their costs, and the sums of the prompts, against what the upstream has counted and billed. */
@@ -102,7 +106,8 @@ export async function checkSums(session: Session, tell: Tell): Promise<void> {
   const { proxy, billed } = session;
   const rows = proxy.rows();
   const left = [...billed];
-  for (const row of rows.filter(({ http_status }) => http_status === 200)) {
+  // Codex opens its socket with a request that asks for nothing.
+  for (const row of rows.filter(({ http_status, attempts }) => http_status === 200 && attempts !== "[]")) {
     const at = left.findIndex(
       (each) => each.model === row.upstream_model && each.input === row.input_tokens && each.cost === row.cost,
     );

@@ -71,7 +71,7 @@ function corrected(reply: string, seen: SeenRequest, demo: Demo, billed: Billed[
     if (!holder || !json.copilot_usage) return json;
     const usage = holder.usage as Json;
     const details = (usage.input_tokens_details ?? usage.prompt_tokens_details ?? {}) as Json;
-    const written = Number(usage.cache_creation_input_tokens ?? 0);
+    const written = Number(usage.cache_creation_input_tokens ?? details.cache_write_tokens ?? 0);
     const cached = Number(usage.cache_read_input_tokens ?? details.cached_tokens ?? 0);
     const isMessages = "cache_read_input_tokens" in usage;
     const before = Number(usage.input_tokens ?? usage.prompt_tokens) + (isMessages ? cached + written : 0);
@@ -92,6 +92,7 @@ function corrected(reply: string, seen: SeenRequest, demo: Demo, billed: Billed[
       usage["input_tokens" in usage ? "input_tokens" : "prompt_tokens"] = input;
       usage.total_tokens = input + output;
       details.cached_tokens = own.cached;
+      if ("cache_write_tokens" in details) details.cache_write_tokens = own.written;
     }
     for (const place of new Set([json, holder]))
       if (place.copilot_usage) place.copilot_usage = { total_nano_aiu: cost };

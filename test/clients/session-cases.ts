@@ -177,7 +177,69 @@ async function clean(installed: Installed, tell: Tell): Promise<Session> {
   return session;
 }
 
-const cases = { claudeCode: { wasteful, clean } } as const;
+const server = (count: number) => [join(import.meta.dir, "many-tools.ts"), String(count), "600"];
+
+/** Codex names its prompts and the servers of its tools. */
+async function ofCodex(installed: Installed, tell: Tell): Promise<Session> {
+  const clock = { ahead: 0 };
+  const session = await startSession(tools.codex, models.gpt, installed, clock);
+  await using _ = session.proxy;
+  const servers = (counts: Record<string, number>) =>
+    Object.entries(counts).flatMap(([name, count]) => [
+      ...["-c", `mcp_servers.${name}.command=${JSON.stringify(process.execPath)}`],
+      ...["-c", `mcp_servers.${name}.args=${JSON.stringify(server(count))}`],
+    ]);
+  const base = [...tools.codex.quiet.args, ...servers({ warehouse: mcpTools })];
+  const ask = (command: string[], args = base) => {
+    const [program = "", ...rest] = command;
+    return session.ask([program, ...args, ...rest]);
+  };
+  await ask(tools.codex.command(`write a file hello.txt with the text ${canary}`, models.gpt));
+  await ask(tools.codex.resumed!(`hello ${canary}`, models.gpt));
+  clock.ahead += 7 * minuteMs;
+  await ask(tools.codex.resumed!(`hello ${canary}`, models.gpt));
+  await checkSums(session, tell);
+  await checkBreaks(session, [{ reason: "expired" }], tell);
+  await checkCanary(session, tell);
+  return session;
+}
+
+/** opencode names neither. */
+async function ofOpencode(installed: Installed, tell: Tell): Promise<Session> {
+  const clock = { ahead: 0 };
+  const session = await startSession(tools.opencode, models.claude, installed, clock);
+  await using _ = session.proxy;
+  const servers = (counts: Record<string, number>) => ({
+    OPENCODE_CONFIG_CONTENT: JSON.stringify({
+      mcp: Object.fromEntries(
+        Object.entries(counts).map(([name, count]) => [
+          name,
+          { type: "local", command: [process.execPath, ...server(count)] },
+        ]),
+      ),
+    }),
+  });
+  const ask = (command: string[], env = servers({ warehouse: 100 })) => session.ask(command, { env });
+  await ask(tools.opencode.command(`write a file hello.txt with the text ${canary}`, models.claude));
+  await ask(tools.opencode.resumed!(`hello ${canary}`, models.claude));
+  await ask(tools.opencode.resumed!(`hello ${canary}`, models.claude), servers({ warehouse: 100, playwright: 1 }));
+  clock.ahead += 7 * minuteMs;
+  await ask(tools.opencode.resumed!(`hello ${canary}`, models.claude), servers({ warehouse: 100, playwright: 1 }));
+  await checkSums(session, tell);
+  await checkBreaks(
+    session,
+    [{ reason: "tools", change: '{"added":["playwright_read_record_0"]}' }, { reason: "expired" }],
+    tell,
+  );
+  await checkCanary(session, tell);
+  return session;
+}
+
+const cases = {
+  claudeCode: { wasteful, clean },
+  codex: { whole: ofCodex },
+  opencode: { whole: ofOpencode },
+} as const;
 
 interface SessionOutcome {
   tool: Tool;
@@ -214,7 +276,9 @@ export async function* sessions(
 if (import.meta.main) {
   const only = process.argv.slice(2);
   const isWanted = ({ id }: Tool) => only.length === 0 || only.includes(id);
-  const installed = await install([tools.claudeCode].filter(isWanted).map(({ npm }) => npm));
+  const installed = await install(
+    [tools.claudeCode, tools.codex, tools.opencode].filter(isWanted).map(({ npm }) => npm),
+  );
   for await (const { tool, name, faults, measured, said } of sessions(installed, isWanted)) {
     console.log(`${tool.id}, ${name}: ${faults.join("; ") || "ok"}${measured ? ` (${measured})` : ""}`);
     if (faults.length > 0) console.log(said.trim().split("\n").slice(-15).join("\n").replace(/^/gm, "    "));
