@@ -313,6 +313,17 @@ test.each([
   expect(body.tool_choice).toBeUndefined();
 });
 
+test.each([
+  [null, false],
+  [{ type: "create" }, false],
+  [{ type: "resume", id: "t" }, true],
+  ["t", true],
+])("a request of the thread %j, whose earlier turns are not here, is refused: %p", (thread, isRefused) => {
+  const check = () => messages.checkRequest({ messages: [{ role: "user", content: "Hi" }], thread });
+  if (isRefused) expect(refusalOf(check).details.param).toBe("thread");
+  else expect(check).not.toThrow();
+});
+
 test("the last words in place of a block that only this API has bear its cache mark", () => {
   const found = { type: "search_result", title: "A", source: "b", content: [{ type: "text", text: "c" }] };
   const content = [{ ...found, cache_control: { type: "ephemeral" } }, found];
