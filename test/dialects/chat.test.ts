@@ -194,6 +194,25 @@ test("citations of a search that the upstream ran reach clients of every dialect
 
 const errorOf = (folder: string) => decode(chat, [bytesAt(folder, "chat.stream.txt")]).at(-1);
 
+test.each([
+  [1024, 0, "finish"],
+  [1025, 0, "error"],
+  [1, 1023, "finish"],
+  [1, 1024, "error"],
+])(
+  "a stream of %d calls that begin at index %d ends with %s: a faulty upstream fills no memory",
+  (count, index, type) => {
+    const chunk = (delta: object, finish_reason: string | null = null) => ({
+      data: JSON.stringify({ id: "c", model: "m", choices: [{ index: 0, delta, finish_reason }] }),
+    });
+    const calls = Array.from({ length: count }, (_, at) => {
+      const call = { index, id: `call_${at}`, type: "function", function: { name: "look", arguments: "{}" } };
+      return chunk({ tool_calls: [call] });
+    });
+    expect(decodeFrames(chat, [...calls, chunk({}, "tool_calls"), { data: "[DONE]" }]).at(-1)).toMatchObject({ type });
+  },
+);
+
 test("errors in a stream keep the upstream's code and words", () => {
   expect(errorOf("chat-error-chunk")).toEqual({
     type: "error",
