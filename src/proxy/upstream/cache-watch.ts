@@ -90,6 +90,8 @@ export const leastTokens = 1024;
 export const lifetimes = { usual: 5 * 60_000, hour: hourMs };
 /** Of the prompt before: when less of it was read, the prompt was not found. */
 const leastShare = 0.5;
+/** What changed by the hashes, so that less than the whole prompt was read: it is the reason for each token that was not. */
+const partial: ReadonlySet<CacheMiss> = new Set(["tools", "system", "rewritten"]);
 const maxConversations = 2_000;
 const maxModels = 4;
 /** Names of each list in a change. */
@@ -109,32 +111,36 @@ const newPrompts = () => new BoundedMap<string, Prompt>(maxModels);
 export class CacheWatch {
   /** By client and first message, because a session may have agents whose prompts begin differently; then by model. */
   readonly #conversations = new BoundedMap<string, BoundedMap<string, Prompt>>(maxConversations);
+  /** The same by the second message: the first one may be rewritten, as it has the day's date in some clients. */
+  readonly #bySecond = new BoundedMap<string, BoundedMap<string, Prompt>>(maxConversations);
 
   /** @param now Wall clock, ms. */
   constructor(private readonly now: () => number) {}
 
   judge(turn: CachedTurn): Judged {
     const { account, input } = turn;
-    const name = `${turn.client} ${turn.hashes.messages[0]}`;
-    const prompts = this.#conversations.renewed(name, newPrompts);
+    const prompts = this.#promptsOf(turn);
     const before = prompts.get(turn.model);
-    const isFound = turn.cached >= leastShare * Math.min(input, before?.input ?? input);
+    const expected = Math.min(input, before?.input ?? input);
+    const isFound = turn.cached >= leastShare * expected;
+    const lost = Math.max(0, expected - turn.cached);
     // What was written for an hour is kept for another one whenever it is read.
     const lifetime: Prompt["lifetime"] = turn.writtenHour > 0 ? "hour" : isFound && before ? before.lifetime : "usual";
     const hashes = { ...turn.hashes, tools: sameTools(turn.hashes, before?.hashes) ?? turn.hashes.tools };
     const prompt: Prompt = { hashes, lifetime, account, endedAtMs: this.now(), input };
     const idleMs = before ? prompt.endedAtMs - turn.durationMs - before.endedAtMs : 0;
-    const isExpected = !isFound && input >= leastTokens;
+    const isExpected = input >= leastTokens && (!isFound || lost >= leastTokens);
     const found = isExpected && (before ? reasonOf(turn, prompt, before, idleMs) : reasonOfFirst(prompt, prompts));
     prompts.set(turn.model, prompt);
-    const miss = found
-      ? {
-          reason: found.reason,
-          idleMs: found.reason === "expired" || found.reason === "expired_long" ? idleMs : null,
-          change: found.change ?? null,
-          lost: Math.max(0, Math.min(input, before?.input ?? input) - turn.cached),
-        }
-      : null;
+    const miss =
+      found && (!isFound || partial.has(found.reason))
+        ? {
+            reason: found.reason,
+            idleMs: found.reason === "expired" || found.reason === "expired_long" ? idleMs : null,
+            change: found.change ?? null,
+            lost,
+          }
+        : null;
     return {
       miss,
       before: before?.sizes,
@@ -142,6 +148,16 @@ export class CacheWatch {
         prompt.sizes = sizes;
       },
     };
+  }
+
+  #promptsOf({ client, hashes: { messages } }: CachedTurn): BoundedMap<string, Prompt> {
+    const second = messages.length > 1 ? `${client} ${messages[1]}` : undefined;
+    const prompts = this.#conversations.renewed(
+      `${client} ${messages[0]}`,
+      () => (second !== undefined && this.#bySecond.get(second)) || newPrompts(),
+    );
+    if (second !== undefined) this.#bySecond.set(second, prompts);
+    return prompts;
   }
 }
 

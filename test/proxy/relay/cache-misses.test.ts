@@ -20,6 +20,8 @@ interface Turn {
   first?: string;
   /** What the model said in each of them. */
   past?: string;
+  /** What it said in one of them. */
+  said?: Record<number, string>;
   headers?: Record<string, string>;
 }
 
@@ -30,7 +32,7 @@ async function sendFor(proxy: TimedProxy, turn: Turn = {}): Promise<Row> {
   const messages = [
     { role: "user", content: turn.first ?? "What is this?" },
     ...Array.from({ length: turns }, (_, at) => [
-      { role: "assistant", content: words(`${turn.past ?? "It is"} ${at}.`, 30) },
+      { role: "assistant", content: words(`${turn.said?.[at] ?? turn.past ?? "It is"} ${at}.`, 30) },
       { role: "user", content: words(`And ${at}?`, 30) },
     ]).flat(),
   ];
@@ -152,6 +154,27 @@ test("a cache miss is of the first message that was rewritten", async () => {
   await send(proxy, { system: "Be brief.", turns: 60 });
   const row = await sendFor(proxy, { system: "Be brief.", turns: 61, past: "It was" });
   expect([row.cache_miss, JSON.parse(row.cache_change!)]).toEqual(["rewritten", { message: 2, of: 121 }]);
+});
+
+test.each<[string, Turn, number]>([
+  ["its first one, as a date in it may be", { first: "It is Sunday." }, 1],
+  ["one behind most of the prompt, which is read", { said: { 50: "It was" } }, 102],
+])("a cache miss is of a message that was rewritten: %s", async (_, rewritten, message) => {
+  await using proxy = await start();
+  const before = await sendFor(proxy, { turns: 60 });
+  const row = await sendFor(proxy, { turns: 61, ...rewritten });
+  expect([row.cache_miss, JSON.parse(row.cache_change!)]).toEqual(["rewritten", { message, of: 121 }]);
+  const price = (await proxy.app.catalogue.models()).find(({ id }) => id === gpt)!.price.tokens!;
+  const lost = before.input_tokens! - row.cached_tokens!;
+  expect(lost).toBeGreaterThan(1024);
+  expect(row.cache_lost_cost).toBe(Math.round((lost * (price.cacheWrite! - price.cachedInput!) * 1e9) / price.per));
+  expect(await send(proxy, { turns: 62, ...rewritten })).toBe(null);
+});
+
+test("a message that is rewritten near the end of a prompt loses too little to be a cache miss", async () => {
+  await using proxy = await start();
+  await send(proxy, { turns: 60 });
+  expect(await send(proxy, { turns: 61, said: { 59: "It was" } })).toBe(null);
 });
 
 test("a cache miss is of the missing key if the client names no session", async () => {
