@@ -56,7 +56,7 @@ test("a server whose tools were never called is named, one that was called is no
     {
       about: "unused_tools",
       saves: 300,
-      says: "The tools of `github` were sent with each request and never called: 300 credits (15%).",
+      says: "The tools of `github` were sent with each request and never called: about 300 credits (15%).",
     },
   ]);
 });

@@ -196,7 +196,7 @@ function* unusedTools({ portions }: Period): Generator<Found> {
   yield {
     about: "unused_tools",
     name,
-    says: `${name} were sent with each request and never called: {sum}.`,
+    says: `${name} were sent with each request and never called: about {sum}.`,
     change: `Let Claude Code look tools up when it needs them: \`ENABLE_TOOL_SEARCH=true\`, which \`dragoman connect claude-code --write\` sets. Or take them out: \`claude mcp remove ${servers[0]}\`.`,
     saves: savesIn({ portions }),
     savesIn,
