@@ -90,8 +90,8 @@ export const leastTokens = 1024;
 export const lifetimes = { usual: 5 * 60_000, hour: hourMs };
 /** Of the prompt before: when less of it was read, the prompt was not found. */
 const leastShare = 0.5;
-/** What changed by the hashes, so that less than the whole prompt was read: it is the reason for each token that was not. */
-const partial: ReadonlySet<CacheMiss> = new Set(["tools", "system", "rewritten"]);
+/** What the hashes show to have changed is a miss, too, if a prompt was found and so much of the one before was not read. */
+const partial = { reasons: new Set<CacheMiss>(["tools", "system", "rewritten"]), leastShare: 0.05 };
 const maxConversations = 2_000;
 const maxModels = 4;
 /** Names of each list in a change. */
@@ -129,11 +129,12 @@ export class CacheWatch {
     const hashes = { ...turn.hashes, tools: sameTools(turn.hashes, before?.hashes) ?? turn.hashes.tools };
     const prompt: Prompt = { hashes, lifetime, account, endedAtMs: this.now(), input };
     const idleMs = before ? prompt.endedAtMs - turn.durationMs - before.endedAtMs : 0;
-    const isExpected = input >= leastTokens && (!isFound || lost >= leastTokens);
+    const isPart = isFound && lost >= Math.max(leastTokens, partial.leastShare * expected);
+    const isExpected = input >= leastTokens && (!isFound || isPart);
     const found = isExpected && (before ? reasonOf(turn, prompt, before, idleMs) : reasonOfFirst(prompt, prompts));
     prompts.set(turn.model, prompt);
     const miss =
-      found && (!isFound || partial.has(found.reason))
+      found && (!isPart || partial.reasons.has(found.reason))
         ? {
             reason: found.reason,
             idleMs: found.reason === "expired" || found.reason === "expired_long" ? idleMs : null,
@@ -150,13 +151,13 @@ export class CacheWatch {
     };
   }
 
-  #promptsOf({ client, hashes: { messages } }: CachedTurn): BoundedMap<string, Prompt> {
-    const second = messages.length > 1 ? `${client} ${messages[1]}` : undefined;
-    const prompts = this.#conversations.renewed(
-      `${client} ${messages[0]}`,
-      () => (second !== undefined && this.#bySecond.get(second)) || newPrompts(),
+  #promptsOf({ client, model, hashes }: CachedTurn): BoundedMap<string, Prompt> {
+    const [first, second] = hashes.messages;
+    const other = second === undefined ? undefined : this.#bySecond.get(`${client} ${second}`);
+    const prompts = this.#conversations.renewed(`${client} ${first}`, () =>
+      other && differsAtFirst(other.get(model)?.hashes, hashes) ? other : newPrompts(),
     );
-    if (second !== undefined) this.#bySecond.set(second, prompts);
+    if (second !== undefined) this.#bySecond.set(`${client} ${second}`, prompts);
     return prompts;
   }
 }
@@ -212,6 +213,17 @@ function toolsChanged(before: PromptHashes["tools"], after: PromptHashes["tools"
   const removed = named(before, (name) => !after.has(name));
   const changed = named(after, (name) => before.has(name) && before.get(name) !== after.get(name));
   return { ...(added && { added }), ...(removed && { removed }), ...(changed && { changed }) };
+}
+
+/** Messages that two conversations have to have in common: subagents of one task may begin with the same answer. */
+const leastInCommon = 3;
+
+/** Whether the later prompt is the earlier one, and perhaps more, but for its first message. */
+function differsAtFirst(before: PromptHashes | undefined, after: PromptHashes): boolean {
+  if (!before || before.system !== after.system || !sameTools(after, before)) return false;
+  if (before.messageCount > after.messageCount || before.isLarge !== after.isLarge) return false;
+  if (before.messages.length <= leastInCommon) return false;
+  return before.messages.every((message, at) => at === 0 || message === after.messages[at]);
 }
 
 /** The first message of those before that is another one now; undefined if none is, or if it is not known. */
