@@ -6,14 +6,17 @@ import type { JsonObject } from "../dialects/hub/conversation";
 
 /** Milliseconds. */
 const keptFor = 60 * 60_000;
-/** Bytes of all items. */
+/** Bytes of memory that all items take. */
 const maxBytes = 32 * 1024 * 1024;
 /** Bytes of one item; a larger one is not kept. */
 const maxItemBytes = 4 * 1024 * 1024;
 
+/** Bytes that an item takes beside its JSON: its key, its place in the map. */
+const bytesBeside = 400;
+
 interface KeptItem {
-  json: string;
-  bytes: number;
+  /** In UTF-8: as a string, a single emoji would double its size. */
+  json: Buffer;
   /** Timestamp. */
   at: number;
 }
@@ -30,13 +33,12 @@ export class RecentItems {
   keep(owner: string, item: JsonObject): void {
     const { id } = item;
     if (typeof id !== "string" || id === "") return;
-    const json = JSON.stringify(item);
-    const bytes = Buffer.byteLength(json);
+    const json = Buffer.from(JSON.stringify(item));
     const key = keyOf(owner, id);
     this.#forget(key);
-    if (bytes > maxItemBytes) return;
-    this.#items.set(key, { json, bytes, at: this.now() });
-    this.#bytes += bytes;
+    if (json.length > maxItemBytes) return;
+    this.#items.set(key, { json, at: this.now() });
+    this.#bytes += json.length + bytesBeside;
     for (const [oldest, { at }] of this.#items) {
       if (this.#bytes <= maxBytes && this.now() - at <= keptFor) break;
       this.#forget(oldest);
@@ -46,11 +48,13 @@ export class RecentItems {
   /** The item as the owner was given it; undefined if it is not kept. */
   find(owner: string, id: string): JsonObject | undefined {
     const kept = this.#items.get(keyOf(owner, id));
-    return kept && this.now() - kept.at <= keptFor ? JSON.parse(kept.json) : undefined;
+    return kept && this.now() - kept.at <= keptFor ? JSON.parse(kept.json.toString()) : undefined;
   }
 
   #forget(key: string): void {
-    this.#bytes -= this.#items.get(key)?.bytes ?? 0;
+    const kept = this.#items.get(key);
+    if (!kept) return;
+    this.#bytes -= kept.json.length + bytesBeside;
     this.#items.delete(key);
   }
 }

@@ -2,6 +2,8 @@
  * Scenario: items that a client of the Responses API names by their ids: known again for an hour, to the key that was
  * given them.
  */
+
+import { heapStats } from "bun:jsc";
 import { afterAll, describe, expect, test } from "bun:test";
 import { RecentItems } from "../../../src/proxy/recent-items";
 import type { Json } from "../../support/json";
@@ -120,4 +122,19 @@ test("items take so many bytes at most: the oldest go first, and a huge one is n
   expect(recent.find("me", "huge")).toBeUndefined();
   expect(recent.find("me", "39")).toEqual(item("39", 1_000_000));
   expect(recent.find("you", "39")).toBeUndefined();
+});
+
+test("items that are small take what is beside them, too, and letters of several bytes no more than those", () => {
+  const sizeOf = (text: string, count: number) => {
+    const recent = new RecentItems(() => 0);
+    Bun.gc(true);
+    const before = heapStats();
+    for (let at = 0; at < count; at++) recent.keep("me", { id: `msg_${at}`, text });
+    Bun.gc(true);
+    const after = heapStats();
+    expect(recent.find("me", `msg_${count - 1}`)).toBeDefined();
+    return after.heapSize + after.extraMemorySize - before.heapSize - before.extraMemorySize;
+  };
+  for (const [text, count] of [["", 200_000] as const, ["Hello 👋 ".repeat(100), 60_000] as const])
+    expect(sizeOf(text, count) / 2 ** 20).toBeLessThan(64);
 });
