@@ -170,7 +170,7 @@ export const withoutPatterns = (schema: JsonObject): JsonObject =>
  * to sign: a regular expression takes long for many backslashes.
  */
 function isRefused(pattern: unknown): boolean {
-  if (typeof pattern !== "string") return false;
+  if (typeof pattern !== "string" || !beginnings.some((beginning) => pattern.includes(beginning))) return false;
   let isClass = false;
   for (let at = 0; at < pattern.length; at++) {
     const sign = pattern[at];
@@ -184,6 +184,8 @@ function isRefused(pattern: unknown): boolean {
   return false;
 }
 
+/** Most patterns have none of these, and are not walked. */
+const beginnings = ["\\p{", "\\P{", "(?"];
 const lookAround = /^\(\?<?[=!]/;
 
 // ── Lists ──
