@@ -92,7 +92,7 @@ export function dataOf(url: LongText): Data | undefined {
 }
 
 /** The data URL. */
-export const dataUrl = ({ mediaType, base64 }: Data): LongText => joinTexts(`data:${mediaType};base64,`, base64);
+export const dataUrl = ({ mediaType, base64 }: Data): LongText => joinTexts([`data:${mediaType};base64,`, base64]);
 
 const extensions: Record<string, string> = { "text/plain": "txt", "text/markdown": "md" };
 

@@ -64,7 +64,7 @@ export class MessageReader {
     else this.addText("text", textIn(delta.content));
     if (Array.isArray(delta.annotations) && delta.annotations.length > 0) {
       this.#annotations ??= [];
-      this.#annotations.push(...delta.annotations);
+      for (const annotation of delta.annotations) this.#annotations.push(annotation);
     }
     const refusal = textIn(delta.refusal);
     this.#isRefused ||= refusal !== "";

@@ -99,7 +99,7 @@ export function moveToUser(messages: unknown[]): unknown[] {
       const texts = message.content.filter(isText).map((part) => part.text);
       moved.push({ ...message, content: texts.join("\n\n") || "See below." });
       shown.push({ type: "text", text: `From the result of ${message.tool_call_id}:` });
-      shown.push(...message.content.filter((part) => !isText(part)));
+      for (const part of message.content) if (!isText(part)) shown.push(part);
     }
   }
   show();

@@ -230,7 +230,7 @@ function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): J
     ...extras,
     role: "assistant",
     content: content.length === 0 ? null : serialized(content, model),
-    refusal: refusals.length > 0 ? joinTexts(...refusals) : undefined,
+    refusal: refusals.length > 0 ? joinTexts(refusals) : undefined,
     [model.provider?.thinking ?? "reasoning_text"]: readable.join("") || undefined,
     reasoning_opaque: model.provider ? undefined : opaque,
     tool_calls: calls.length > 0 ? calls : undefined,

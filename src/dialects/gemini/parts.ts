@@ -48,7 +48,7 @@ export function addModelParts(parts: GoogleFields[], calls: CallIds, turn: Part[
     for (const part of decodePart(fields, calls)) {
       const before = turn.at(-1);
       if (part.kind === "text" && before?.kind === "text" && !before.extras && !part.extras)
-        before.text = joinTexts(before.text, part.text);
+        before.text = joinTexts([before.text, part.text]);
       else turn.push(part);
     }
   }

@@ -133,9 +133,12 @@ export function withFound(conversation: Conversation, { tools, room }: WaitingTo
 /** The tools that were found in these turns, in order. */
 export function foundIn(turns: readonly Turn[]): string[] {
   const names: string[] = [];
+  const add = (found: readonly string[]): void => {
+    for (const name of found) names.push(name);
+  };
   const look = (part: Part): void => {
-    if (part.kind === "server-result" && part.output.kind === "tools") names.push(...part.output.names);
-    else if (part.kind === "foreign" && part.toolSearch) names.push(...part.toolSearch.found);
+    if (part.kind === "server-result" && part.output.kind === "tools") add(part.output.names);
+    else if (part.kind === "foreign" && part.toolSearch) add(part.toolSearch.found);
     else if (part.kind === "tool-result") for (const inner of part.parts) look(inner);
   };
   for (const { parts } of turns) for (const part of parts) look(part);

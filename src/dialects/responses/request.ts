@@ -180,7 +180,7 @@ function decodeMessage(item: JsonObject, path: string, draft: Draft): void {
   const last = draft.turns.at(-1);
   // Thinking and calls before a message belong to its turn; a turn holds one message, so that each keeps its extras.
   if (role === "assistant" && last?.role === role && !draft.spoke && !draft.closed) {
-    last.parts.push(...parts);
+    for (const part of parts) last.parts.push(part);
     Object.assign(last, extras);
   } else draft.turns.push({ role, parts, ...extras });
   draft.spoke = true;

@@ -112,8 +112,12 @@ function measureRest(to: TextMeasure, json: Uint8Array, start: number, end: numb
   to.hash = hash | 0;
 }
 
-/** One text after the other. */
-export const joinTexts = (...texts: LongText[]): LongText => texts.join("");
+/** One text after the other. A sum copies neither: a text may grow piece by piece. */
+export function joinTexts(texts: readonly LongText[]): LongText {
+  let joined = "";
+  for (const text of texts) joined += text as string;
+  return joined;
+}
 
 /** The text from a place in its beginning on. */
 export const textFrom = (text: LongText, start: number): LongText => (text as string).slice(start);
