@@ -105,7 +105,7 @@ function NotFound({ item }: { item: ShownEntry }) {
   return (
     missed !== undefined && (
       <>
-        {" · not in the cache: "}
+        {item.cached_tokens ? " · not all in the cache: " : " · not in the cache: "}
         <Sentence of={missed} />
         <LostCost of={item.cache_lost_cost} />
       </>
