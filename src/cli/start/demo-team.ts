@@ -1,5 +1,4 @@
 /** The team of `start --demo --team`: three members with accounts, keys and a past, and an invitation for whoever looks. */
-
 import type { Stores } from "../../books/stores";
 import { savedDemoAccount } from "../../people/accounts/memory-account-store";
 import type { ChangedLimits } from "../../people/keys/member-fields";

@@ -1,8 +1,8 @@
 /** What clients and people read of budgets. */
 import type { Budget } from "../../config/budget-schema";
 import { ProxyError, retryHeaders } from "../../lib/errors";
-import { dollars, significant, zonedTime } from "../../lib/format";
-import { marked } from "../../lib/money";
+import { significant, zonedTime } from "../../lib/format";
+import { inDollars, marked } from "../../lib/money";
 import type { BudgetState } from "./entries";
 import type { Holder } from "./holders";
 
@@ -43,7 +43,7 @@ export const usedInWords = (used: number, unknown: number | null): string =>
 
 /** The same of AI credits, in dollars. */
 export const usedInDollars = (used: number, unknown: number | null): string =>
-  marked(dollars(used * 1e9), { cost_at_least: (unknown ?? 0) > 0 });
+  inDollars({ cost: { credits: used * 1e9 }, cost_at_least: (unknown ?? 0) > 0 });
 
 interface Exceeded {
   /** Whether the client may know what was used: of a member, others must have used nothing of it. */

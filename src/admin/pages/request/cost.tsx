@@ -203,8 +203,8 @@ function Notes({ item, model, priced: { rate, long, computed, extra } }: CostPro
       )}
       {missed && (
         <p class="soft">
-          {item.cached_tokens ? "Not all of the prompt" : "The prompt"} was {item.cached_tokens ? "" : "not "}found in
-          the cache. <Sentence of={missed} />
+          {item.cached_tokens ? "Not all of the prompt was" : "The prompt was not"} found in the cache.{" "}
+          <Sentence of={missed} />
           <LostCost of={item.cache_lost_cost} /> <a href="/admin/cache">More about the cache</a>
         </p>
       )}
