@@ -9,13 +9,8 @@ const defaultLineFormat = "{account}: {left}";
 
 const units: Record<UsageItem["unit"], string> = { premium: "premium", credits: "credits", chat: "chat", unknown: "" };
 
-/** What the unit counts. */
-const counted: Record<UsageItem["unit"], string> = {
-  premium: "premium requests",
-  credits: "credits",
-  chat: "chat messages",
-  unknown: "",
-};
+/** The unit in few letters: with them a session's whole line fits into 80 columns. */
+const shortUnits: Record<UsageItem["unit"], string> = { ...units, credits: "cr" };
 
 /** The fields of a format. `?` stands for what is not known. */
 const fields: Record<string, (usage: UsageItem, now: number) => string> = {
@@ -23,7 +18,7 @@ const fields: Record<string, (usage: UsageItem, now: number) => string> = {
   left: (usage) =>
     usage.unlimited
       ? "unlimited"
-      : [amount(usage, usage.remaining), counted[usage.unit], "left"].filter(Boolean).join(" "),
+      : [amount(usage, usage.remaining), shortUnits[usage.unit], "left"].filter(Boolean).join(" "),
   remaining: (usage) => (usage.unlimited ? "∞" : amount(usage, usage.remaining)),
   entitlement: (usage) => (usage.unlimited ? "∞" : amount(usage, usage.entitlement)),
   used: (usage) => amount(usage, usedOf(usage)),

@@ -50,7 +50,8 @@ test("it says what the last prompt and the session cost, and what is left of the
   expect(code).toBe(0);
   const all = costs.reduce((sum, cost) => sum + cost, 0);
   expect(line).toStartWith(`${formatAmount(costs[0]!)} cr prompt · ${formatAmount(all)} cr session · `);
-  expect(line).toMatch(/ · octo-demo: 1,1\d\d credits left\n$/);
+  expect(line).toMatch(/ · octo-demo: 1,1\d\d cr left\n$/);
+  expect(`cache 59:59 · ${line}`.length).toBeLessThanOrEqual(80);
   const asked = await fetch(`${proxy.url}/usage/line?session=${session}&format={account}`, {
     headers: { "x-api-key": "secret-key" },
   });

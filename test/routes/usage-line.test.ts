@@ -21,12 +21,12 @@ const all = "{account}|{left}|{remaining}|{entitlement}|{used}|{percent}|{unit}|
 const now = Date.parse("2026-11-22T12:00:00Z");
 
 test.each<[Partial<UsageItem>, string]>([
-  [{}, "octo|217 premium requests left|217|300|82.7|72%|premium|ready|1 December, 00:00 UTC|{other}"],
+  [{}, "octo|217 premium left|217|300|82.7|72%|premium|ready|1 December, 00:00 UTC|{other}"],
   [{ unlimited: true }, "octo|unlimited|∞|∞|?|100%|premium|ready|1 December, 00:00 UTC|{other}"],
-  [{ remaining: null, reset_at: null, unit: "credits" }, "octo|? credits left|?|300|?|?|credits|ready|?|{other}"],
+  [{ remaining: null, reset_at: null, unit: "credits" }, "octo|? cr left|?|300|?|?|credits|ready|?|{other}"],
   [
     { remaining: -3, state: "exhausted" },
-    "octo|-3 premium requests left|-3|300|303|0%|premium|exhausted|1 December, 00:00 UTC|{other}",
+    "octo|-3 premium left|-3|300|303|0%|premium|exhausted|1 December, 00:00 UTC|{other}",
   ],
 ])("the usage line fills each known name of its form and leaves the others, for %j", (given, expected) => {
   expect(usageLine([usage(given)], all, now)).toBe(expected);
@@ -36,7 +36,7 @@ test("GET /usage/line: one line of text, in the form that was asked for", async 
   await using proxy = await startProxy({ accounts: ["octo-demo", "plus-demo"] });
   const response = await fetch(`${proxy.url}/usage/line`);
   expect(response.headers.get("content-type")).toStartWith("text/plain");
-  expect(await response.text()).toBe("octo-demo: 217 premium requests left · plus-demo: 1,204 premium requests left\n");
+  expect(await response.text()).toBe("octo-demo: 217 premium left · plus-demo: 1,204 premium left\n");
   const formatted = await fetch(`${proxy.url}/usage/line?format=${encodeURIComponent("{percent}\n\u001b[31m")}`);
   expect(await formatted.text()).toBe("72%\\u000a\\u001b[31m · 80%\\u000a\\u001b[31m\n");
   expect((await fetch(`${proxy.url}/usage/line?format=${"x".repeat(501)}`)).status).toBe(400);
