@@ -41,7 +41,7 @@ export const adviceReportSchema = z
         }),
       )
       .describe(
-        "What the owner's routes saved since then: the same tokens at the price of the models that clients asked for.",
+        "About what the owner's routes saved since then: the same tokens at the price of the models that clients asked for.",
       ),
     followed: z
       .array(
@@ -170,7 +170,7 @@ async function savedByRoutes(
     const { groups } = await history.statistics({ ...filters, route }, ["client_model"]);
     const own = groups.map((group) => {
       const asked = findListed(idFromClaudeCode(group.key.client_model ?? ""), models);
-      const amount = asked ? costAt(billedPrices.priceOf(asked), group) : null;
+      const amount = asked ? costAt(billedPrices.priceOf(asked), group).amount : null;
       return amount === null || group.cost.credits === undefined ? null : amount - group.cost.credits;
     });
     const request_count = sum(groups.map((group) => group.request_count));
@@ -218,8 +218,8 @@ function subagents(app: Scope, models: readonly Model[], { ofSubagents }: Period
     const cheaper = models
       .filter(({ light, vendor, kind, id }) => light && vendor === own.vendor && kind === "chat" && id !== own.id)
       .flatMap((model) => {
-        const amount = costAt(app.billedPrices.priceOf(model), group);
-        return amount === null ? [] : { id: model.id, amount };
+        const { amount, isLeast } = costAt(app.billedPrices.priceOf(model), group);
+        return amount === null ? [] : { id: model.id, amount, isLeast };
       })
       .sort((one, other) => one.amount - other.amount)[0];
     if (!cheaper) return [];
@@ -230,16 +230,17 @@ function subagents(app: Scope, models: readonly Model[], { ofSubagents }: Period
       says: `${name} cost ${formatAmount(cost.credits)} credits; on ${cheaper.id} the same tokens would have cost ${formatAmount(cheaper.amount)}, which saves {sum}.`,
       change: `In the config: \`"routes": { "${kind}": "${cheaper.id}" }\`. Or in Claude Code, for all subagents: \`CLAUDE_CODE_SUBAGENT_MODEL=${cheaper.id}\`.`,
       saves: cost.credits - cheaper.amount,
+      ...(cheaper.isLeast && { atMost: true }),
       savesIn: (period) => sum(subagents(app, models, period).map((each) => (each.name === name ? each.saves : 0))),
     };
   });
 }
 
 /**
- * What the tokens of many requests cost at this price, all of them at the rate of their mean prompt, which may be that of long
- * prompts; null if that is unknown.
+ * The cost of the tokens of many requests in billionths of a credit, null if it is unknown. All count at the rate of their mean
+ * prompt: where that is a short one, long ones may make it more (`isLeast`), as only sums are kept.
  */
-function costAt(price: Price, group: Group): number | null {
+function costAt(price: Price, group: Group): { amount: number | null; isLeast: boolean } {
   const { input_tokens, output_tokens, cached_tokens, cache_write_tokens, request_count, unknown } = group;
   const usage = {
     input: input_tokens ?? 0,
@@ -249,8 +250,10 @@ function costAt(price: Price, group: Group): number | null {
   };
   const { long, unknownAbove, ...usual } = price;
   const mean = usage.input / (request_count - unknown.input_tokens);
-  const isLong = [long?.above, unknownAbove].some((above) => above !== undefined && mean > above);
-  return costOf(isLong ? price : usual, usage, false, { planUnit: "credits" }).amount;
+  const ends = [long?.above, unknownAbove].filter((above) => above !== undefined);
+  const isLong = ends.some((above) => mean > above);
+  const { amount } = costOf(isLong ? price : usual, usage, false, { planUnit: "credits" });
+  return { amount, isLeast: ends.length > 0 && !isLong };
 }
 
 const isLate = ({ key }: Group) => key.cache_miss === "expired";

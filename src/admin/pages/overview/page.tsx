@@ -136,7 +136,7 @@ const CheaperWays = ({ items, routes, followed, isOwner }: CheaperProps) =>
         ))}
         {routes.map(({ route, model, request_count, saved_nano_credits: saved }) => (
           <li class="note info">
-            The route <code>{route}</code> → <code>{model}</code> {saved < 0 ? "cost" : "saved"}{" "}
+            The route <code>{route}</code> → <code>{model}</code> {saved < 0 ? "cost" : "saved"} about{" "}
             {formatAmount(Math.abs(saved))} credits{saved < 0 && " more"} in{" "}
             <a href={requestsPath({ route })}>{plural(request_count, "request")}</a>.{" "}
             {isOwner && <a href="/admin/config">Change or remove it</a>}
