@@ -32,7 +32,7 @@ const sharesPostgres = (file: string) => textOf(file).includes("sharedPostgres("
 
 /** A file that changes what all modules see must not leave it to the files after it. */
 const changesGlobals = (file: string) =>
-  /process\.env[.[\w"\]]* =|globalThis\.|setSystemTime|spyOn|process\.(?:chdir|on)\(|defineProperty\(process/.test(
+  /process\.env[.[\w"\]]* =|globalThis\.|setSystemTime|useFakeTimers|spyOn|process\.(?:chdir|on)\(|defineProperty\(process/.test(
     textOf(file),
   );
 

@@ -2,10 +2,11 @@
  * Scenario: `dragoman start` under an orchestrator: probes, a drain of the owner's length, and a log that programs
  * read.
  */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, jest, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { columnNames } from "../../src/books/history/entry";
+import { watchShutdown } from "../../src/cli/start/shutdown";
 import { run } from "../support/command";
 import { startProxy } from "../support/proxy";
 import { sharedModel } from "../support/shared-model";
@@ -66,6 +67,35 @@ describe("a drain", () => {
     for (const stream of streams) expect(await stream.text()).toEndWith("data: [DONE]\n\n");
     expect(await command.exited).toBe(0);
   });
+
+  test.each([
+    [undefined, 30_000, undefined],
+    [4_000, 4_000, 1_000],
+    [300_000, 300_000, 5_000],
+  ])(
+    "of %p ms, 30 s by default, lasts %i ms; new requests are served for %p ms, 5 s at most",
+    async (drainMs, grace, noticeMs) => {
+      jest.useFakeTimers();
+      try {
+        const { first, over } = watchShutdown({ drainMs });
+        process.emit("SIGHUP");
+        expect(await first).toEqual({ why: "SIGHUP", grace, noticeMs });
+        let end = "";
+        void over.then((how) => (end = how));
+        for (const [ms, expected] of [
+          [grace - 1, ""],
+          [1, "late"],
+        ] as const) {
+          jest.advanceTimersByTime(ms);
+          await Promise.resolve();
+          expect(end).toBe(expected);
+        }
+      } finally {
+        jest.useRealTimers();
+        for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.removeAllListeners(signal);
+      }
+    },
+  );
 
   test("--drain is the time after which running requests end with an error", async () => {
     await using command = run([...demo, "--drain", "1"]);

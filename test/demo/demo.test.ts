@@ -141,14 +141,15 @@ describe("a request is charged", () => {
 describe("the model list", () => {
   // biome-ignore format: a table is read by its rows
   test.each([
-    ["A", "claude-sonnet-4.6", { is_premium: true, multiplier: 1 }],
-    ["A", "gpt-4.1", { is_premium: false, multiplier: 0 }],
-    ["C", "claude-opus-5.5", { auto_discount: 10, token_prices: { default: { cache_read_price: "20.0000", cache_write_1h_price: "800.0000" } } }],
-    ["C", "gpt-6-sol", { token_prices: { default: { input_price: 200, max_prompt_tokens: 272_000 }, long_context: { input_price: 400, max_prompt_tokens: 922_000 } } }],
-    ["C", "claude-sonnet-5.5", { promo: { id: "demo-claude-sonnet-5.5", discount_percent: 50 } }],
-  ] as const)("of generation %s states the price of %s in its form", async (generation, id, billing) => {
+    ["A", "claude-sonnet-4.6", { billing: { is_premium: true, multiplier: 1 } }],
+    ["A", "gpt-4.1", { version: "gpt-4.1-2025-04-14", capabilities: { family: "gpt-4.1" }, billing: { is_premium: false, multiplier: 0 } }],
+    ["C", "claude-opus-5.5", { billing: { auto_discount: 10, token_prices: { default: { cache_read_price: "20.0000", cache_write_1h_price: "800.0000" } } } }],
+    ["C", "gpt-6-sol", { billing: { token_prices: { default: { input_price: 200, max_prompt_tokens: 272_000 }, long_context: { input_price: 400, max_prompt_tokens: 922_000 } } } }],
+    ["C", "claude-sonnet-5.5", { billing: { promo: { id: "demo-claude-sonnet-5.5", discount_percent: 50 } } }],
+    ["A", "gpt-41-copilot", { capabilities: { family: "gpt-4.1", type: "completion" } }],
+  ] as const)("of generation %s states the price and the family of %s in its form", async (generation, id, stated) => {
     open({ generation });
-    expect((await model(id)).billing).toMatchObject(billing);
+    expect(await model(id)).toMatchObject(stated);
   });
 
   test("differs by plan and by account", async () => {
