@@ -3,8 +3,8 @@ import { Elysia } from "elysia";
 import { codeOf } from "./lib/errors";
 import { lazy } from "./lib/lazy";
 import { isLoopbackAddress } from "./lib/net/address";
+import type { AnswerRequest, ClientConnection, GuardLists } from "./lib/net/in/caller";
 import type { SocketHandlers } from "./lib/net/in/client-sockets";
-import type { AnswerRequest, ClientConnection, GuardLists } from "./lib/net/in/guard";
 import { pathOfUrl } from "./lib/net/in/params";
 import { bodyLimit } from "./lib/net/in/request-body";
 import type { Server } from "./parts/app";
@@ -18,7 +18,7 @@ import { allowOrigin, guard, guardLists } from "./web/guard";
 import { Served } from "./web/served";
 
 /** Where to listen. */
-export interface Binding {
+export interface ListenAddress {
   /** An address of this machine; `0.0.0.0` and `::` are all of them. An IPv6 one is written without brackets. */
   address: string;
   /** The name in lower case, if the address was given by name. */
@@ -53,7 +53,7 @@ export interface Listening {
  * @param port 0 picks a free one.
  * @throws Error with the code EADDRINUSE or EADDRNOTAVAIL.
  */
-export function listen(app: Server, port: number, binding: Binding = { address: "127.0.0.1" }): Listening {
+export function listen(app: Server, port: number, binding: ListenAddress = { address: "127.0.0.1" }): Listening {
   const { address } = binding;
   const exposed = !isLoopbackAddress(address);
   const host = reachableHost(binding);
@@ -136,7 +136,7 @@ const everyAddress = new Map([
 ]);
 
 /** The host of an address that answers from this machine, as `URL.hostname` writes it: `[::1]`. */
-function reachableHost({ address, name }: Binding): string {
+function reachableHost({ address, name }: ListenAddress): string {
   const host = name ?? everyAddress.get(address) ?? address;
   return new URL(`http://${host.includes(":") ? `[${host}]` : host}`).hostname;
 }

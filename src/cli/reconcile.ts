@@ -1,6 +1,6 @@
 /** `dragoman usage reconcile`: GitHub's own report of AI credits beside what the history says. */
 import {
-  type Difference,
+  type DifferenceKind,
   differences,
   type Reconciliation,
   reconcileSchema,
@@ -82,7 +82,7 @@ function linesOf({ month, account_key, rows, totals, causes }: Reconciliation): 
 }
 
 /** In a word or two, for the column of a table. */
-const causeInWords = (cause: Difference | null, unknown: number): string =>
+const causeInWords = (cause: DifferenceKind | null, unknown: number): string =>
   cause === null ? (unknown > 0 ? `${unknown} of unknown cost` : "") : differences[cause].brief;
 
 const shownIds = 5;

@@ -1,7 +1,7 @@
 /** What the chat and the responses dialect have in common. */
-import { kinds, type ProxyError } from "../lib/errors";
+import { errorKinds, type ProxyError } from "../lib/errors";
 import { entryOf, isEmpty, isObject, numberIn } from "../lib/json";
-import { beginningOf, joinTexts, type LongText, textFrom } from "../lib/net/json/json-skeleton";
+import { beginningOfLong, joinTexts, type LongText, textFrom } from "../lib/net/json/json-skeleton";
 import type { CacheHints } from "./codec";
 import type { Conversation, ForeignTool, JsonObject, Turn, WithExtras } from "./hub/conversation";
 import { arrayAt, refuse, textAt } from "./hub/json";
@@ -85,7 +85,7 @@ interface Data {
 
 /** Reads `data:<media type>;base64,<data>` without copying the data; undefined for any other URL. */
 export function dataOf(url: LongText): Data | undefined {
-  const beginning = beginningOf(url, 300);
+  const beginning = beginningOfLong(url, 300);
   const end = beginning.startsWith("data:") ? beginning.indexOf(";base64,") : -1;
   if (end === -1) return undefined;
   return { mediaType: beginning.slice("data:".length, end), base64: textFrom(url, end + ";base64,".length) };
@@ -115,5 +115,5 @@ export const withProperties = (schema: unknown): unknown =>
 /** The body of an error response. */
 export function encodeError(error: ProxyError): JsonObject {
   const { param = null, code = null } = error.details;
-  return { error: { message: error.message, type: kinds[error.kind].openai, param, code } };
+  return { error: { message: error.message, type: errorKinds[error.kind].openai, param, code } };
 }

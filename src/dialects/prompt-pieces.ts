@@ -3,7 +3,7 @@
  * that is passed on is not decoded for it. It is for measuring alone: nothing here keeps a text.
  */
 import { isObject } from "../lib/json";
-import { beginningOf, type LongText } from "../lib/net/json/json-skeleton";
+import { beginningOfLong, type LongText } from "../lib/net/json/json-skeleton";
 import { omit } from "./hub/json";
 import { objectsAmong } from "./hub/lists";
 import { type Outline, type OutlineMessage, partsOf } from "./overview";
@@ -158,7 +158,7 @@ class MessageReader {
       kind === "person" &&
       typeof text === "string" &&
       mayBeElement.test(text[0] ?? "") &&
-      clientsElement.test(beginningOf(text as LongText, 60));
+      clientsElement.test(beginningOfLong(text as LongText, 60));
     this.to.piece(isClients ? "client" : kind, text, tool);
   }
 

@@ -10,7 +10,7 @@ type Again = "soon" | "later" | "never";
  * Every kind of error: its status, its type in OpenAI's and Anthropic's APIs, and whether the same request may succeed
  * later ({@link againOf}). Each dialect's `encodeError` writes it for the client.
  */
-export const kinds = {
+export const errorKinds = {
   invalid_request: { status: 400, openai: "invalid_request_error", anthropic: "invalid_request_error", again: "never" },
   authentication: { status: 401, openai: "authentication_error", anthropic: "authentication_error", again: "never" },
   permission: { status: 403, openai: "permission_error", anthropic: "permission_error", again: "never" },
@@ -49,7 +49,7 @@ export const kinds = {
   unable: { status: 424, openai: "upstream_error", anthropic: "api_error", again: "never" },
 } as const satisfies Record<string, { status: number; openai: string; anthropic: string; again: Again }>;
 
-export type ErrorKind = keyof typeof kinds;
+export type ErrorKind = keyof typeof errorKinds;
 
 interface ErrorDetails {
   /** For the logger only; it never reaches a client. */
@@ -130,7 +130,7 @@ export class ProxyError extends Error {
   }
 
   get status(): number {
-    return this.details.status ?? kinds[this.kind].status;
+    return this.details.status ?? errorKinds[this.kind].status;
   }
 }
 
@@ -157,6 +157,13 @@ const againByCode: Record<string, Again> = {
   additional_spend_limit_reached: "never",
 };
 
+/** The reason of a failure, to be put into a sentence. */
+export function failureReason(thrown: unknown): string {
+  const { cause } = thrown instanceof ProxyError ? thrown.details : {};
+  const reason = cause instanceof Error ? cause : thrown;
+  return (reason instanceof Error ? reason.message : String(reason)).replace(/\.$/, "");
+}
+
 /** Statuses of an upstream that allow a retry, whatever the kind of the error. */
 const retriable: ReadonlySet<number> = new Set([408, 409, 425]);
 
@@ -169,7 +176,7 @@ export function againOf({ kind, details }: ProxyError): Again {
   const wait = Number(headers["retry-after"] ?? Number.NaN);
   if (wait >= 0) return isLong(wait) ? "later" : "soon";
   if (headers["x-should-retry"] === "false") return "never";
-  return retriable.has(status) ? "soon" : kinds[kind].again;
+  return retriable.has(status) ? "soon" : errorKinds[kind].again;
 }
 
 /** Seconds. Official SDKs wait for any `retry-after`, so beyond this limit a header forbids them to retry. */

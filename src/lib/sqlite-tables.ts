@@ -1,8 +1,8 @@
 /** Tables in an SQLite file, which several processes may use: a server, and commands. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
-import { ProxyError } from "./errors";
+import { failureReason, ProxyError } from "./errors";
 import { type Statement, sql, type Tables } from "./sql";
-import { type FileOptions, isBusy, reasonOf, SqliteFile, sqliteCode } from "./sqlite";
+import { type FileOptions, isBusy, SqliteFile, sqliteCode } from "./sqlite";
 import { Turns } from "./turns";
 
 type SqliteTablesOptions = Pick<FileOptions, "migrations" | "prepare" | "content" | "warn">;
@@ -86,7 +86,7 @@ function explained(thrown: unknown): unknown {
   if (sqliteCode(thrown) === undefined || sqliteCode(thrown)?.startsWith("SQLITE_CONSTRAINT")) return thrown;
   return new ProxyError(
     "unable",
-    `The file of members cannot be used now (${reasonOf(thrown)}). Try again in a moment.`,
+    `The file of members cannot be used now (${failureReason(thrown)}). Try again in a moment.`,
     {
       code: "members_away",
       status: 503,

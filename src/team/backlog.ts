@@ -1,6 +1,6 @@
 /** What the database could not take: it waits on this machine's disk, and is tried again every second. */
 import { FreshRuns } from "../lib/awaitable";
-import { ProxyError } from "../lib/errors";
+import { failureReason } from "../lib/errors";
 import { isRefused } from "./away";
 import type { DiskQueue } from "./disk-queue";
 
@@ -29,7 +29,7 @@ export class Backlog<T> {
       // Values of an earlier run may wait.
       if (this.#opened().size > 0) this.#tries.runWithin(retryMs);
     } catch (thrown) {
-      options.warn(`${options.withoutQueue} (${reasonOf(thrown)}).`);
+      options.warn(`${options.withoutQueue} (${failureReason(thrown)}).`);
     }
   }
 
@@ -88,11 +88,4 @@ export async function writeAccepted<T>(
     if (values.length === 1) refused(values[0]!, thrown);
     else for (const value of values) await writeAccepted([value], write, refused);
   }
-}
-
-/** The reason of a failure, to be put into a sentence. */
-export function reasonOf(thrown: unknown): string {
-  const { cause } = thrown instanceof ProxyError ? thrown.details : {};
-  const reason = cause instanceof Error ? cause : thrown;
-  return (reason instanceof Error ? reason.message : String(reason)).replace(/\.$/, "");
 }

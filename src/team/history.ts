@@ -9,10 +9,9 @@ import type { Source } from "../books/history/sql";
 import { type Dimension, largestSessionsOf, type Statistics, statisticsOf } from "../books/history/statistics";
 import { type KeptRatio, maxRatios } from "../books/history/token-ratios";
 import type { Totals } from "../books/history/totals";
-import { ProxyError } from "../lib/errors";
+import { failureReason, ProxyError } from "../lib/errors";
 import { dayMs, hourMs } from "../lib/format";
 import { isAwayError, sqlState } from "./away";
-import { reasonOf } from "./backlog";
 import { addPartitions, removeOldDays } from "./requests";
 import { RowWriter, type RowWriterOptions } from "./row-writer";
 import { addUpPeriods, atOneMoment, canceled, questionMs } from "./statistics";
@@ -113,7 +112,7 @@ export class TeamHistory implements History {
       await removeOldDays(postgres, await this.#oldestKept(), maxRows());
       await addPartitions(postgres, [this.#now(), this.#now() + dayMs]);
     } catch (thrown) {
-      if (!isAwayError(thrown)) warn(`The request history could not be pruned (${reasonOf(thrown)}).`);
+      if (!isAwayError(thrown)) warn(`The request history could not be pruned (${failureReason(thrown)}).`);
     }
   }
 
@@ -210,7 +209,7 @@ export class TeamHistory implements History {
     try {
       await addUpPeriods(postgres, now?.(), () => isLeader() && !this.#rows.isClosed);
     } catch (thrown) {
-      if (!isAwayError(thrown)) warn(`The request history could not be added up (${reasonOf(thrown)}).`);
+      if (!isAwayError(thrown)) warn(`The request history could not be added up (${failureReason(thrown)}).`);
     }
     this.#isAddingUp = false;
   }

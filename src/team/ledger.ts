@@ -1,5 +1,5 @@
 /** The ledger in Postgres: what all servers together have used of each budget. */
-import { ProxyError } from "../lib/errors";
+import { failureReason, ProxyError } from "../lib/errors";
 import type { Cost } from "../lib/money";
 import type { Budget, Subject } from "../people/budgets/budgets";
 import {
@@ -22,7 +22,6 @@ import {
   reservationLifetime,
 } from "../people/budgets/ledger";
 import { isAwayError, mayBeDone, sqlState } from "./away";
-import { reasonOf } from "./backlog";
 import type { Questions } from "./lane";
 import { periodOf, readHolders, type Settlement, takeOverPeriods } from "./ledger-queries";
 import { type SettlementOptions, Settlements } from "./settlements";
@@ -119,7 +118,7 @@ export class TeamLedger implements Ledger {
     try {
       this.#settlements.keep(id, entries.map(unused));
     } catch (thrown) {
-      this.#options.warn(`A budget's reservation stays until it expires: ${reasonOf(thrown)}.`);
+      this.#options.warn(`A budget's reservation stays until it expires: ${failureReason(thrown)}.`);
     }
   }
 

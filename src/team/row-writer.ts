@@ -2,10 +2,12 @@
  * Writes the rows of the history to Postgres. Rows are gathered for a moment and inserted together. What the database cannot take
  * goes to a file of this machine, and follows when the database is back; a row that arrives twice is stored once.
  */
+
 import { cut, type Entry } from "../books/history/entry";
 import { FreshRuns } from "../lib/awaitable";
+import { failureReason } from "../lib/errors";
 import { plural } from "../lib/format";
-import { Backlog, reasonOf, writeAccepted } from "./backlog";
+import { Backlog, writeAccepted } from "./backlog";
 import type { Postgres } from "./connection";
 import type { DiskQueue } from "./disk-queue";
 import { insertRows } from "./requests";
@@ -125,7 +127,7 @@ export class RowWriter {
     const { postgres, now, warn } = this.#options;
     const refused = (_: Entry, thrown: unknown) => {
       this.#lost += 1;
-      warn(`A request could not be added to the history (${reasonOf(thrown)}).`);
+      warn(`A request could not be added to the history (${failureReason(thrown)}).`);
     };
     try {
       await writeAccepted(entries, (rows) => insertRows(postgres.requests, rows, now?.()), refused);
@@ -134,7 +136,7 @@ export class RowWriter {
       const lost = this.#lost > 0 ? `, and ${this.#lost} are lost` : "";
       this.#report(
         "database",
-        `The request history cannot be written to the database (${reasonOf(thrown)}); ${this.waiting} entries wait${lost}. Requests are not affected.`,
+        `The request history cannot be written to the database (${failureReason(thrown)}); ${this.waiting} entries wait${lost}. Requests are not affected.`,
       );
       throw thrown;
     }
@@ -152,7 +154,7 @@ export class RowWriter {
     } catch (thrown) {
       this.#report(
         "disk",
-        `The request history cannot be kept on this machine's disk either (${reasonOf(thrown)}); ${this.#lost} entries are lost, and ${this.#queued.length} are in memory.`,
+        `The request history cannot be kept on this machine's disk either (${failureReason(thrown)}); ${this.#lost} entries are lost, and ${this.#queued.length} are in memory.`,
       );
     }
   }

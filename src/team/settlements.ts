@@ -1,7 +1,8 @@
 /** Writes what requests used of their budgets. What the database cannot take waits on this machine's disk. */
+import { failureReason } from "../lib/errors";
 import { dayMs, plural } from "../lib/format";
 import { isAwayError, isRefused } from "./away";
-import { Backlog, reasonOf, writeAccepted } from "./backlog";
+import { Backlog, writeAccepted } from "./backlog";
 import type { Postgres } from "./connection";
 import type { DiskQueue } from "./disk-queue";
 import type { Settlement } from "./ledger-queries";
@@ -83,14 +84,16 @@ export class Settlements {
       );
     const refused = (_: Waiting, thrown: unknown) => {
       this.#lost += 1;
-      warn(`What a request used of its budgets is not counted, because the database refuses it (${reasonOf(thrown)}).`);
+      warn(
+        `What a request used of its budgets is not counted, because the database refuses it (${failureReason(thrown)}).`,
+      );
     };
     const inTime = waiting.filter((each) => !isLate(each));
     try {
       await writeAccepted(inTime, (each) => this.#writeInOrder(each), refused);
     } catch (thrown) {
       if (!isAwayError(thrown))
-        warn(`What requests used of their budgets cannot be written now (${reasonOf(thrown)}).`);
+        warn(`What requests used of their budgets cannot be written now (${failureReason(thrown)}).`);
       throw thrown;
     }
   }

@@ -2,11 +2,11 @@
 import type { SQL } from "bun";
 import { bucketCount, bucketGrowth, exactBelow, firstMark } from "../books/history/durations";
 import { cellInserts, hasWholeHours, type PeriodLength, periodLengths, periodsToAddUp } from "../books/history/rollup";
-import type { Dialect, Source } from "../books/history/sql";
+import type { Source, SqlDialect } from "../books/history/sql";
 import type { Postgres } from "./connection";
 import { settledBefore } from "./requests";
 
-export const dialect: Dialect = {
+export const dialect: SqlDialect = {
   tables: {
     requests: "dragoman.requests",
     rollup: "dragoman.rollup",

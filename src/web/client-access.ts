@@ -3,8 +3,8 @@
 import { type Awaitable, whenKnown } from "../lib/awaitable";
 import { ProxyError } from "../lib/errors";
 import { networkOf } from "../lib/net/address";
+import { type Caller, refuseStrangers, unknownHost } from "../lib/net/in/caller";
 import { includesSecret, keyHeaders, sentSecrets } from "../lib/net/in/credentials";
-import { type Caller, refuseStrangers, unknownHost } from "../lib/net/in/guard";
 import type { Server } from "../parts/app";
 import { findClientKey, type KeyedCaller, requireLasting, requireUnexpired } from "../people/keys/client-keys";
 import { refuseKeyInAddress } from "./google-clients";

@@ -1,6 +1,6 @@
 /** The members that every handler finds in its context besides Elysia's own. */
 import { Elysia } from "elysia";
-import type { ClientConnection, Visitor } from "../lib/net/in/guard";
+import type { ClientConnection, Visitor } from "../lib/net/in/caller";
 import type { Scope, Server } from "../parts/app";
 import type { KeyedCaller } from "../people/keys/client-keys";
 

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { Elysia } from "elysia";
 import type { Config } from "../config/schema";
 import { ProxyError } from "../lib/errors";
-import { type Caller, foreignPage, type GuardLists, inspect, refuseMethods, usualMethods } from "../lib/net/in/guard";
+import { type Caller, foreignPage, type GuardLists, inspect } from "../lib/net/in/caller";
 import { pathOfUrl } from "../lib/net/in/params";
 import type { Server } from "../parts/app";
 import { isAdmin, isAdminApi } from "./admin-path";
@@ -30,10 +30,20 @@ export const guard = (
     // A form or a body is read within the limit; who asks without one may wait for the database.
     if (isAdmin(path) && !bodyMethods.has(request.method)) connection.keepOpen();
     // The admin API authorizes the caller before it refuses a method.
-    if (!isAdminApi(path)) refuseMethods(request, path, served);
+    if (!isAdminApi(path) && !usedMethods.has(request.method)) throw unusedMethod(request.method, path, served);
     if (server.isOurOwn(request.headers)) throw ourselves();
     if (request.method === "OPTIONS") return preflight(request, path, caller, served, lists());
     if (isAdmin(path)) return admin(request);
+  });
+
+/** Those of a path that is not served. */
+const usualMethods = ["GET", "HEAD", "POST"];
+const usedMethods = new Set([...usualMethods, "OPTIONS"]);
+
+/** The error for a method that no route has. Nothing more is read from its connection. */
+const unusedMethod = (method: string, path: string, served: Served) =>
+  new ProxyError("method_not_allowed", `${method} is not served here.`, {
+    headers: { connection: "close", allow: (served.methodsAt(path) ?? usualMethods).join(", ") },
   });
 
 /** Answers OPTIONS, and the preflight of a browser; no handler sees it. */

@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 document of all endpoints, generated from their definitions. Loaded at its first request. */
 import { z } from "zod";
-import { type ErrorKind, kinds } from "../lib/errors";
+import { type ErrorKind, errorKinds } from "../lib/errors";
 import { isObject } from "../lib/json";
 import { othersFirst } from "../lib/net/others-first";
 import type { Described } from "./described";
@@ -88,7 +88,7 @@ function errorsOf(
   const read: ErrorKind[] = body || reads ? ["invalid_request", "too_large", "unsupported_media"] : [];
   const validated: ErrorKind[] = params || query ? ["invalid_request"] : [];
   const all = new Set([...group.errors, ...validated, ...read, ...errors]);
-  const byStatus = Map.groupBy(all, (kind) => kinds[kind].status);
+  const byStatus = Map.groupBy(all, (kind) => errorKinds[kind].status);
   const listed = [...byStatus].map(([status, names]) => [status, { description: names.join(" or "), content }]);
   return { ...Object.fromEntries(listed), default: { description: "Another error.", content } };
 }

@@ -10,7 +10,7 @@ import type { ModelFacts } from "../../src/dialects/hub/model";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { messages } from "../../src/dialects/messages/codec";
 import { rules } from "../../src/dialects/messages/rules";
-import { kinds, ProxyError } from "../../src/lib/errors";
+import { errorKinds, ProxyError } from "../../src/lib/errors";
 import { readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
 import { chunkSizes } from "../support/differential";
@@ -338,10 +338,10 @@ test("the last words in place of a block that only this API has bear its cache m
 });
 
 test("an error has Anthropic's form, whatever its kind", () => {
-  for (const kind of Object.keys(kinds) as (keyof typeof kinds)[])
+  for (const kind of Object.keys(errorKinds) as (keyof typeof errorKinds)[])
     expect(messages.encodeError(new ProxyError(kind, "No."), "req_1")).toEqual({
       type: "error",
-      error: { type: kinds[kind].anthropic, message: "No." },
+      error: { type: errorKinds[kind].anthropic, message: "No." },
       request_id: "req_1",
     });
   expect(messages.encodeError(new ProxyError("upstream", "No.", { status: 529 }), "r")).toMatchObject({

@@ -8,7 +8,7 @@ import { type Demo, type DemoOptions, startDemo } from "../../src/demo/demo";
 import type { App } from "../../src/parts/app";
 import { type AppOptions, openApp } from "../../src/parts/open-app";
 import { openAccountStore, type SavedAccount } from "../../src/people/accounts/account-store";
-import { type Binding, handler, listen } from "../../src/server";
+import { handler, type ListenAddress, listen } from "../../src/server";
 import { keptLog } from "../people/accounts/bench";
 import { type Front, startFront } from "./front";
 import { quickest } from "./quickest";
@@ -44,7 +44,7 @@ export interface ProxyOptions {
   config?: object;
   env?: Record<string, string>;
   /** Where to listen: a loopback address, and a name for it. */
-  binding?: Binding;
+  binding?: ListenAddress;
   /** Told that other machines can reach it, though its socket is a loopback one; without a key nobody is served. */
   exposed?: boolean;
   openTo?: AppOptions["openTo"];

@@ -5,8 +5,8 @@
 
 import { ProxyError } from "../../lib/errors";
 import { isLoopbackAddress, networkOf } from "../../lib/net/address";
+import { type Caller, namesThisMachine } from "../../lib/net/in/caller";
 import { includesSecret, keyHeaders, sentSecrets } from "../../lib/net/in/credentials";
-import { type Caller, namesThisMachine } from "../../lib/net/in/guard";
 import type { Scope, Server } from "../../parts/app";
 import { isAccessToken } from "../../people/keys/access-tokens";
 import { type ClientKey, isExpired, isMadeKey, requireUnexpired } from "../../people/keys/client-keys";
@@ -25,11 +25,11 @@ export interface Permit {
  * Finds out who the caller is: a member's id, or null for the owner. Throws ProxyError `permission`, `authentication`, `rate_limit`
  * for everybody else. For the owner, all members are known then.
  */
-export type Guard = (request: Pick<Request, "headers">, caller: Caller) => Promise<string | null>;
+export type Authorizer = (request: Pick<Request, "headers">, caller: Caller) => Promise<string | null>;
 
-export function adminGuard(app: Server): Guard {
+export function authorizerOf(app: Server): Authorizer {
   const { adminTokens: tries } = app.wrongSecrets;
-  const whoIs: (...asked: Parameters<Guard>) => string | null = (request, caller) => {
+  const whoIs: (...asked: Parameters<Authorizer>) => string | null = (request, caller) => {
     const { adminToken } = app.environment;
     const sent = sentSecrets(request.headers, ["x-admin-token"]);
     const key = memberKeyOf(app, request, caller);

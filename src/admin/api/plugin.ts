@@ -8,7 +8,7 @@ import { type Described, endpointsOf } from "../../web/described";
 import { errors } from "../../web/errors";
 import type { EndpointGroup } from "../../web/openapi";
 import { Paths } from "../../web/paths";
-import { adminGuard, type Role } from "../access/authorize";
+import { authorizerOf, type Role } from "../access/authorize";
 import { accounts } from "./features/accounts";
 import { advice } from "./features/advice";
 import { bill } from "./features/bill";
@@ -51,7 +51,7 @@ export type AdminApi = typeof features;
  * @param describeApi Makes the OpenAPI document of the whole server.
  */
 export function adminApi(server: Server, describeApi: () => Promise<object>): (request: Request) => Promise<Response> {
-  const admit = adminGuard(server);
+  const admit = authorizerOf(server);
   const app = new Elysia({ name: "admin-api", ...appOptions })
     .use(errors(server, { refusal }))
     .use(roles)

@@ -52,8 +52,8 @@ export const differences = {
   rounding: { brief: "rounding", about: "Less than a hundredth of a credit: rounding." },
 } as const;
 
-export type Difference = keyof typeof differences;
-const difference = z.enum(Object.keys(differences) as [Difference, ...Difference[]]);
+export type DifferenceKind = keyof typeof differences;
+const difference = z.enum(Object.keys(differences) as [DifferenceKind, ...DifferenceKind[]]);
 
 const sums = {
   github_nano_credits: count.describe("Billionths of an AI credit, those included in the plan too."),
@@ -242,7 +242,7 @@ async function unknownIn(history: App["history"], filters: Filters): Promise<str
 function causeOf(
   { difference_nano_credits: gap, unknown_count }: Sums,
   { beforeHistory, isFresh }: { beforeHistory: boolean; isFresh: boolean },
-): Difference | null {
+): DifferenceKind | null {
   if (gap === 0) return null;
   if (Math.abs(gap) < rounding) return "rounding";
   if (gap < 0) return isFresh ? "not_yet_reported" : "counted_more";

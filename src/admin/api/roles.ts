@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import type { z } from "zod";
 import { ProxyError } from "../../lib/errors";
 import { parseInput } from "../../lib/input";
-import type { Visitor } from "../../lib/net/in/guard";
+import type { Visitor } from "../../lib/net/in/caller";
 import { decodedParams } from "../../lib/net/in/params";
 import { readJson } from "../../lib/net/in/request-body";
 import type { App, Scope, Server } from "../../parts/app";

@@ -8,7 +8,7 @@ import { configSchema } from "../../config/schema";
 import { costFields } from "../../lib/cost-fields";
 import { accountStates } from "../../people/accounts/account-state";
 import { autoProtocols } from "../../proxy/upstream/copilot/auto";
-import { kinds } from "../../proxy/upstream/models/model";
+import { modelKinds } from "../../proxy/upstream/models/model";
 import { modelAbilitiesSchema } from "../../proxy/upstream/models/model-abilities";
 import { count, maybe, text, time } from "./values";
 
@@ -108,7 +108,7 @@ export const modelSchema = z
     name: z.string(),
     vendor: z.string(),
     version: z.string().describe("The version that the id resolves to, often the same."),
-    kind: z.enum(kinds),
+    kind: z.enum(modelKinds),
     preview: z.boolean(),
     picked: z.boolean().describe("Offered in GitHub's own model picker."),
     lightweight: z.boolean().describe("Meant for small tasks."),

@@ -1,6 +1,6 @@
 /** The macro by which a route says who may open its page, and what a route says of itself for the menu. */
 import { type AnyElysia, type DocumentDecoration, Elysia } from "elysia";
-import type { Visitor } from "../../lib/net/in/guard";
+import type { Visitor } from "../../lib/net/in/caller";
 import type { Server } from "../../parts/app";
 import { unread } from "../../web/context";
 import { accessDetail, accessOf } from "../../web/described";

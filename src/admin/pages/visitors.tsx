@@ -3,13 +3,13 @@
 
 import { asProxyError, ProxyError } from "../../lib/errors";
 import { browserUrl } from "../../lib/net/in/browser-url";
-import type { Caller, Visitor } from "../../lib/net/in/guard";
+import type { Caller, Visitor } from "../../lib/net/in/caller";
 import { decodedParams } from "../../lib/net/in/params";
 import type { Server } from "../../parts/app";
 import { webAppOf } from "../../people/accounts/web-flow";
 import { keyGone } from "../../people/keys/client-keys";
 import type { PageSignIn } from "../../people/keys/page-sign-ins";
-import { adminGuard, type Guard, type Role } from "../access/authorize";
+import { type Authorizer, authorizerOf, type Role } from "../access/authorize";
 import { readForm } from "../access/form";
 import { type FormTokens, openFormTokens } from "../access/form-token";
 import { openSignInCookies, type SignInCookies } from "../access/sign-in-cookie";
@@ -33,7 +33,7 @@ export class Denied extends Error {
 
 export class Visitors {
   readonly #app: Server;
-  readonly #guard: Guard;
+  readonly #authorize: Authorizer;
   readonly #menuFor: (member: string | null, isTeam: boolean) => Frame["menu"];
   readonly #changes: PendingChanges;
   readonly #cookies: SignInCookies;
@@ -43,7 +43,7 @@ export class Visitors {
   constructor(app: Server, menuFor: (member: string | null, isTeam: boolean) => Frame["menu"]) {
     const { changeKey, formSecret, signIns } = app.pageState;
     this.#app = app;
-    this.#guard = adminGuard(app);
+    this.#authorize = authorizerOf(app);
     this.#menuFor = menuFor;
     this.#changes = new PendingChanges(changeKey, app.now);
     this.#cookies = openSignInCookies(signIns);
@@ -149,7 +149,7 @@ export class Visitors {
     }
   }
 
-  /** Checks the token with the guard of the admin API, which also counts failed attempts. */
+  /** Checks the token as the admin API does, which also counts failed attempts. */
   async signIn(request: Request, caller: Caller): Promise<Response> {
     const frame = this.frameFor();
     let next = "/admin";
@@ -159,7 +159,7 @@ export class Visitors {
       const form = await readForm(request);
       next = pathHere(form.get("next"));
       const secret = asHeader(form.get("token"));
-      const member = await this.#guard({ headers: new Headers({ "x-admin-token": secret }) }, caller);
+      const member = await this.#authorize({ headers: new Headers({ "x-admin-token": secret }) }, caller);
       if (this.#app.members?.findKey([secret])?.isShortLived) throw tokenOfTool();
       return redirect(next, { "set-cookie": await this.#cookies.begin(request, { member, secret }) });
     } catch (thrown) {
@@ -191,7 +191,7 @@ export class Visitors {
       unknown = thrown;
     }
     try {
-      if ((await this.#guard(request, caller)) !== null) throw ownersPages();
+      if ((await this.#authorize(request, caller)) !== null) throw ownersPages();
     } catch (thrown) {
       // Who needs no sign-in goes on without; all others learn why theirs does not help now.
       throw unknown ?? thrown;

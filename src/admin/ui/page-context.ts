@@ -1,7 +1,7 @@
 /** What a page gets to render itself, and the responses it can give. */
 
 import { asProxyError } from "../../lib/errors";
-import type { Visitor } from "../../lib/net/in/guard";
+import type { Visitor } from "../../lib/net/in/caller";
 import type { App, Scope } from "../../parts/app";
 import type { PageSignIn } from "../../people/keys/page-sign-ins";
 import type { PendingChanges } from "../pages/config/pending-changes";

@@ -3,9 +3,9 @@
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import type { Awaitable } from "../../lib/awaitable";
-import { ProxyError } from "../../lib/errors";
+import { failureReason, ProxyError } from "../../lib/errors";
 import { dayMs } from "../../lib/format";
-import { type FileContent, isDamage, reasonOf, SqliteFile } from "../../lib/sqlite";
+import { type FileContent, isDamage, SqliteFile } from "../../lib/sqlite";
 import { cut, type Entry, type Row } from "./entry";
 import type { Filters } from "./filters";
 import { migrations, prepareHistory } from "./migrations";
@@ -239,7 +239,7 @@ function openClock(
 }
 
 function noHistory(error: unknown, warn: (sentence: string) => void): LocalHistory {
-  warn(`No request history is kept (${reasonOf(error)}); requests are not affected.`);
+  warn(`No request history is kept (${failureReason(error)}); requests are not affected.`);
   const nothing = noTotals();
   let lost = 0;
   const noPage = async () => ({ items: [], next_cursor_id: null, has_more: false });

@@ -4,8 +4,9 @@ import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { FreshRuns } from "../../lib/awaitable";
+import { failureReason } from "../../lib/errors";
 import { hourMs } from "../../lib/format";
-import { isBusy, reasonOf, type SqliteFile } from "../../lib/sqlite";
+import { isBusy, type SqliteFile } from "../../lib/sqlite";
 import { portionDay } from "./portions";
 
 interface PruneParts {
@@ -51,7 +52,8 @@ export function openPruning(parts: PruneParts): Pruning {
       if (!connection.isClosed) await addUp();
       warnOfLog(parts);
     } catch (error) {
-      if (!connection.isClosed && !isBusy(error)) warn(`The request history could not be pruned (${reasonOf(error)}).`);
+      if (!connection.isClosed && !isBusy(error))
+        warn(`The request history could not be pruned (${failureReason(error)}).`);
     }
   };
   // One that is under way may have begun with other limits.

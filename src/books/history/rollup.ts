@@ -7,7 +7,7 @@ import { costUnitNames } from "../../lib/money";
 import { type Dimension, isName } from "./dimensions";
 import { type NameColumn, nameColumns } from "./entry";
 import { type Filters, filteredNames } from "./filters";
-import type { Dialect, Source } from "./sql";
+import type { Source, SqlDialect } from "./sql";
 import { durations, measureNames } from "./totals";
 
 /**
@@ -48,7 +48,7 @@ export function nearestView(filters: Filters): { view: number; names: NameColumn
 /** One sum of a cell: its column, how it is made of rows, and how cells are added. */
 interface SumColumn {
   name: string;
-  ofRows(dialect: Dialect): string;
+  ofRows(dialect: SqlDialect): string;
   added: "sum" | "min" | "max" | "join";
 }
 
@@ -80,12 +80,12 @@ export const sumColumns: readonly SumColumn[] = [
 ];
 
 /** How the sums of several cells, or of sums of cells, are added. */
-export const addedSums = (dialect: Dialect, columns: readonly SumColumn[] = sumColumns): string =>
+export const addedSums = (dialect: SqlDialect, columns: readonly SumColumn[] = sumColumns): string =>
   columns
     .map(({ name, added }) => `${added === "join" ? dialect.join(name) : `${added}(${name})`} AS ${name}`)
     .join(", ");
 
-export const sumsOfRows = (dialect: Dialect, columns: readonly SumColumn[] = sumColumns): string =>
+export const sumsOfRows = (dialect: SqlDialect, columns: readonly SumColumn[] = sumColumns): string =>
   columns.map(({ name, ofRows }) => `${ofRows(dialect)} AS ${name}`).join(", ");
 
 /** What every cell has beside its names and sums. */
@@ -107,11 +107,11 @@ export const rollupColumns = (): string[] => [
 ];
 
 /** Statements that add the cells of a period to a table that has the columns of the rollup: one for each view. */
-export const cellInserts = (dialect: Dialect, table: string, hour: number, length: PeriodLength): string[] =>
+export const cellInserts = (dialect: SqlDialect, table: string, hour: number, length: PeriodLength): string[] =>
   views.map((_, view) => `INSERT INTO ${table} (${cellColumns(view)}) ${cellsOf(dialect, view, hour, length)}`);
 
 /** The cells of an hour in one view, made of its rows; or of a day, made of those of its hours. A SELECT of `cellColumns`. */
-function cellsOf(dialect: Dialect, view: number, hour: number, length: PeriodLength): string {
+function cellsOf(dialect: SqlDialect, view: number, hour: number, length: PeriodLength): string {
   const isHour = length === 1;
   const keys = [
     "stream",

@@ -1,6 +1,7 @@
 /** Writes rows of the history, and reads single ones. */
 import type { Database } from "bun:sqlite";
-import { reasonOf, sqliteCode } from "../../lib/sqlite";
+import { failureReason } from "../../lib/errors";
+import { sqliteCode } from "../../lib/sqlite";
 import { type Entry, insertEntry, type Row, valuesOf } from "./entry";
 import { addedToPortions, portionColumns, portionRows } from "./portions";
 
@@ -32,7 +33,7 @@ export function insertEntries(database: Database, entries: Entry[], warn: (sente
 }
 
 export function warnOfEntry(error: unknown, warn: (sentence: string) => void): void {
-  warn(`A request could not be added to the history (${reasonOf(error)}).`);
+  warn(`A request could not be added to the history (${failureReason(error)}).`);
 }
 
 function isEntryError(error: unknown): boolean {

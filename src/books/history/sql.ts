@@ -3,7 +3,7 @@ import type { NameColumn } from "./entry";
 import { type Filters, filteredNames } from "./filters";
 
 /** The words of one database. */
-export interface Dialect {
+export interface SqlDialect {
   /** The tables of the rows, of what they add up to, of the periods that are added up, and of what prompts were made of. */
   tables: { requests: string; rollup: string; periods: string; portions: string };
   /** A condition that is true of a period whose cells are all there. */
@@ -31,7 +31,7 @@ export interface Dialect {
 
 /** Something to ask a database. All that it is asked for one answer is of one moment. */
 export interface Source {
-  dialect: Dialect;
+  dialect: SqlDialect;
   rows<Row>(sql: string, values: readonly unknown[]): Row[] | Promise<Row[]>;
 }
 
@@ -44,9 +44,9 @@ interface Pieces {
 /** The values of a statement, numbered as they are added. */
 export class Parameters {
   readonly values: (string | number)[] = [];
-  readonly dialect: Dialect;
+  readonly dialect: SqlDialect;
 
-  constructor(dialect: Dialect) {
+  constructor(dialect: SqlDialect) {
     this.dialect = dialect;
   }
 

@@ -11,9 +11,9 @@ import {
   rollupColumns,
   views,
 } from "./rollup";
-import type { Dialect, Source } from "./sql";
+import type { Source, SqlDialect } from "./sql";
 
-const sqlite: Dialect = {
+const sqlite: SqlDialect = {
   tables: { requests: "requests", rollup: "rollup", periods: "rollup_periods", portions: "portions" },
   isComplete: "complete",
   parameter: (place) => `?${place}`,

@@ -152,10 +152,10 @@ const longLimit = 5 * 60_000;
 const tellFor = 10 * 60_000;
 
 /** Since when none of a person's accounts could serve for a limit, and since when one can again. Times are timestamps. */
-export type Limits = Map<string | null, { since: number; endedAt?: number }>;
+export type EndingLimits = Map<string | null, { since: number; endedAt?: number }>;
 
 /** Limits that have ended: whoever waited may go on. @param limits What was found before; it is brought up to date. */
-export function returnNotices(limits: Limits, { accounts, nameOf }: NoticedAccounts, now: number): Notice[] {
+export function returnNotices(limits: EndingLimits, { accounts, nameOf }: NoticedAccounts, now: number): Notice[] {
   for (const [member, own] of Map.groupBy(accounts, (account) => account.member)) {
     const known = limits.get(member);
     const isLimited = own.every(({ state }) => state.name === "exhausted" || state.name === "cooling");

@@ -18,9 +18,9 @@ import { postNotice, showOnDesktop } from "./channels";
 import {
   accountNotices,
   budgetNotices,
+  type EndingLimits,
   gathered,
   isFailing,
-  type Limits,
   lossNotices,
   type Notice,
   returnNotices,
@@ -69,7 +69,7 @@ async function statesOf(budgets: NoticesOptions["budgets"]): Promise<BudgetState
 
 export class Notices {
   readonly #options: NoticesOptions;
-  readonly #limits: Limits = new Map();
+  readonly #limits: EndingLimits = new Map();
   readonly #timer: Timer;
   /** Timestamp of the first failure, while the upstream fails. */
   #failingSince: number | undefined;

@@ -5,7 +5,7 @@ import { codeOf, ProxyError } from "../../lib/errors";
 import { hostNameSource, maxHostName } from "../../lib/host-name";
 import { isLoopbackAddress } from "../../lib/net/address";
 import type { App } from "../../parts/app";
-import { type Binding, type Listening, listen } from "../../server";
+import { type ListenAddress, type Listening, listen } from "../../server";
 import { UsageError } from "../usage-error";
 import { findInstance } from "./instance-file";
 import { describePortOwner, portOwnerOf, refusedPort } from "./port-owner";
@@ -20,7 +20,7 @@ interface Asked {
  * The address of `--host`, with its name if a name was given. All forms of "every address" become one.
  * @throws UsageError if it is neither an address nor a name that can be resolved
  */
-export async function bindingFor(host = "127.0.0.1"): Promise<Binding> {
+export async function bindingFor(host = "127.0.0.1"): Promise<ListenAddress> {
   const bare = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
   if (bare === "localhost") return { address: "127.0.0.1" };
   if (/^(?:0|0x0)$/.test(bare)) return { address: "0.0.0.0" };
@@ -51,7 +51,7 @@ const isIPv6 = (text: string) => text.includes(":") && URL.canParse(`http://[${t
 const isIPv4 = (text: string) => /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/.test(text);
 
 /** @throws ProxyError that names the owner of the port; UsageError if the address does not belong to this machine */
-export function listenOrExplain(app: App, { port, environment }: Asked, binding: Binding): Listening {
+export function listenOrExplain(app: App, { port, environment }: Asked, binding: ListenAddress): Listening {
   try {
     return listen(app, port, binding);
   } catch (thrown) {
@@ -68,7 +68,7 @@ export function listenOrExplain(app: App, { port, environment }: Asked, binding:
 }
 
 /** The name or address as the person wrote it. */
-export const nameOfBinding = ({ address, name }: Binding): string => name ?? address;
+export const nameOfBinding = ({ address, name }: ListenAddress): string => name ?? address;
 
 /** The owner of a port: a server or demo recorded in the data folder, or the process that the system reports. */
 function nameOf(port: number, environment: Environment): string {

@@ -12,7 +12,7 @@ import { openApp } from "../../parts/open-app";
 import { openStores } from "../../parts/open-stores";
 import type { SignInApp } from "../../people/accounts/hosts";
 import { temporaryAccount } from "../../people/accounts/temporary-account";
-import type { Binding, Listening } from "../../server";
+import type { ListenAddress, Listening } from "../../server";
 import { buildStamp } from "../build-stamp";
 import { nameAnywhere } from "../installation";
 import { lookAt } from "../running-server";
@@ -184,7 +184,7 @@ async function tokenFor({ token }: StartOptions, stdin?: Stdin): Promise<string 
   );
 }
 
-function openToOthers(binding: Binding): UsageError {
+function openToOthers(binding: ListenAddress): UsageError {
   return new UsageError(
     `Listening on ${nameOfBinding(binding)} lets other machines spend your quota, and no client key is configured. Create one with \`dragoman key add NAME\`, or use --allow-open.`,
   );

@@ -1,5 +1,5 @@
 /** Errors of the chat dialect: those of upstreams, and those written to clients. */
-import { kinds } from "../../lib/errors";
+import { errorKinds } from "../../lib/errors";
 import { isObject } from "../../lib/json";
 import { jsonFrame, type SseFrame } from "../../lib/net/stream/sse";
 import { failureIn, gaveUp, invalidEventOf, invalidReplyOf } from "../hub/block-lifecycle";
@@ -21,5 +21,5 @@ export function errorIn(chunk: JsonObject): ReplyFailure | undefined {
 
 /** The error as a frame: clients recognize a chunk with `error`, and a stream without `[DONE]` as incomplete. */
 export function errorFrame({ code, message }: ReplyFailure): SseFrame {
-  return jsonFrame({ error: { message, type: kinds[kindOfCode(code) ?? "upstream"].openai, param: null, code } });
+  return jsonFrame({ error: { message, type: errorKinds[kindOfCode(code) ?? "upstream"].openai, param: null, code } });
 }

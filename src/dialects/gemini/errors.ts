@@ -1,5 +1,5 @@
 /** Errors in Google's shape, `google.rpc.Status` (https://google.aip.dev/193). */
-import { type ErrorKind, kinds, type ProxyError } from "../../lib/errors";
+import { type ErrorKind, errorKinds, type ProxyError } from "../../lib/errors";
 import type { JsonObject } from "../hub/conversation";
 import { kindOfCode } from "../hub/error-codes";
 import type { ReplyError } from "../hub/reply";
@@ -43,5 +43,5 @@ export function encodeError(error: ProxyError, requestId: string): JsonObject {
 /** The last member of a stream that failed. Clients read an error with a status; Gemini CLI sends the request again if it is a 5xx. */
 export function streamError({ code, message }: Pick<ReplyError, "code" | "message">): JsonObject {
   const kind = kindOfCode(code) ?? "internal";
-  return { error: { code: kinds[kind].status, message, status: statuses[kind] } };
+  return { error: { code: errorKinds[kind].status, message, status: statuses[kind] } };
 }

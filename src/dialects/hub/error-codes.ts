@@ -2,7 +2,7 @@
  * What the code or type of an error means where it comes without a status: in a stream. Types are Anthropic's, codes are
  * Copilot's and OpenAI's (openai 7.55, `ResponseError`).
  */
-import { type ErrorKind, kinds } from "../../lib/errors";
+import { type ErrorKind, errorKinds } from "../../lib/errors";
 
 /** The request is at fault: whoever sends it again gets the same. */
 export const badRequestCode =
@@ -27,4 +27,4 @@ const words: readonly [RegExp, ErrorKind][] = [
 
 /** Undefined for a code that says nothing of the kind. */
 export const kindOfCode = (code: string): ErrorKind | undefined =>
-  Object.hasOwn(kinds, code) ? (code as ErrorKind) : words.find(([pattern]) => pattern.test(code))?.[1];
+  Object.hasOwn(errorKinds, code) ? (code as ErrorKind) : words.find(([pattern]) => pattern.test(code))?.[1];

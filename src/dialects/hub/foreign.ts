@@ -2,7 +2,7 @@
 
 import { quoted, words } from "../../lib/errors";
 import { plainName } from "../../lib/json-shape";
-import { beginningOf } from "../../lib/net/json/json-skeleton";
+import { beginningOfLong } from "../../lib/net/json/json-skeleton";
 import type { Notes } from "./changes";
 import type { Dialect, ForeignPart, JsonObject, Part, ToolResultPart, Turn } from "./conversation";
 import { refuse } from "./json";
@@ -35,7 +35,7 @@ const saysNothing = new Set(["mcp_list_tools", "item_reference"]);
 /** Refuses a turn of which nothing would be left: the model would answer as if nobody had said it. */
 function refuseLost(parts: Part[], target: Dialect, result?: ToolResultPart): void {
   const isLeft = (part: Part): boolean => {
-    if (part.kind === "text") return /\S/.test(beginningOf(part.text));
+    if (part.kind === "text") return /\S/.test(beginningOfLong(part.text));
     if (part.kind !== "foreign") return part.kind !== "thinking";
     return part.dialect === target || part.toolSearch !== undefined || (part.instead?.some(isLeft) ?? false);
   };
@@ -45,7 +45,7 @@ function refuseLost(parts: Part[], target: Dialect, result?: ToolResultPart): vo
   if (!lost) return;
   const param = { chat: "messages", messages: "messages", responses: "input", gemini: "contents" }[lost.dialect];
   // The client keeps it: a person who knows which call it was can take it out.
-  const where = result ? words`the result of the call \`${quoted(beginningOf(result.id, 64))}\`` : "a turn";
+  const where = result ? words`the result of the call \`${quoted(beginningOfLong(result.id, 64))}\`` : "a turn";
   const sentence = words`\`${param}\` has ${where} with nothing but \`${nameOf(lost).slice(0, 64)}\`, which this model's API has no form for. Send its content as text, or choose a model whose API has it.`;
   refuse(param, sentence, "unsupported_value");
 }

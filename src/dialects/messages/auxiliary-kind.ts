@@ -1,6 +1,6 @@
 /** What Claude Code's requests beside the conversation are for, where their form tells it. Seen in Claude Code 2.1.332, 2026-11. */
 import { isObject } from "../../lib/json";
-import { beginningOf, type LongText } from "../../lib/net/json/json-skeleton";
+import { beginningOfLong, type LongText } from "../../lib/net/json/json-skeleton";
 import type { JsonObject } from "../hub/conversation";
 
 /** How the instructions begin by which its auto mode lets a model judge each tool call. */
@@ -15,7 +15,7 @@ export function auxiliaryKind({ system, output_config, output_format }: JsonObje
 
 const isCheck = (text: unknown): boolean =>
   typeof text === "string" &&
-  beginningOf(text as LongText, 200)
+  beginningOfLong(text as LongText, 200)
     .trimStart()
     .startsWith(checkBeginning);
 

@@ -1,6 +1,6 @@
 /** Errors of the messages dialect: those of upstreams, and those written to clients. */
 
-import { kinds, type ProxyError } from "../../lib/errors";
+import { errorKinds, type ProxyError } from "../../lib/errors";
 import { isObject } from "../../lib/json";
 import { jsonFrame, type SseFrame } from "../../lib/net/stream/sse";
 import { failureIn, invalidEventOf, invalidReplyOf } from "../hub/block-lifecycle";
@@ -30,7 +30,7 @@ export function errorFrame({ code, message }: ReplyFailure): SseFrame {
 function errorTypeOf(code: string): string {
   if (errorTypes.has(code)) return code;
   if (code.includes("overloaded")) return "overloaded_error";
-  return kinds[kindOfCode(code) ?? "internal"].anthropic;
+  return errorKinds[kindOfCode(code) ?? "internal"].anthropic;
 }
 
 /** Clients know only these error types, and handle some of them. */
@@ -46,7 +46,7 @@ export const threadCode = "thread_unsupported_request";
 /** The body of an error response. */
 export function encodeError(error: ProxyError, requestId: string): JsonObject {
   // Anthropic uses this status for overload; clients react by changing the model.
-  const type = error.status === 529 ? "overloaded_error" : kinds[error.kind].anthropic;
+  const type = error.status === 529 ? "overloaded_error" : errorKinds[error.kind].anthropic;
   const { code } = error.details;
   return {
     type: "error",

@@ -1,7 +1,7 @@
 /** The content of a message: a list of blocks. */
 
 import { isObject } from "../../lib/json";
-import { beginningOf, type LongText, readUnmarked } from "../../lib/net/json/json-skeleton";
+import { beginningOfLong, type LongText, readUnmarked } from "../../lib/net/json/json-skeleton";
 import type {
   FileLinkPart,
   FilePart,
@@ -259,7 +259,7 @@ const imageBeginnings: readonly [beginning: RegExp, mediaType: string][] = [
 ];
 
 function imageType({ mediaType, base64 }: { mediaType: string; base64: LongText }): string {
-  const beginning = beginningOf(base64, 32);
+  const beginning = beginningOfLong(base64, 32);
   return imageBeginnings.find(([begins]) => begins.test(beginning))?.[1] ?? plainType(mediaType);
 }
 

@@ -6,8 +6,8 @@ import type { ConfigStore } from "../../config/store";
 import type { Awaitable } from "../../lib/awaitable";
 import { ProxyError } from "../../lib/errors";
 import { utcDay } from "../../lib/format";
+import type { Visitor } from "../../lib/net/in/caller";
 import { sha256 } from "../../lib/net/in/credentials";
-import type { Visitor } from "../../lib/net/in/guard";
 
 export interface ClientKey {
   /** Null for a key that the config has as plain text without a name. */

@@ -11,7 +11,7 @@ import { conversationMark } from "./conversation-mark";
 import type { Exchange } from "./exchange";
 import type { Outgoing } from "./upstream-call";
 
-export type Affinity = Pick<Outgoing, "preferredAccount" | "marks">;
+export type Preference = Pick<Outgoing, "preferredAccount" | "marks">;
 
 /** What the requests of a conversation have in common, whatever they replay. */
 interface Marks {
@@ -25,13 +25,13 @@ interface Marks {
  * Where the request goes first, and what the account that serves it is remembered by.
  * @param model The id of the one that is to serve.
  */
-export function affinityOf(parts: RequestScope, exchange: Exchange, model: string): Awaitable<Affinity> {
+export function affinityOf(parts: RequestScope, exchange: Exchange, model: string): Awaitable<Preference> {
   return parts.accounts.length < 2 && !parts.config.current.accountAffinity
     ? none
     : affinityAmong(parts, exchange, isKnownFor("boundReasoning", model));
 }
 
-function affinityAmong(parts: RequestScope, exchange: Exchange, isBound: boolean): Awaitable<Affinity> {
+function affinityAmong(parts: RequestScope, exchange: Exchange, isBound: boolean): Awaitable<Preference> {
   const marks = marksOf(parts, exchange, isBound);
   const { conversation = [], session = [] } = marks;
   return whenKnown(preferredAccountOf(parts, exchange, marks), (preferredAccount) => ({
@@ -41,7 +41,7 @@ function affinityAmong(parts: RequestScope, exchange: Exchange, isBound: boolean
 }
 
 /** Of one account there is nothing to prefer, nor to remember. */
-const none: Affinity = {};
+const none: Preference = {};
 
 /** The account that is asked for its choice of a model before others. */
 export const preferredForAuto = (parts: RequestScope, exchange: Exchange): Awaitable<Account | undefined> =>

@@ -17,7 +17,7 @@ import type { Account } from "../../people/accounts/account";
 import type { Reservation } from "../../people/budgets/entries";
 import type { RequestScope } from "../scope";
 import type { MeasuredPrompt } from "../tokens/measured-prompt";
-import type { Lesson } from "../tokens/token-counts";
+import type { RatioLesson } from "../tokens/token-counts";
 import type { CacheAddress } from "../upstream/cache-watch";
 import { writtenOfReply } from "../upstream/copilot/failure";
 import type { Hints } from "./hints";
@@ -93,7 +93,7 @@ export interface Chapter {
   answeredBy?: Account;
   prompt?: RecordedPrompt | undefined;
   /** Learns what the model counts of this prompt by the usage of a request that is served to its end. */
-  lesson?: Lesson | undefined;
+  lesson?: RatioLesson | undefined;
   usage: Partial<Usage>;
   /** The input tokens sent to the client before the upstream reported any. */
   estimatedInput?: number;
@@ -216,7 +216,7 @@ export class Book implements Identity {
     return this.target?.model.id;
   }
 
-  setPrompt(prompt: RecordedPrompt | undefined, lesson: Lesson | undefined): void {
+  setPrompt(prompt: RecordedPrompt | undefined, lesson: RatioLesson | undefined): void {
     this.chapter.prompt = prompt;
     this.chapter.lesson = lesson;
   }

@@ -3,7 +3,7 @@ import { type ClientCodec, type CompactionCodec, codecs } from "../../dialects/c
 import type { ClientDialect, Conversation, JsonObject } from "../../dialects/hub/conversation";
 import type { Outline } from "../../dialects/overview";
 import { ProxyError } from "../../lib/errors";
-import type { ClientConnection } from "../../lib/net/in/guard";
+import type { ClientConnection } from "../../lib/net/in/caller";
 import type { ReadText } from "../../lib/net/json/json-skeleton";
 import type { ClientKey, KeyedCaller } from "../../people/keys/client-keys";
 import type { PlannedRequest } from "../server-tools/plan";

@@ -2,7 +2,7 @@
 
 import type { RequestKind } from "../../books/history/entry";
 import type { Overview } from "../../dialects/overview";
-import { beginningOf, type LongText, type ReadText, readUnmarked } from "../../lib/net/json/json-skeleton";
+import { beginningOfLong, type LongText, type ReadText, readUnmarked } from "../../lib/net/json/json-skeleton";
 
 export interface Initiator {
   initiator: "user" | "agent";
@@ -26,7 +26,7 @@ export function initiatorOf(
   said?: RequestKind,
   whole = readUnmarked,
 ): Initiator {
-  if (isForcedTool && since.texts.some((text) => toolRequest.test(beginningOf(text))))
+  if (isForcedTool && since.texts.some((text) => toolRequest.test(beginningOfLong(text))))
     return { ...agent("a tool of the client's own"), kind: "search" };
   if (said !== undefined && said !== "main") return agent(saidReasons[said]);
   if (last === "nobody") return user("there is no turn");
@@ -77,7 +77,7 @@ const ownBeginning = /^\s*(?:<|\[|Tool loaded\.|Attached )/;
 
 /** A text, as far as it is looked at; undefined where no word of it is a person's. */
 function wordsOf(text: LongText, whole: ReadText): string | undefined {
-  const beginning = beginningOf(text);
+  const beginning = beginningOfLong(text);
   if (!ownBeginning.test(beginning)) return /\S/.test(beginning) ? beginning : undefined;
   const read = whole(text);
   return isClientsOwn(read) ? undefined : read;

@@ -6,7 +6,7 @@ import { hasRefusedName } from "../../dialects/hub/property-names";
 import { vendorRow } from "../../dialects/hub/tool-schema";
 import { longTexts } from "../../dialects/long-texts";
 import type { Awaitable } from "../../lib/awaitable";
-import type { ClientConnection } from "../../lib/net/in/guard";
+import type { ClientConnection } from "../../lib/net/in/caller";
 import { asSent } from "../../lib/net/in/request-body";
 import type { CallResponse, ResponseBody } from "../../lib/net/out/body";
 import type { KeyedCaller } from "../../people/keys/client-keys";
@@ -14,7 +14,7 @@ import type { RequestScope } from "../scope";
 import { PlannedPrompt, planTools, type ServerToolPlan } from "../server-tools/plan";
 import { betaIn } from "../upstream/copilot/unsupported-params";
 import { withHeaders } from "../upstream/providers/provider-error";
-import { type Affinity, affinityOf } from "./affinity-keys";
+import { affinityOf, type Preference } from "./affinity-keys";
 import { asChosen } from "./auto-choice";
 import { withMendedSchemas, withoutRefused } from "./body-remedies";
 import { tellRemaining } from "./budget-lines";
@@ -152,7 +152,7 @@ interface Translated {
   plan: ServerToolPlan | undefined;
   prompt: PlannedPrompt;
   rules: BodyRules;
-  affinity: Affinity;
+  affinity: Preference;
 }
 
 /** The call in the upstream's dialect, which may be followed by others of the same reply. */
@@ -198,7 +198,7 @@ function outgoingOf(
   target: ChatTarget,
   call: Pick<UpstreamCall, "body" | "headers" | "stream">,
   rules?: BodyRules,
-  affinity?: Affinity,
+  affinity?: Preference,
 ): Outgoing {
   const { choice } = target;
   const chosen = choice ? asChosen(choice, call) : call;

@@ -3,7 +3,7 @@
 import type { ReplyWatch } from "../../books/changes/drift";
 import type { ReplyFailure } from "../../dialects/hub/reply";
 import { ProxyError } from "../../lib/errors";
-import type { ClientConnection } from "../../lib/net/in/guard";
+import type { ClientConnection } from "../../lib/net/in/caller";
 import { type CallResponse, piecesOf, readStart, readText } from "../../lib/net/out/body";
 import { pump } from "../../lib/net/stream/pump";
 import { gatherFrames } from "../../lib/net/stream/sse";

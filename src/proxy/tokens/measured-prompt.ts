@@ -7,7 +7,7 @@ import { type PieceKind, type PieceReader, readPieces } from "../../dialects/pro
 import { BoundedMap } from "../../lib/bounded-map";
 import { isObject } from "../../lib/json";
 import {
-  beginningOf,
+  beginningOfLong,
   bytesOf,
   type LongText,
   measureText,
@@ -176,8 +176,8 @@ class Measuring implements PieceReader {
 
   #mediaTokens(kind: PieceKind, data: LongText | undefined): number {
     if (kind === "files") return documentTokens(data === undefined ? 0 : bytesOf(data));
-    if (data === undefined || beginningOf(data, 4) === "http") return imageTokens(undefined);
-    const start = beginningOf(data, 100).indexOf(",") + 1;
+    if (data === undefined || beginningOfLong(data, 4) === "http") return imageTokens(undefined);
+    const start = beginningOfLong(data, 100).indexOf(",") + 1;
     return imageTokens((this.whole ?? readUnmarked)(data, beginningLength).slice(start));
   }
 }

@@ -33,7 +33,7 @@ export interface Prompt {
 type CountedPrompt = LocalCount & Pick<PromptParts, "media">;
 
 /** Learns from an exchange that was served. */
-export type Lesson = (usage: { input?: number }) => Promise<boolean>;
+export type RatioLesson = (usage: { input?: number }) => Promise<boolean>;
 
 interface TokenCountsOptions {
   config: () => Pick<Config, "tokenEstimateMultiplier">;
@@ -119,7 +119,7 @@ export class TokenCounts {
    * @param bytes The length of the request's body.
    * @returns Learns from the input tokens that the upstream has reported. Resolves to whether anything was learnt.
    */
-  beginLesson(model: string, prompt: Prompt, bytes: number): Lesson | undefined {
+  beginLesson(model: string, prompt: Prompt, bytes: number): RatioLesson | undefined {
     const now = this.#options.monotonic();
     const due = this.#wanted.get(model) ?? Number.POSITIVE_INFINITY;
     if (now < due || bytes < smallestPrompt * bytesPerToken) return undefined;
@@ -128,7 +128,7 @@ export class TokenCounts {
     return this.#lessonOf(model, this.#countToLearn(prompt));
   }
 
-  #lessonOf(model: string, counted: Promise<CountedPrompt | undefined>): Lesson {
+  #lessonOf(model: string, counted: Promise<CountedPrompt | undefined>): RatioLesson {
     return async ({ input }) => this.#learn(model, await counted, input);
   }
 

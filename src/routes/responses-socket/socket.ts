@@ -4,8 +4,8 @@ import { codecs } from "../../dialects/codecs";
 import { failureMessage, ResponseChain, socketEnded } from "../../dialects/responses/socket";
 import { asProxyError, ProxyError } from "../../lib/errors";
 import { isObject, parseJson } from "../../lib/json";
+import type { AnswerRequest } from "../../lib/net/in/caller";
 import type { ClientSocket, ServerSocket, SocketHandlers } from "../../lib/net/in/client-sockets";
-import type { AnswerRequest } from "../../lib/net/in/guard";
 import { readSse, type SseFrame } from "../../lib/net/stream/sse";
 import type { Scope } from "../../parts/app";
 

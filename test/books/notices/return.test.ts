@@ -1,6 +1,6 @@
 /** Rows: the notice that a limit has ended. */
 import { expect, test } from "bun:test";
-import { type Limits, returnNotices } from "../../../src/books/notices/conditions";
+import { type EndingLimits, returnNotices } from "../../../src/books/notices/conditions";
 import type { Account } from "../../../src/people/accounts/account";
 
 const minute = 60_000;
@@ -12,7 +12,7 @@ const noticed = (...accounts: [member: string | null, state: string][]) => ({
 });
 
 test("a limit of all accounts of a person that lasted for minutes, and has ended, is told once in its ten minutes", () => {
-  const limits: Limits = new Map();
+  const limits: EndingLimits = new Map();
   const look = (minutes: number, ...accounts: Parameters<typeof noticed>) =>
     returnNotices(limits, noticed(...accounts), at(minutes)).map(({ title, about }) => [title, about]);
   expect(look(0, [null, "exhausted"], [null, "cooling"], ["anna", "exhausted"], ["gone", "cooling"])).toEqual([]);
@@ -26,7 +26,7 @@ test("a limit of all accounts of a person that lasted for minutes, and has ended
 });
 
 test("a short limit, and accounts that need a person, are no return", () => {
-  const limits: Limits = new Map();
+  const limits: EndingLimits = new Map();
   const look = (minutes: number, state: string) => returnNotices(limits, noticed([null, state]), at(minutes));
   look(0, "cooling");
   expect(look(2, "ready")).toEqual([]);

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { ProxyError } from "../../../src/lib/errors";
 import { openBody } from "../../../src/lib/net/out/body";
 import { startClock } from "../../../src/lib/net/out/clock";
-import { type Chain, pump } from "../../../src/lib/net/stream/pump";
+import { pump, type StageChain } from "../../../src/lib/net/stream/pump";
 
 const text = (value: string) => new TextEncoder().encode(value);
 const limits = { keepAlive: 60, headers: 5_000, idle: 300, total: 5_000 };
@@ -33,7 +33,7 @@ function scene({
   const out: Uint8Array[] = [];
   const outcomes: string[] = [];
   let over = false;
-  const chain: Chain = {
+  const chain: StageChain = {
     feed: {
       push(bytes) {
         if (throws) throw new ProxyError("upstream", "unreadable");

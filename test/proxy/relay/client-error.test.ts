@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import { againOf, kinds, ProxyError } from "../../../src/lib/errors";
+import { againOf, errorKinds, ProxyError } from "../../../src/lib/errors";
 import { errorForClient } from "../../../src/proxy/relay/client-error";
 import { type ProxyOptions, type RunningProxy, startProxy } from "../../support/proxy";
 import { drawn } from "../../support/random";
@@ -197,7 +197,7 @@ test.each([500, 502, 503, 504, 529])("the upstream's own %i may be repeated", as
 });
 
 test("no kind of failure that waiting cannot mend has a status that clients repeat, once it is told", () => {
-  for (const kind of Object.keys(kinds) as (keyof typeof kinds)[])
+  for (const kind of Object.keys(errorKinds) as (keyof typeof errorKinds)[])
     for (const dialect of ["messages", "responses", "chat"] as const) {
       const error = new ProxyError(kind, "It failed.");
       const told = errorForClient(error, dialect, "opencode/1.18.33");

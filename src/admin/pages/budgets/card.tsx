@@ -14,7 +14,7 @@ import type { Frame } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import { scopesFor } from "./form";
-import { HighestHolders, toneOf } from "./holders";
+import { HighestHolders, toneOfShare } from "./holders";
 
 interface User {
   name: string | null;
@@ -110,7 +110,7 @@ export function BudgetCard({ frame, item, users, change, strangers, now }: CardP
           </p>
           <Meter
             share={Math.min(1, used / limit)}
-            tone={toneOf(item, shareOf(item))}
+            tone={toneOfShare(item, shareOf(item))}
             label={`${percent(used / limit)} used`}
           />
         </>
@@ -206,8 +206,8 @@ const shareOf = ({ used, limit, holders, exhausted }: BudgetItem) =>
 function BudgetBadge({ item }: { item: BudgetItem }): Markup {
   if (shareOf(item) < 1)
     return (
-      <span class={`badge ${toneOf(item, shareOf(item))}`}>
-        {item.then === "warn" ? "Warns only" : toneOf(item, shareOf(item)) === "good" ? "Ready" : "Nearly used up"}
+      <span class={`badge ${toneOfShare(item, shareOf(item))}`}>
+        {item.then === "warn" ? "Warns only" : toneOfShare(item, shareOf(item)) === "good" ? "Ready" : "Nearly used up"}
       </span>
     );
   return (

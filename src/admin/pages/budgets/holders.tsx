@@ -25,7 +25,7 @@ export function HighestHolders({ item, holders: { count, items } }: HoldersProps
   const share = items[0]!.used / items[0]!.limit;
   return (
     <>
-      <Meter share={share} tone={toneOf(item, share)} label={`The highest has used ${percent(share)}`} />
+      <Meter share={share} tone={toneOfShare(item, share)} label={`The highest has used ${percent(share)}`} />
       <dl class="pairs">
         {items.map((holder) => (
           <div>
@@ -72,7 +72,7 @@ const wordOf = ({ each }: BudgetItem) => each ?? "member";
 const titles = { member: "Member", key: "Key", account: "Account", project: "Project" };
 
 /** @param share Of the limit, that is used. */
-export const toneOf = ({ warn }: BudgetItem, share: number): "good" | "warn" | "bad" =>
+export const toneOfShare = ({ warn }: BudgetItem, share: number): "good" | "warn" | "bad" =>
   share >= 1 ? "bad" : share >= Math.max(0.5, ...warn) ? "warn" : "good";
 
 const HolderLink = ({ item, holder }: { item: BudgetItem; holder: HolderItem }) => (
@@ -90,7 +90,7 @@ function Share({ item, holder, now }: CellProps & { now: number }): Markup {
   const share = holder.used / holder.limit;
   return (
     <>
-      <Meter share={share} tone={toneOf(item, share)} label={`${percent(share)} used`} /> {percent(share)}
+      <Meter share={share} tone={toneOfShare(item, share)} label={`${percent(share)} used`} /> {percent(share)}
       {holder.forecast_ends_at_ms !== null && (
         <p class="reason">
           At this rate, used up <Moment at={holder.forecast_ends_at_ms} now={now} />

@@ -18,11 +18,11 @@ import { ToolName } from "../../ui/tool-name";
 import { type MemberNames, memberNamesFor } from "../member-names";
 import { MarkedForCache, Portions } from "../portions";
 import { rowTags, Status, toneOf } from "../requests/rows";
-import { adviceFor } from "./advice";
 import { modelWithin, RequestCost } from "./cost";
 import { describeFixup } from "./fixups";
 import { ParentLink, Searches, searchesOf } from "./searches";
 import { Timeline } from "./timeline";
+import { whatToDo } from "./what-to-do";
 
 export async function requestPage(context: PageContext): Promise<Markup | StreamedPage> {
   const { app, frame, params } = context;
@@ -92,7 +92,7 @@ const WhyFailed = ({ item }: { item: ShownEntry }) => (
       <Sentence of={item.error_message ?? "The upstream gave no reason."} />
     </p>
     <p>
-      <Sentence of={adviceFor(item)} />
+      <Sentence of={whatToDo(item)} />
     </p>
   </section>
 );

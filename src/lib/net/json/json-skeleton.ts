@@ -12,7 +12,7 @@ declare const isLong: unique symbol;
 
 /**
  * A text of a request. In a large request it may be its beginning with a mark for the rest, so the compiler lets nobody
- * read it but {@link beginningOf}, {@link bytesOf} and {@link Skeleton.whole}. As JSON it is written like any other string.
+ * read it but {@link beginningOfLong}, {@link bytesOf} and {@link Skeleton.whole}. As JSON it is written like any other string.
  */
 export type LongText = string | { readonly [isLong]: true };
 
@@ -23,7 +23,7 @@ export type ReadText = (text: LongText, most?: number) => string;
 export const readUnmarked: ReadText = (text, most) => (text as string).slice(0, most);
 
 /** The text, up to the mark if it has one, and of it at most so many characters. */
-export function beginningOf(text: LongText, most = Number.POSITIVE_INFINITY): string {
+export function beginningOfLong(text: LongText, most = Number.POSITIVE_INFINITY): string {
   const value = (text as string).slice(0, most + markStart.length);
   const mark = value.indexOf(markStart);
   return value.slice(0, mark === -1 ? most : Math.min(mark, most));

@@ -8,7 +8,7 @@ import type { Sink } from "./stream";
 
 type HowEnded = "complete" | "failed" | "client-gone";
 
-export interface Chain {
+export interface StageChain {
   /** Where the upstream's bytes go in. */
   feed: Sink<Uint8Array>;
   /** What the chain has made for the client since the last call; undefined when nothing. */
@@ -38,7 +38,7 @@ interface PumpOptions {
   stopping: AbortSignal;
 }
 
-export function pump(upstream: ResponseBody, chain: Chain, options: PumpOptions): Pumped {
+export function pump(upstream: ResponseBody, chain: StageChain, options: PumpOptions): Pumped {
   const running = new Pump(upstream, chain, options);
   return { begun: running.begun, body: new ReadableStream(running) };
 }
@@ -48,7 +48,7 @@ class Pump {
   readonly begun: Promise<void>;
   readonly #begin: () => void;
   readonly #upstream: ResponseBody;
-  readonly #chain: Chain;
+  readonly #chain: StageChain;
   readonly #options: PumpOptions;
   #controller!: ReadableStreamDefaultController<Uint8Array>;
   #watch: Timer | undefined;
@@ -57,7 +57,7 @@ class Pump {
   #isReading = false;
   #isEnded = false;
 
-  constructor(upstream: ResponseBody, chain: Chain, options: PumpOptions) {
+  constructor(upstream: ResponseBody, chain: StageChain, options: PumpOptions) {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.begun = promise;
     this.#begin = resolve;

@@ -5,7 +5,7 @@ import type { ClientModel } from "../../../clients/models";
 import { dialects } from "../../../dialects/hub/conversation";
 import { clientPaths, embeddingsPaths, upstreamPaths } from "../../../lib/api-paths";
 import { lazy } from "../../../lib/lazy";
-import { kinds, type Model } from "./model";
+import { type Model, modelKinds } from "./model";
 import { modelAbilities, modelAbilitiesSchema } from "./model-abilities";
 import { clientLimitsOf, type LimitConfig } from "./prompt-limit";
 
@@ -22,7 +22,7 @@ export const listedModelSchema = lazy(() =>
       owned_by: z.string(),
       display_name: z.string(),
       description: z.string().optional().describe("What it costs and holds, in a few words."),
-      kind: z.enum(kinds),
+      kind: z.enum(modelKinds),
       preview: z.boolean(),
       lightweight: z.boolean().describe("Meant for small tasks."),
       price_category: z.string().nullable().describe("GitHub's word for what it costs."),

@@ -15,7 +15,7 @@ export interface Model extends ModelFacts {
   /** What the id resolves to, often the same. */
   version: string;
   /** `decision` answers questions about a state at a path of its own (`microsoft-decision-1`, seen 2026-11). */
-  kind: (typeof kinds)[number];
+  kind: (typeof modelKinds)[number];
   preview: boolean;
   /** Meant for small tasks. */
   light: boolean;
@@ -46,7 +46,7 @@ export function readModel(item: unknown): Model | undefined {
   const warnings = readWarnings(item);
   const endpoints = item.supported_endpoints;
   const decides = Array.isArray(endpoints) ? endpoints.includes(decisionPath) : isKnownFor("decides", item.id);
-  const kind = decides ? "decision" : (kinds.find((each) => each === capabilities.type) ?? "chat");
+  const kind = decides ? "decision" : (modelKinds.find((each) => each === capabilities.type) ?? "chat");
   return {
     id: item.id,
     name: shortText(item.name) ?? item.id,
@@ -103,7 +103,7 @@ function isLight({ model_picker_category: category, model_picker_price_category:
   return price === undefined ? isKnownFor("light", id) : price === "low";
 }
 
-export const kinds = ["chat", "embeddings", "completion", "decision"] as const;
+export const modelKinds = ["chat", "embeddings", "completion", "decision"] as const;
 
 /** Its list calls it a chat model, and names this endpoint alone. */
 const decisionPath = "/v1/systemone";

@@ -58,7 +58,7 @@ const byStatus: Record<number, string> = {
 };
 
 /** A sentence or two. */
-export function adviceFor({ error_type, http_status }: Pick<ShownEntry, "error_type" | "http_status">): string {
+export function whatToDo({ error_type, http_status }: Pick<ShownEntry, "error_type" | "http_status">): string {
   const [, advice] = byError.find(([error]) => error.test(error_type ?? "")) ?? [];
   return advice ?? byStatus[http_status] ?? "Try again. If it happens again, `dragoman doctor` looks for the cause.";
 }

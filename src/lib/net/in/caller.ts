@@ -85,7 +85,10 @@ export function inspect(request: Request, lists: GuardLists, connection: ClientC
   const host = judgeHost(hostHeader, lists);
   // A malformed Host makes `request.url` a bare path, and a router would then use another path than the one that was checked.
   if (host === undefined || !request.url.startsWith("http"))
-    throw new ProxyError("invalid_request", "The Host header is missing or malformed.", { headers: closing });
+    throw new ProxyError("invalid_request", "The Host header is missing or malformed.", {
+      // Nothing more is read from such a connection.
+      headers: { connection: "close" },
+    });
 
   const origin = request.headers.get("origin");
   const foreign =
@@ -151,25 +154,6 @@ class InspectedCaller implements Visitor {
   }
 }
 
-/** Nothing more is read from such a connection. */
-const closing = { connection: "close" };
-
-/**
- * @param path The request's. @param served Knows the methods of a path.
- * @throws ProxyError 405 for methods that no route has.
- */
-export function refuseMethods(
-  request: Request,
-  path: string,
-  served: { methodsAt(path: string): readonly string[] | undefined },
-): void {
-  if (methods.has(request.method)) return;
-  const allow = (served.methodsAt(path) ?? usualMethods).join(", ");
-  throw new ProxyError("method_not_allowed", `${request.method.slice(0, 20)} is not served here.`, {
-    headers: { ...closing, allow },
-  });
-}
-
 /** Checks a call without a client key. @throws ProxyError 403 that names the config line that would allow it. */
 export function refuseStrangers(caller: Caller, origins: readonly string[]): void {
   if (caller.foreign && !(caller.origin !== null && origins.includes(caller.origin))) throw foreignPage(caller.origin);
@@ -200,10 +184,6 @@ export function foreignPage(origin: string | null): ProxyError {
 
 /** Whether the call was addressed to a loopback name, or to the name or address that dragoman listens on. */
 export const namesThisMachine = (host: HostKind): boolean => host === "loopback" || host === "bound";
-
-/** Those of a path that is not served. */
-export const usualMethods = ["GET", "HEAD", "POST"];
-const methods = new Set([...usualMethods, "OPTIONS"]);
 
 // Matched against the raw header: a URL parser would accept `evil@localhost` and `localhost/x`.
 const hostPattern = new RegExp(`^(\\[[0-9a-f:.]+\\]|${hostNameSource})(?::\\d{1,5})?$`, "i");

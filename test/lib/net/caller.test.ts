@@ -4,7 +4,7 @@
 import { expect, test } from "bun:test";
 import { parseConfig } from "../../../src/config/schema";
 import { isLoopbackAddress } from "../../../src/lib/net/address";
-import { foreignPage, inspect, refuseMethods, refuseStrangers } from "../../../src/lib/net/in/guard";
+import { foreignPage, inspect, refuseStrangers } from "../../../src/lib/net/in/caller";
 import { noConnection } from "../../support/exchange";
 import { refusalOf } from "../../support/refusal";
 
@@ -91,13 +91,9 @@ test("a caller on this machine is local unless a page of another origin or a pro
   expect(callerOf({ host: "box.lan" }).local).toBe(false);
 });
 
-test("a hostile origin or method is named in an error from its first character on, and cut", () => {
+test("a hostile origin is named in an error from its first character on, and cut", () => {
   const long = `https://${"a".repeat(300)}.example`;
   expect(foreignPage(long).message).toStartWith(`A web page at ${long.slice(0, 200)} may not call this address.`);
-  const refused = (method: string) => () =>
-    refuseMethods(new Request("http://localhost/", { method }), "/", { methodsAt: () => ["GET"] });
-  expect(refused("CONNECT")).toThrow(/^CONNECT is not served here\.$/);
-  expect(refused("GET")).not.toThrow();
 });
 
 test("a caller of whom no connection is known is no socket, and cannot become one", () => {
