@@ -669,12 +669,11 @@ describe("a number on the overview", () => {
 });
 
 describe("one request", () => {
-  test("shows its route, the changes as sentences, its cost, and why it failed", async () => {
+  test("shows the changes as sentences, its cost, and why it failed", async () => {
     full.app.history.add(
       entry({
         request_id: "one",
         started_at_ms: now - minute,
-        attempts: '[{"account":"octo-demo","status":429,"ms":200},{"account":"work-demo","status":200,"ms":300}]',
         fixups: '["model-name","refused:tools.*.strict"]',
         dropped: '["store"]',
         cached_tokens: 4,
@@ -683,12 +682,6 @@ describe("one request", () => {
     full.app.history.flush();
     const words = wordsOf(await textOf(full, "/admin/requests/one"));
     for (const text of [
-      "Claude Code 2.0 requested claude-sonnet-4-6 at /v1/messages , as a stream.",
-      "translated from messages to chat",
-      "Billed as a user turn: the last message is a person",
-      "octo-demo answered 429 after 200 ms",
-      "work-demo answered 200 after 300 ms",
-      "First byte + 321 ms",
       "The field tools.*.strict was removed because the upstream rejects it.",
       "Cached input 4",
       "AI credits $0.013",
@@ -696,6 +689,23 @@ describe("one request", () => {
       expect(words).toContain(text);
     expect(wordsOf(await textOf(full, "/admin/requests/full-0"))).toContain("rate_limited Too much.");
     expect((await get(full, "/admin/requests/none-such")).status).toBe(404);
+  });
+
+  // biome-ignore format: a table is read by its rows
+  const timelines: [row: Partial<Entry>, words: string][] = [
+    [{ attempts: '[{"account":"ada","status":429,"error":"rate_limited","ms":200},{"account":"eve","status":200,"ms":300}]' }, "as a stream. Routed To /chat/completions , model claude-sonnet-4.6 ; translated from messages to chat, because the model does not support messages. Billed as a user turn: the last message is a person's . Attempt 1 ada answered 429 with rate_limited after 200 ms. Attempt 2 + 200 ms eve answered 200 after 300 ms. First byte + 321 ms The rest of the response took 913 ms. End + 1.2 s 200 end_turn"],
+    [{ stop_reason: null, stream: 0, client_dialect: "chat", initiator: "agent", initiator_reason: null, fallbacks: '[{"model":"gpt-5","status":429,"why":"Too many."}]', auto: '{"by":"auto","why":"short","discount":0.1}', attempts: '[{"account":null,"model":"gpt-5-mini","status":200,"ms":300}]' }, "without streaming. Routed To /chat/completions , model claude-sonnet-4.6 ; passed through without translation. Billed as an agent turn: no reason was recorded . In place of gpt-5 Status 429: Too many. Auto GitHub Copilot chose the model for this conversation; its reason: short . GitHub announces a discount of 10% on it. Attempt The provider, asked for gpt-5-mini , answered 200 after 300 ms. First byte + 321 ms The rest of the response took 913 ms. End + 1.2 s 200 The upstream gave no stop reason."],
+    [{ http_status: 400, error_type: "invalid_request", stop_reason: null, first_byte_ms: null, upstream_endpoint: null, attempts: "[]" }, "as a stream. Routed The request ended before an upstream was chosen. End + 1.2 s 400 invalid_request"],
+  ];
+  test.each(timelines)("has a timeline that says what happened, and no more (row %#)", async (row, words) => {
+    const own = entry(row);
+    full.app.history.add(own);
+    full.app.history.flush();
+    const [timeline] = /<ol class="timeline">[\s\S]*?<\/ol>/.exec(
+      await textOf(full, `/admin/requests/${own.request_id}`),
+    )!;
+    const begin = "Claude Code 2.0 requested claude-sonnet-4-6 at /v1/messages , ";
+    expect(wordsOf(timeline).trim()).toEndWith(begin + words);
   });
 
   test("the page of a request with web searches shows each with its engine and cost, and never the query", async () => {

@@ -109,7 +109,13 @@ describe("a prompt", () => {
   });
 
   test("a prompt is refused where it is none, and by forms that are not ours", async () => {
-    const faults: Record<string, string>[] = [{ model: " " }, { prompt: "" }, { max_tokens: "0" }, { dialect: "xml" }];
+    const html = await (await fetch(`${proxy.url}/admin/try`)).text();
+    const [min, max] = /name="max_tokens"[^>]*? min="(\d+)" max="(\d+)"/.exec(html)!.slice(1).map(Number);
+    const amounts = [min! - 1, min!, max!, max! + 1].map(
+      async (max_tokens) => (await send({ max_tokens: `${max_tokens}` })).status,
+    );
+    expect(await Promise.all(amounts)).toEqual([400, 200, 200, 400]);
+    const faults: Record<string, string>[] = [{ model: " " }, { prompt: "" }, { dialect: "xml" }];
     for (const wrong of faults) expect([wrong, (await send(wrong)).status]).toEqual([wrong, 400]);
     expect((await send({ form_token: "x" })).status).toBe(403);
     const foreign = await fetch(`${proxy.url}/admin/try/send`, {
