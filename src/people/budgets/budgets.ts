@@ -51,14 +51,19 @@ export interface BudgetedMember {
 }
 
 /** Whether a budget's scope matches a request. */
-export function matchesScope({ scope }: Budget, { member, ...subject }: Subject): boolean {
-  const values = { ...subject, member: member?.name ?? null, project: subject.project ?? null };
-  return (["member", "account", "key", "model", "project"] as const).every((name) => passes(scope[name], values[name]));
+export function matchesScope({ scope }: Budget, { member, account, key, model, project }: Subject): boolean {
+  return (
+    passes(scope.member, member?.name) &&
+    passes(scope.account, account) &&
+    passes(scope.key, key) &&
+    passes(scope.model, model) &&
+    passes(scope.project, project)
+  );
 }
 
-/** @param pattern Undefined for all values. @param value Null matches no pattern. */
-const passes = (pattern: string | undefined, value: string | null): boolean =>
-  pattern === undefined || (value !== null && matchesPattern(pattern, value));
+/** @param pattern Undefined for all values. @param value Null and undefined match no pattern. */
+const passes = (pattern: string | undefined, value: string | null | undefined): boolean =>
+  pattern === undefined || (value != null && matchesPattern(pattern, value));
 
 /** Whether a budget that stops requests names a key or its member, or has an amount for each of those. */
 export function binds(
@@ -69,5 +74,5 @@ export function binds(
   const isForMembers = each === "member" || scope.member !== undefined;
   if (then === "warn" || (each !== "key" && scope.key === undefined && !isForMembers)) return false;
   if (isForMembers && member === null) return false;
-  return passes(scope.key, key.name) && passes(scope.member, member?.name ?? null);
+  return passes(scope.key, key.name) && passes(scope.member, member?.name);
 }

@@ -24,7 +24,7 @@ export interface BudgetState {
 export interface Reservation {
   readonly id: string;
   readonly entries: readonly LedgerEntry[];
-  /** Of the entries, with what is reserved. Missing where asking for them costs no time, or where they did not come. */
+  /** Of the entries, with what is reserved. Missing where they did not come. */
   readonly states?: readonly BudgetState[] | undefined;
 }
 

@@ -93,8 +93,10 @@ const content: FileContent = { name: "ledger of the budgets", consequence: "ever
 const keyColumns = "budget, kind, member, item, start";
 type KeyValues = [budget: string, kind: string, member: string, item: string, start: number];
 const valuesOf = ({ budget, kind, member, item, start }: AmountKey): KeyValues => [budget, kind, member, item, start];
-const isOfKey = `(${keyColumns}) = (?, ?, ?, ?, ?)`;
+const isOfKey = `(${keyColumns}) = (?1, ?2, ?3, ?4, ?5)`;
+type StoredAmounts = Pick<HolderRow, "used" | "reserved" | "unknown">;
 const insertUsed = `INSERT INTO used (${keyColumns}, amount, unknown, changed_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+type ReservationValues = [id: string, ...KeyValues, amount: number, expiresAt: number];
 type UsedValues = [...KeyValues, amount: number, unknown: number, changedAt: number];
 
 /** @throws ProxyError, or SQLite's error, if the file cannot be opened. */
@@ -171,10 +173,13 @@ export class LocalLedger implements Ledger {
   }
 
   read(entries: readonly LedgerEntry[]): BudgetState[] {
-    return this.#ask(() => {
-      this.#dropExpired();
-      return entries.map((entry) => this.#stateOf(entry));
-    });
+    // Each question outside of a transaction would look anew for what other processes have written.
+    return this.#ask((database) =>
+      inTransaction(database, () => {
+        this.#dropExpired();
+        return entries.map((entry) => stateOf(entry, this.#storedOf(entry), this.#now()));
+      }),
+    );
   }
 
   holders(budget: Budget, query: HolderQuery): HolderPage {
@@ -211,21 +216,26 @@ export class LocalLedger implements Ledger {
 
   #reserve(entries: readonly LedgerEntry[], cost: Cost, subject: Subject): ReserveResult {
     this.#dropExpired();
-    const exceeded = entries
-      .map((entry) => this.#stateOf(entry))
-      .find((state) => exceeds(state, amountIn(state.budget, cost), subject));
-    if (exceeded) return { exceeded };
     const id = crypto.randomUUID();
-    const until = this.#now() + reservationLifetime;
-    for (const { budget, key } of entries)
-      this.#statements.insert.run(id, ...valuesOf(key), storedAmount(budget, amountIn(budget, cost)), until);
-    return { reservation: { id, entries } };
+    const now = this.#now();
+    const states: BudgetState[] = [];
+    const rows: ReservationValues[] = [];
+    for (const entry of entries) {
+      const { budget, key } = entry;
+      const stored = this.#storedOf(entry);
+      const amount = amountIn(budget, cost);
+      const before = stateOf(entry, stored, now);
+      if (exceeds(before, amount, subject)) return { exceeded: before };
+      const own = storedAmount(budget, amount);
+      rows.push([id, ...valuesOf(key), own, now + reservationLifetime]);
+      states.push(stateOf(entry, { ...stored, reserved: stored.reserved + own }, now));
+    }
+    for (const row of rows) this.#statements.insert.run(...row);
+    return { reservation: { id, entries, states } };
   }
 
-  #stateOf(entry: LedgerEntry): BudgetState {
-    const { amount: used = 0, unknown = 0 } = this.#statements.used.get(...valuesOf(entry.key)) ?? {};
-    const reserved = this.#statements.reserved.get(...valuesOf(entry.key))!.amount;
-    return stateOf(entry, { used, unknown, reserved }, this.#now());
+  #storedOf({ key }: LedgerEntry): StoredAmounts {
+    return this.#statements.stored.get(...valuesOf(key))!;
   }
 
   /**
@@ -247,16 +257,15 @@ function periodsIn(database: Database): UsedPeriod[] {
 }
 
 const statementsOf = (database: Database) => ({
-  used: database.query<{ amount: number; unknown: number }, KeyValues>(
-    `SELECT amount, unknown FROM used WHERE ${isOfKey}`,
-  ),
-  reserved: database.query<{ amount: number }, KeyValues>(
-    `SELECT coalesce(sum(amount), 0) AS amount FROM reservations WHERE ${isOfKey}`,
+  stored: database.query<StoredAmounts, KeyValues>(
+    `SELECT coalesce(sum(amount), 0) AS used, coalesce(sum(unknown), 0) AS unknown,
+       (SELECT coalesce(sum(amount), 0) FROM reservations WHERE ${isOfKey}) AS reserved
+       FROM used WHERE ${isOfKey}`,
   ),
   expire: database.query<null, [number, number]>(
     "DELETE FROM reservations WHERE expires_at_ms <= ? OR expires_at_ms > ?",
   ),
-  insert: database.query<null, [id: string, ...KeyValues, amount: number, expiresAt: number]>(
+  insert: database.query<null, ReservationValues>(
     `INSERT INTO reservations (id, ${keyColumns}, amount, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   ),
   remove: database.query<null, [string]>("DELETE FROM reservations WHERE id = ?"),
