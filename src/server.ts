@@ -9,13 +9,12 @@ import { pathOfUrl } from "./lib/net/in/params";
 import { bodyLimit } from "./lib/net/in/request-body";
 import type { Server } from "./parts/app";
 import { ofProject } from "./proxy/relay/hints";
-import { clients, otherSpellings } from "./routes/clients";
+import { clients, otherSpellings, served } from "./routes/clients";
 import { shuttingDown } from "./web/access";
 import { isAdmin, isAdminApi } from "./web/admin-path";
 import { appOptions, type Visit, visits } from "./web/context";
 import { errorResponse, errors } from "./web/errors";
 import { allowOrigin, guard, guardLists } from "./web/guard";
-import { Served } from "./web/served";
 
 /** Where to listen. */
 export interface ListenAddress {
@@ -143,10 +142,9 @@ function reachableHost({ address, name }: ListenAddress): string {
 
 /**
  * The Elysia app: every path of the server. Exported for tests that ask its routes.
- * @param served Knows the routes of this app.
  * @param lists As for the guard.
  */
-export function webOf(app: Server, served: Served, lists: () => GuardLists) {
+export function webOf(app: Server, lists: () => GuardLists) {
   const fail = (thrown: unknown, request: Request) => errorResponse(app, served, thrown, request);
   // Loaded with the first request for them: few starts need them, and the first answer should not wait for them.
   const adminApi = lazy(async () =>
@@ -172,9 +170,8 @@ export function webOf(app: Server, served: Served, lists: () => GuardLists) {
  */
 export function handler(app: Server, exposed: boolean, bound?: string) {
   app.exposed = exposed;
-  const lists = guardLists(app, bound);
-  const served: Served = new Served(() => web);
-  const web = webOf(app, served, lists);
+  const lists = guardLists(app.config, bound);
+  const web = webOf(app, lists);
   const answer = async (sent: Request, connection: ClientConnection): Promise<Response> => {
     const request = ofProject(sent);
     const visit: Visit = { sent, connection };
@@ -207,7 +204,7 @@ class HttpConnection implements ClientConnection {
     readonly request: Request,
     readonly server: Bun.Server<SocketHandlers>,
     readonly answer: (message: Request, connection: ClientConnection) => Promise<Response>,
-    readonly app: Pick<Server, "limits" | "draining" | "trustedProxies">,
+    readonly app: Server,
   ) {}
 
   get peer(): string | null {

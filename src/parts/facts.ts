@@ -152,7 +152,7 @@ export function accessFact({ clientKeys, members, openTo, exposed, trustedProxie
 }
 
 /** Whether callers from this machine need the admin token too: behind a trusted proxy here, others come from here as well. */
-export const asksTokenHere = ({ adminAuth, trustedProxies }: Pick<App, "adminAuth" | "trustedProxies">): boolean =>
+export const asksTokenHere = ({ adminAuth, trustedProxies }: App): boolean =>
   adminAuth === "always" || trustedProxies?.trusts("127.0.0.1") === true;
 
 function adminFact(app: App): Fact {

@@ -2,6 +2,7 @@
 import { Elysia } from "elysia";
 import { type AccessName, access } from "../web/access";
 import { type Described, described, endpointsOf } from "../web/described";
+import { Served } from "../web/served";
 import { chat } from "./chat";
 import { embeddings } from "./embeddings";
 import { gemini, geminiMethods } from "./gemini/plugin";
@@ -54,6 +55,9 @@ export const otherSpellings = new Elysia({ name: "other-spellings" })
   .use(underV1)
   .group("/v1", (v1) => v1.use(geminiMethods))
   .group("/v1/v1", (twice) => twice.use(messages));
+
+/** What is served at which path, in each spelling. */
+export const served = new Served(() => ({ routes: [...clients.routes, ...otherSpellings.routes] }));
 
 /** The endpoints for clients, without their other spellings. */
 export const clientEndpoints = (): Described<AccessName>[] => endpointsOf(clients);

@@ -1,6 +1,6 @@
 /** Who may call a model route: callers with a client key; without configured keys, everyone except pages of other origins. */
 
-import { type Awaitable, whenKnown } from "../lib/awaitable";
+import type { Awaitable } from "../lib/awaitable";
 import { ProxyError } from "../lib/errors";
 import { networkOf } from "../lib/net/address";
 import { type Caller, refuseStrangers, unknownHost } from "../lib/net/in/caller";
@@ -10,30 +10,23 @@ import { findClientKey, type KeyedCaller, requireLasting, requireUnexpired } fro
 import { refuseKeyInAddress } from "./google-clients";
 
 /** Sets the caller's key. @throws ProxyError `authentication`, `permission`, `rate_limit`, `unable`. */
-export function requireClientKey(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
-  return whenHeard(app, request, caller, admit);
-}
-
-type Admit = (app: Server, sent: readonly string[], caller: KeyedCaller) => Awaitable<void>;
-
-function admit(app: Server, sent: readonly string[], caller: KeyedCaller): Awaitable<void> {
+export async function requireClientKey(app: Server, request: Request, caller: KeyedCaller): Promise<void> {
+  const sent = await keysIn(app, request, caller);
   if (app.requiresKey) return requireKey(app, sent, caller);
   refuseStrangers(caller, app.config.current.allowedOrigins);
   if (app.openTo === "this machine" && !caller.fromHere) throw noKeyForOthers();
 }
 
-/** Admits the caller when it is known whose the keys are that were sent: the first member may have been added elsewhere a moment ago. */
-function whenHeard(app: Server, request: Request, caller: KeyedCaller, admitted: Admit): Awaitable<void> {
-  requireContact(app);
-  const sent = sentSecrets(request.headers, keyHeaders);
-  const isKnown = sent.length === 0 || findClientKey(sent, app.clientKeys) !== undefined;
-  const heard = isKnown ? undefined : hearMembers(app, sent, caller);
-  return heard ? admitLater(heard, admitted, app, sent, caller) : admitted(app, sent, caller);
-}
-
-async function admitLater(heard: Promise<void>, admitted: Admit, ...given: Parameters<Admit>): Promise<void> {
-  await heard;
-  await admitted(...given);
+/**
+ * The keys that a request sent, when it is known whose they are: the first member may have been added elsewhere a moment ago.
+ * @throws ProxyError `rate_limit`, `unable`
+ */
+async function keysIn(app: Server, { headers }: Request, caller: Caller): Promise<string[]> {
+  // A key may have been revoked without this server knowing.
+  if (app.isolation) throw app.isolation;
+  const sent = sentSecrets(headers, keyHeaders);
+  if (sent.length > 0 && findClientKey(sent, app.clientKeys) === undefined) await hearMembers(app, sent, caller);
+  return sent;
 }
 
 /**
@@ -64,27 +57,22 @@ export function requireSignIn(_app: Server, _request: Request, caller: KeyedCall
 }
 
 /** The same for Google's clients, some of which send the key in the address. @throws ProxyError `invalid_request` too. */
-export function requireGoogleKey(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
+export async function requireGoogleKey(app: Server, request: Request, caller: KeyedCaller): Promise<void> {
   refuseKeyInAddress(request.url);
-  return requireClientKey(app, request, caller);
+  await requireClientKey(app, request, caller);
 }
 
 /**
  * The Copilot token is given to callers with a client key. Without configured keys it is given to this machine only, and
  * with --admin-auth=always to no one. @throws ProxyError `authentication`, `permission`.
  */
-export function requireTokenAccess(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
+export async function requireTokenAccess(app: Server, request: Request, caller: KeyedCaller): Promise<void> {
   if (caller.foreign)
     throw new ProxyError("permission", "A web page may not read the token.", { code: "origin_not_allowed" });
-  return whenHeard(app, request, caller, admitToToken);
-}
-
-function admitToToken(app: Server, sent: readonly string[], caller: KeyedCaller): Awaitable<void> {
+  const sent = await keysIn(app, request, caller);
   if (!app.requiresKey) return requirePlaceForToken(app, caller);
-  return whenKnown(requireKey(app, sent, caller), () => requireWholeKey(app, caller));
-}
-
-function requireWholeKey(app: Server, { key }: KeyedCaller): void {
+  await requireKey(app, sent, caller);
+  const { key } = caller;
   requireLasting(key);
   if (key && (key.limited || app.budgets.limits(key)))
     throw new ProxyError(
@@ -139,11 +127,6 @@ export function requireMetricsAccess(
   );
 }
 
-/** A key may have been revoked without this server knowing. @throws ProxyError `unable`. */
-function requireContact({ isolation }: Server): void {
-  if (isolation) throw isolation;
-}
-
 const noKeyForOthers = () =>
   new ProxyError(
     "authentication",
@@ -152,11 +135,12 @@ const noKeyForOthers = () =>
   );
 
 /** One header with a valid key is enough, even if the other is wrong: some clients send both. */
-function requireKey(app: Server, sent: readonly string[], caller: KeyedCaller): Awaitable<void> {
+async function requireKey(app: Server, sent: readonly string[], caller: KeyedCaller): Promise<void> {
   caller.key = findClientKey(sent, app.clientKeys) ?? app.members?.findKey(sent);
   if (caller.key) {
     requireUnexpired(caller.key, app.now());
-    return caller.key.member === null ? undefined : hearAccounts(app, caller.key.member);
+    if (caller.key.member !== null) await hearAccounts(app, caller.key.member);
+    return;
   }
   if (!app.hasKeys)
     throw new ProxyError(

@@ -2,6 +2,7 @@
 import { hostname } from "node:os";
 import { Elysia } from "elysia";
 import type { Config } from "../config/schema";
+import type { ConfigStore } from "../config/store";
 import { ProxyError } from "../lib/errors";
 import { type Caller, foreignPage, type GuardLists, inspect } from "../lib/net/in/caller";
 import { pathOfUrl } from "../lib/net/in/params";
@@ -92,7 +93,7 @@ const ourselves = () =>
  * @param bound The host that the socket is bound to, as `URL.hostname` writes it. An address that means every interface does not
  * identify this machine: as a Host header it is one allowed name among others.
  */
-export function guardLists({ config }: Pick<Server, "config">, bound?: string): () => GuardLists {
+export function guardLists(config: ConfigStore, bound?: string): () => GuardLists {
   const isEvery = bound === "0.0.0.0" || bound === "::";
   let read: Config | undefined;
   let lists: GuardLists = { hosts: new Set(), origins: new Set() };

@@ -10,9 +10,9 @@ import { Paths } from "./paths";
 
 /** Only requests that are refused need most of it. */
 export class Served extends Paths<Described<AccessName>> {
-  /** @param app Whose routes these are; asked when the first request is there. */
-  constructor(app: () => Pick<AnyElysia, "routes">) {
-    super(() => endpointsOf<AccessName>(app()));
+  /** @param clients The apps' routes, asked when the first request is there. */
+  constructor(clients: () => Pick<AnyElysia, "routes">) {
+    super(() => endpointsOf<AccessName>(clients()));
   }
 
   /** Whether a path is served at the address of a project: tools ask for it, and it is nothing of the server's own. */

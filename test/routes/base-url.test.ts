@@ -1,7 +1,6 @@
 /** Scenario: what clients and people get whose base URL is not quite right. */
 import { expect, test } from "bun:test";
-import { clients, otherSpellings } from "../../src/routes/clients";
-import { Served } from "../../src/web/served";
+import { served } from "../../src/routes/clients";
 import { startProxy } from "../support/proxy";
 
 const bodies = {
@@ -61,8 +60,6 @@ test.each([
   const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
   expect([answer.status, error.message]).toEqual([404, `No such path: ${path}.${hint} GET / lists the paths.`]);
 });
-
-const served = new Served(() => ({ routes: [...clients.routes, ...otherSpellings.routes] }));
 
 test.each([
   ["//v1/messages", "/v1/messages"],

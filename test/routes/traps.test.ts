@@ -10,13 +10,11 @@ import { adminPages, pageEndpoints } from "../../src/admin/pages/plugin";
 import { webOf } from "../../src/server";
 import { access } from "../../src/web/access";
 import { accessOf } from "../../src/web/described";
-import { Served } from "../../src/web/served";
 import { startProxy } from "../support/proxy";
 
 const proxy = await startProxy();
 afterAll(() => proxy[Symbol.asyncDispose]());
-const served: Served = new Served(() => app);
-const app = webOf(proxy.app, served, () => ({ hosts: new Set(), origins: new Set() }));
+const app = webOf(proxy.app, () => ({ hosts: new Set(), origins: new Set() }));
 const pages = adminPages(proxy.app, (thrown) => {
   throw thrown;
 }).routes;

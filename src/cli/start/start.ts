@@ -5,7 +5,7 @@ import { z } from "zod";
 import type { Stores } from "../../books/stores";
 import { demoEnvironment, type Environment } from "../../config/environment";
 import { asProxyError } from "../../lib/errors";
-import { flushLines, type LogFormat } from "../../lib/logger";
+import { flushLines, type LogFormat, type Logger } from "../../lib/logger";
 import { isLoopbackAddress } from "../../lib/net/address";
 import type { AdminAuth, App } from "../../parts/app";
 import { openApp } from "../../parts/open-app";
@@ -217,7 +217,10 @@ async function announce(started: Started, { json, logFormat, environment }: Star
 
 /** Lets running requests finish within the grace period; a second signal ends them. */
 async function untilStopped(app: App, listening: Listening, endings: ShutdownSignals): Promise<number> {
-  const unforeseen = failureCount(app, () => process.exit(1));
+  const unforeseen = failureCount(app.logger, () => {
+    app.close();
+    process.exit(1);
+  });
   process.on("unhandledRejection", unforeseen);
   process.on("uncaughtException", unforeseen);
 
@@ -241,17 +244,16 @@ async function untilStopped(app: App, listening: Listening, endings: ShutdownSig
 const maxFailures = 10;
 
 /** Logs errors outside of requests and keeps running. After more than ten in a minute, the process stops. */
-export function failureCount(app: Pick<App, "logger" | "close">, giveUp: () => void): (reason: unknown) => void {
+export function failureCount(logger: Logger, giveUp: () => void): (reason: unknown) => void {
   const moments: number[] = [];
   return (reason) => {
-    app.logger.error("An unexpected error occurred outside of a request.", reason);
+    logger.error("An unexpected error occurred outside of a request.", reason);
     moments.push(performance.now());
     if (moments.length <= maxFailures) return;
     if (performance.now() - moments.shift()! > 60_000) return;
-    app.logger.error(
+    logger.error(
       `More than ${maxFailures} unexpected errors occurred within a minute. dragoman stops; start it again.`,
     );
-    app.close();
     giveUp();
   };
 }

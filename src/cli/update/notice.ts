@@ -1,10 +1,12 @@
 /** One line a day that says that a newer version exists. */
 import { z } from "zod";
+import type { Environment } from "../../config/environment";
 import { readPrivate, writePrivate } from "../../config/files";
 import { inHome } from "../../config/home-names";
+import type { ConfigStore } from "../../config/store";
 import { dayMs } from "../../lib/format";
 import { lazy } from "../../lib/lazy";
-import type { App } from "../../parts/app";
+import type { Logger } from "../../lib/logger";
 import { typedName } from "../installation";
 import { latestRelease, type ReleaseSource } from "./releases";
 
@@ -24,7 +26,14 @@ export function mayLook(
   return !flags.isChild && !flags.noNotice && !flags.demo && !automatic.some((name) => env[name]);
 }
 
-type Parts = Pick<App, "config" | "environment" | "logger" | "now" | "stopping" | "version">;
+interface Parts {
+  version: string;
+  config: ConfigStore;
+  environment: Environment;
+  logger: Logger;
+  now(): number;
+  stopping: AbortSignal;
+}
 
 /** Looks now and then every hour, and asks once a day. Never throws; without network it asks again a day later. */
 export function followReleases(app: Parts, source: ReleaseSource): void {

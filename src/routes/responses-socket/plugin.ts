@@ -19,7 +19,7 @@ export const responsesSocket = new Elysia({ name: "responses-socket" })
   });
 
 /** After a 426, Codex falls back to POST at once; after any other answer it keeps trying. */
-async function openSocket(scope: Scope, request: Request, caller: KeyedCaller): Promise<Response> {
+async function openSocket({ sockets, limits }: Scope, request: Request, caller: KeyedCaller): Promise<Response> {
   const useHttp = "Send the request as POST to the same path.";
   if (!/^websocket$/i.test(request.headers.get("upgrade") ?? "")) {
     // A proxy on the way passes on the handshake without the header that belongs to the connection.
@@ -28,11 +28,11 @@ async function openSocket(scope: Scope, request: Request, caller: KeyedCaller): 
       ? new ProxyError("upgrade_required", `A proxy on the way removed the Upgrade header. ${useHttp}`)
       : new ProxyError("method_not_allowed", `Only a WebSocket can be opened with GET here. ${useHttp}`);
   }
-  const { serveSocket } = await import("./socket");
+  const { ResponsesSocket } = await import("./socket");
   const member = caller.key?.member ?? null;
   const isOpen =
-    !scope.sockets.isFullFor(member) &&
-    caller.connection.upgrade((answer) => serveSocket(scope, request, member, answer));
+    !sockets.isFullFor(member) &&
+    caller.connection.upgrade((answer) => new ResponsesSocket(sockets, limits.socketAge, request, member, answer));
   if (!isOpen) throw new ProxyError("upgrade_required", `No WebSocket can be opened now. ${useHttp}`);
   // The connection is no longer HTTP: nothing reads this.
   return new Response(null, { status: 204 });

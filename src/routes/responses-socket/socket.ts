@@ -5,9 +5,8 @@ import { failureMessage, ResponseChain, socketEnded } from "../../dialects/respo
 import { asProxyError, ProxyError } from "../../lib/errors";
 import { isObject, parseJson } from "../../lib/json";
 import type { AnswerRequest } from "../../lib/net/in/caller";
-import type { ClientSocket, ServerSocket, SocketHandlers } from "../../lib/net/in/client-sockets";
+import type { ClientSocket, ClientSockets, ServerSocket, SocketHandlers } from "../../lib/net/in/client-sockets";
 import { readSse, type SseFrame } from "../../lib/net/stream/sse";
-import type { Scope } from "../../parts/app";
 
 /** Bytes that may wait for a client; the upstream is not read while more do. */
 const highWater = 256 * 1024;
@@ -32,20 +31,7 @@ const refusals: ReadonlySet<number> = new Set([401, 403]);
 const isOfModel = (body: unknown): boolean =>
   isObject(body) && isObject(body.error) && body.error.code === "model_not_allowed";
 
-/**
- * @param upgrade The request that opened the socket: its headers count for each message.
- * @param member Whose key it has; null for the owner's.
- */
-export function serveSocket(
-  { sockets, limits }: Pick<Scope, "sockets" | "limits">,
-  upgrade: Request,
-  member: string | null,
-  answer: AnswerRequest,
-): SocketHandlers {
-  return new ResponsesSocket(sockets, limits.socketAge, upgrade, member, answer);
-}
-
-class ResponsesSocket implements SocketHandlers, ClientSocket {
+export class ResponsesSocket implements SocketHandlers, ClientSocket {
   readonly #chain = new ResponseChain();
   readonly #headers: Headers;
   readonly #url: string;
@@ -58,8 +44,13 @@ class ResponsesSocket implements SocketHandlers, ClientSocket {
   #ending: Ending | undefined;
   #drained: (() => void) | undefined;
 
+  /**
+   * @param maxAgeMs How long it may be open.
+   * @param upgrade The request that opened it: its headers count for each message.
+   * @param member Whose key it has; null for the owner's.
+   */
   constructor(
-    readonly sockets: Scope["sockets"],
+    readonly sockets: ClientSockets,
     readonly maxAgeMs: number,
     upgrade: Request,
     readonly member: string | null,

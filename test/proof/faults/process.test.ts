@@ -98,13 +98,10 @@ describe("unexpected errors", () => {
     const lines: string[] = [];
     let ended = 0;
     const failed = failureCount(
-      {
-        logger: createLogger(
-          () => "info",
-          (line) => void lines.push(line),
-        ),
-        close: () => {},
-      },
+      createLogger(
+        () => "info",
+        (line) => void lines.push(line),
+      ),
       () => void ended++,
     );
     for (let turn = 0; turn < 10; turn++) failed(new Error("no"));
