@@ -1,16 +1,17 @@
 /** Scenario: members in a data folder: what is on the disk, and what two processes know of each other. */
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
+import { expect, jest, test } from "bun:test";
 import { cpSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { readEnvironment } from "../../../src/config/environment";
+import { hourMs } from "../../../src/lib/format";
 import { openLocalStores } from "../../../src/parts/local-stores";
 import { newClientKey } from "../../../src/people/keys/client-keys";
 import { temporaryFolder } from "../../support/temporary-folder";
 import { until } from "../../support/until";
 
-const openIn = (home: string, more: Record<string, string> = {}) =>
-  openLocalStores(readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...more }), { follow: false, write() {} });
+const openIn = (home: string, more: Record<string, string> = {}, follow = false) =>
+  openLocalStores(readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...more }), { follow, write() {} });
 
 /** A member with a key and an account. */
 async function withMember(home: string, stores = openIn(home)) {
@@ -69,6 +70,31 @@ test("a file of an older version gets the columns that it lacks, and one that ca
   await without.members.hearAll();
   expect(() => without.members.requireHeard()).toThrow("The file of members cannot be used now");
   await without.close();
+});
+
+test("a server removes once an hour what is long over, and makes no file of members where there are none", async () => {
+  jest.useFakeTimers();
+  const home = temporaryFolder();
+  const stores = openIn(home, {}, true);
+  try {
+    jest.advanceTimersByTime(hourMs);
+    await Promise.resolve();
+    expect(readdirSync(home)).not.toContain("members.sqlite");
+    await stores.members.invite("anna");
+    using file = new Database(join(home, "members.sqlite"));
+    file.run("UPDATE invitations SET expires_at_ms = 0");
+    for (const [ms, count] of [
+      [hourMs - 1, 1],
+      [1, 0],
+    ] as const) {
+      jest.advanceTimersByTime(ms);
+      await Promise.resolve();
+      expect(file.query("SELECT * FROM invitations").all()).toHaveLength(count);
+    }
+  } finally {
+    jest.useRealTimers();
+    await stores.close();
+  }
 });
 
 test("a copy of the data folder, made while no server runs, has members, keys and accounts as they were", async () => {
