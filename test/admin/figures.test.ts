@@ -32,19 +32,21 @@ const clients = [
 const models = ["claude-sonnet-4.6", "gpt-5.4", 'odd,"<model>'];
 
 /**
- * Who served, and what that cost: ada's plan bills credits, bob's premium requests, and a request may have come to bob after ada
- * refused it. Of some nothing is known, of some not all, and what was refused here costs nothing.
+ * Who served, and what that cost: the plan of octo-demo, who is signed in, bills credits, bob's premium requests, and a request may
+ * have come to bob after octo-demo refused it. Of some nothing is known, of some not all, and what was refused here costs nothing.
  */
 function servedFrom({ pick, below, maybe }: Chance): Partial<Entry> {
-  const account_id = pick("ada", "bob");
+  const account_id = pick("octo-demo", "bob");
   const isFallback = account_id === "bob" && maybe(0.3);
   const units = pick(0, 0.33, 1, 7.5) * 1e9;
-  const cost = account_id === "ada" ? below(2_000_000_000) : units;
-  const unit = account_id === "ada" ? "credits" : "premium";
+  const cost = account_id === "octo-demo" ? below(2_000_000_000) : units;
+  const unit = account_id === "octo-demo" ? "credits" : "premium";
   return {
     account_id,
     account_key: `github.com/${account_id}`,
-    ...(isFallback && { attempts: '[{"account":"ada","status":402,"ms":3},{"account":"bob","status":200,"ms":9}]' }),
+    ...(isFallback && {
+      attempts: '[{"account":"octo-demo","status":402,"ms":3},{"account":"bob","status":200,"ms":9}]',
+    }),
     ...pick(
       ...[1, 2, 3].map(() => ({ cost, cost_unit: unit }) as const),
       { cost: null, cost_unit: null },
@@ -333,6 +335,15 @@ for (const round of Array.from({ length: triesOf(6) }, (_, at) => at))
         ].join(" ");
         expect(found.some((line) => line.endsWith(` ${numbers}`))).toBe(true);
       }
+    });
+
+    test("an account's last seven days, on its page", async () => {
+      const page = await text("/admin/accounts");
+      const own = rows.filter((row) => row.account_id === "octo-demo" && row.started_at_ms >= now - 7 * day);
+      const failed = own.filter(({ error_type }) => error_type !== null);
+      expect(["Requests", "Failed"].map((name) => pairIn(page, name))).toEqual(
+        [own, failed].map(({ length }) => `${length}`),
+      );
     });
 
     test("the cache", async () => {
