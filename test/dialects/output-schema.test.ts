@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
 import { closedSchema } from "../../src/dialects/hub/output-schema";
+import { withoutTuples } from "../../src/dialects/hub/schema-fixups";
 
 const text = { type: "string" };
 const person = (more: JsonObject = {}) => ({ type: "object", properties: { name: text }, required: ["name"], ...more });
@@ -55,7 +56,18 @@ test("Google's own words, older names and lists of types are taken first", () =>
   });
 });
 
-test("the order of a tuple stands in words", () => {
+test("the order of a tuple stands in words, and its length in a number", () => {
+  for (const [more, maxItems] of [
+    [{}, undefined],
+    [{ items: false }, 2],
+    [{ items: false, maxItems: 1 }, 1],
+    [{ items: false, maxItems: 5 }, 2],
+    [{ maxItems: 5 }, 5],
+  ] as const)
+    expect(withoutTuples({ prefixItems: [text, text], ...more })).toMatchObject({
+      items: text,
+      ...(maxItems && { maxItems }),
+    });
   const pair = { type: "array", prefixItems: [text, { type: "number" }], items: false };
   expect(closedSchema(person({ properties: { pair } }))).toMatchObject({
     properties: {

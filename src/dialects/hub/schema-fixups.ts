@@ -205,7 +205,7 @@ export const withoutTuples = (schema: JsonObject): JsonObject =>
     const size = prefixItems.length;
     const isClosed = items === false || numberIn(others.maxItems) === size;
     const further = isObject(items) ? [items] : [];
-    const bounds = isClosed && others.maxItems === undefined ? { maxItems: size } : {};
+    const bounds = isClosed ? { maxItems: Math.min(size, numberIn(others.maxItems) ?? size) } : {};
     const words = prefixItems.map((item) => itemInWords(item)).join("; ");
     const count = isClosed ? `${size} items` : `The first ${size} items are`;
     return said(
