@@ -128,10 +128,12 @@ describe.skipIf(process.platform === "win32")("install.sh", () => {
   });
 });
 
-test("install.ps1 verifies the file of Windows before it is moved, and is PowerShell", () => {
+test("install.ps1 verifies the file of Windows before it is moved, leaves nothing else behind, and is PowerShell", () => {
   const script = powershellInstaller(facts());
   const url = `${facts().repository}/releases/download/v1.2.3/dragoman-1.2.3-windows-x64.exe`;
-  const order = [url, sum.toUpperCase(), "attestation verify", "Move-Item"].map((part) => script.indexOf(part));
+  const remove = "} finally {\n    Remove-Item -Force -ErrorAction SilentlyContinue -Path $fresh\n";
+  const parts = [url, sum.toUpperCase(), "attestation verify", "Move-Item", remove];
+  const order = parts.map((part) => script.indexOf(part));
   expect(order).toEqual(order.toSorted((one, other) => one - other));
   expect(order[0]).toBeGreaterThan(0);
   for (const path of ["'Programs\\dragoman'", "$folder\\dragoman.exe"]) expect(script).toContain(path);

@@ -130,6 +130,7 @@ describe("an effort within the conversation", () => {
       (
         [
           ["after a person's message", "low", [user("Hello"), effort("low")]],
+          ["beside a change of tools", "low", [user("Hello"), { ...effort("low"), content: [removal("dig")] }]],
           ["before one", "low", [user("Hello"), assistant("Hello."), effort("low"), user("And now?")]],
           [
             "until it is changed",

@@ -43,6 +43,8 @@ describe("aliases with patterns", () => {
     "claude-*": "claude-sonnet-4.5",
     "claude-*-next": "claude-opus-4.6",
     "claude-x": "claude-sonnet-4",
+    "*t*h*i*r*d*": "claude-opus-4.6",
+    "third-*": "claude-sonnet-4",
   };
 
   test.each([
@@ -51,6 +53,7 @@ describe("aliases with patterns", () => {
     ["claude-opus-next", "claude-opus-4.6"],
     ["Claude-Opus-NEXT", "claude-opus-4.6"],
     ["claude-x", "claude-sonnet-4"],
+    ["third-x", "claude-sonnet-4"],
     ["claude-haiku-4.5", "claude-haiku-4.5"],
   ])("%s is %s: a model's own name, then the alias of that name, then the pattern with the most letters", (name, id) =>
     expect(find(name, patterns)).toBe(id),
