@@ -172,16 +172,21 @@ export function readEnvironment(
   return { ...values, ...pathsIn(dataFolder(env, platform, values.home), inside) };
 }
 
-/** What must not be logged. */
+/** Kinds of variables whose whole value is a secret. */
+export const secretKinds: ReadonlySet<string> = new Set(["secret", "token", "sealKey", "privateKey"]);
+
+/** What must not be logged, in each form that it may have in a text. */
 export function secretsOfEnvironment(environment: Environment): string[] {
-  const { clientKey, adminToken, metricsToken, anthropicApiKey, githubToken, billingToken, appKey } = environment;
-  const { databaseUrl, databaseDirectUrl, oauthSecret } = environment;
-  const passwords = [databaseUrl, databaseDirectUrl].map((url) => URL.parse(url ?? "")?.password);
-  // In an address it may be percent-encoded.
-  const decoded = passwords.map((password) => password?.replace(/(?:%[\da-f]{2})+/gi, (bytes) => unescaped(bytes)));
-  const own = [clientKey, adminToken, metricsToken, anthropicApiKey, githubToken, billingToken, appKey, oauthSecret];
-  const all = [...own, ...passwords, ...decoded];
-  return [...new Set(all.filter((secret) => secret !== undefined))].filter((secret) => secret !== "");
+  const all = Object.entries(variables).flatMap(([name, { kind }]): string[] => {
+    const value = environment[name as keyof typeof variables];
+    if (Buffer.isBuffer(value)) return [value.toString("base64").replace("=", ""), value.toString("base64url")];
+    if (typeof value !== "string") return [];
+    if (kind !== "database") return secretKinds.has(kind) ? [value] : [];
+    // In an address it may be percent-encoded.
+    const { password } = new URL(value);
+    return [password, password.replace(/(?:%[\da-f]{2})+/gi, (bytes) => unescaped(bytes))];
+  });
+  return [...new Set(all)].filter((secret) => secret !== "");
 }
 
 const unescaped = (bytes: string) => Buffer.from(bytes.replaceAll("%", ""), "hex").toString();

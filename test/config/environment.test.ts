@@ -211,11 +211,29 @@ describe("an enterprise's host", () => {
   });
 });
 
-test("the secrets of the environment include a database's password, as it is and as the address has it", () => {
+test("each variable that holds a secret is concealed, a seal key too, and a database's password in both its forms", () => {
+  const names = Object.values(variables).flatMap(({ names: [name] }) => (/KEY|TOKEN|SECRET/.test(name) ? [name] : []));
+  const exampleOf = (name: string) =>
+    ({
+      DRAGOMAN_APP_KEY: "-----BEGIN KEY-----\nabc\n-----END KEY-----",
+      DRAGOMAN_SEAL_KEY: Buffer.alloc(32, 0xfb).toString("base64"),
+      DRAGOMAN_SEAL_KEY_NEXT: Buffer.alloc(32, 0xfa).toString("base64url"),
+    })[name] ?? `${name.toLowerCase()}-0123456789`;
+  const values = Object.fromEntries(names.map((name) => [name, exampleOf(name)]));
+  const database = (password: string) => `postgres://anna:${password}@db.example:5432/dragoman`;
   const environment = read({
-    DRAGOMAN_DATABASE_URL: "postgres://anna:p%40ss%20w%C3%B6rd@db.example:5432/dragoman",
-    ADMIN_TOKEN: "admin-0123456789",
+    ...values,
+    DRAGOMAN_DATABASE_URL: database("p%40ss%20w%C3%B6rd"),
+    DRAGOMAN_DATABASE_DIRECT_URL: database("direct"),
   });
-  expect(secretsOfEnvironment(environment)).toEqual(["admin-0123456789", "p%40ss%20w%C3%B6rd", "p@ss wörd"]);
+  const secrets = secretsOfEnvironment(environment);
+  const expected = [
+    ...Object.values(values).map((value) => value.replace(/=$/, "")),
+    "p%40ss%20w%C3%B6rd",
+    "p@ss wörd",
+    "direct",
+  ];
+  expect(expected.filter((secret) => !secrets.includes(secret))).toEqual([]);
+  expect(names).toHaveLength(10);
   expect(databaseName(environment.databaseUrl!)).toBe("postgres://db.example:5432/dragoman");
 });

@@ -6,11 +6,10 @@ import type { KnownServer } from "../../people/keys/team";
 import type { DatabaseReport } from "../../team/inspect";
 import { about, type CheckContext, type Finding } from "./check";
 
-export async function checkDatabase({ environment, logger }: CheckContext): Promise<Finding[]> {
+export async function checkDatabase({ environment }: CheckContext): Promise<Finding[]> {
   const database = about("database");
-  const { databaseUrl, databaseDirectUrl, sealKey } = environment;
+  const { databaseUrl, sealKey } = environment;
   if (databaseUrl === undefined) return [];
-  for (const url of [databaseUrl, databaseDirectUrl]) logger.conceal(URL.parse(url ?? "")?.password ?? "");
   if (!sealKey)
     return [
       database.fail(

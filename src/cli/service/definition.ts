@@ -1,5 +1,5 @@
 /** What a service runs, independent of the system's service manager. */
-import { type Environment, variables } from "../../config/environment";
+import { type Environment, secretKinds, variables } from "../../config/environment";
 import { inHome } from "../../config/home-names";
 
 export interface ServiceDefinition {
@@ -39,7 +39,6 @@ const ownVariables = new Set<string>(
     .flatMap(({ names }): readonly string[] => names)
     .filter((name) => !notKept.has(name)),
 );
-const secretKinds = new Set<string>(["secret", "token", "sealKey", "privateKey"]);
 const secretVariables = new Set<string>(
   Object.values(variables).flatMap(({ names, kind }) => (secretKinds.has(kind) ? [...names] : [])),
 );
