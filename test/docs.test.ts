@@ -129,9 +129,13 @@ test.each([...promised])("each sentence of %s has a line of its own in promises.
   expect({ without, ofAnother }).toEqual({ without: [], ofAnother: [] });
 });
 
+const scenes = [...new Bun.Glob("fixtures/scenes/*.txt").scanSync(import.meta.dir)];
+
 test("each key and variable of the config is named by a test of what it does", async () => {
   const ofTables = ["config/schema.test.ts", "config/environment.test.ts", "docs.test.ts"];
-  const files = [...new Bun.Glob("**/*.{ts,tsx}").scanSync(import.meta.dir)].filter((file) => !ofTables.includes(file));
+  const files = [...new Bun.Glob("**/*.{ts,tsx}").scanSync(import.meta.dir), ...scenes].filter(
+    (file) => !ofTables.includes(file),
+  );
   const words = new Set<string>();
   for (const file of files)
     for (const [word] of readFileSync(join(import.meta.dir, file), "utf8").matchAll(/\w+/g)) words.add(word);
@@ -155,7 +159,7 @@ test("SECURITY.md names each file of the data folder, and no other", () => {
 });
 
 test("each test that promises.txt names is there by that title", async () => {
-  const files = ["**/*.test.{ts,tsx}", "fixtures/pairs/*/*.txt"].flatMap((of) => [
+  const files = ["**/*.test.{ts,tsx}", "fixtures/pairs/*/*.txt", "fixtures/scenes/*.txt"].flatMap((of) => [
     ...new Bun.Glob(`test/${of}`).scanSync(root),
   ]);
   const tests = (await Promise.all(files.map((file) => Bun.file(join(root, file)).text()))).join("\n");
@@ -164,7 +168,7 @@ test("each test that promises.txt names is there by that title", async () => {
     .flatMap((line) => (line.startsWith("- ") ? [] : (line.split(" → ")[1]?.split(" | ") ?? [])));
   expect(titles.length).toBeGreaterThan(300);
   const isThere = (title: string) =>
-    [JSON.stringify(title), `\`${title}\``, `\n\n${title}\n`].some((written) => tests.includes(written));
+    [JSON.stringify(title), `\`${title}\``, `\n${title}\n`].some((written) => tests.includes(written));
   expect(titles.filter((title) => !isThere(title))).toEqual([]);
 });
 
