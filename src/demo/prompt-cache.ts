@@ -52,9 +52,13 @@ export function useCache(
   for (const start of [...found, ...kept]) {
     cached.delete(nameOf(start));
     cached.set(nameOf(start), now() + lifetimeMs);
-    const oldest = cached.keys().next();
-    if (cached.size > maxCached && !oldest.done) cached.delete(oldest.value);
   }
+  // Many at once: a walk from the start passes the places of what was removed before.
+  if (cached.size > maxCached)
+    for (const oldest of cached.keys()) {
+      if (cached.size <= 0.9 * maxCached) break;
+      cached.delete(oldest);
+    }
   const cacheRead = found.at(-1)?.tokens ?? 0;
   const cacheWrite = model.prices.cacheWrite === undefined ? 0 : (kept.at(-1)?.tokens ?? 0) - cacheRead;
   return { cacheRead, cacheWrite };

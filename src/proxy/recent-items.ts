@@ -3,6 +3,8 @@
  * only their ids in its next turn, as OpenAI keeps them (@ai-sdk/openai 4.0). They stay in this process's memory alone.
  */
 import type { JsonObject } from "../dialects/hub/conversation";
+import { afterRemoval } from "../lib/bounded-map";
+import { minuteMs } from "../lib/format";
 
 /** Milliseconds. */
 const keptFor = 60 * 60_000;
@@ -25,6 +27,8 @@ export class RecentItems {
   /** The oldest first. */
   readonly #items = new Map<string, KeptItem>();
   #bytes = 0;
+  /** Timestamp. */
+  #lookedAt = 0;
 
   /** @param now Wall clock, ms. */
   constructor(private readonly now: () => number) {}
@@ -39,8 +43,15 @@ export class RecentItems {
     if (json.length > maxItemBytes) return;
     this.#items.set(key, { json, at: this.now() });
     this.#bytes += json.length + bytesBeside;
+    if (this.#bytes > maxBytes) this.#removeOldest(afterRemoval(maxBytes));
+    else if (this.now() - this.#lookedAt > minuteMs) this.#removeOldest(maxBytes);
+  }
+
+  /** Also those whose hour is over. Not with each item, as every walk passes what was removed before it: see `BoundedMap`. */
+  #removeOldest(bytes: number): void {
+    this.#lookedAt = this.now();
     for (const [oldest, { at }] of this.#items) {
-      if (this.#bytes <= maxBytes && this.now() - at <= keptFor) break;
+      if (this.#bytes <= bytes && this.now() - at <= keptFor) break;
       this.#forget(oldest);
     }
   }
