@@ -146,7 +146,12 @@ const troubles: { share: number; trouble: Trouble }[] = [
   },
   {
     share: 0.006,
-    trouble: { http_status: 499, error_type: "cancelled", stop_reason: null, error_message: "The client went away." },
+    trouble: {
+      http_status: 499,
+      error_type: "client_closed",
+      stop_reason: null,
+      error_message: "The client hung up before the reply was complete.",
+    },
   },
 ];
 
