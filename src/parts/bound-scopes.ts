@@ -42,7 +42,18 @@ function boundScope(app: App, services: Services, parts: RoutingParts, bound: re
   const hint = `Requests of this key or project are bound to ${which}: sign in there, or change the binding in the config.`;
   // GitHub may mean the person: whatever account it blocks, nothing more is sent.
   const routing = openMemberRouting(parts, accounts, hint, () => app.accounts);
-  const { owner, membership, ownAccounts, config, history, running, unsupportedParams, lessons } = app;
-  const own = { owner, membership, ownAccounts, config, history, running, unsupportedParams, lessons };
+  const { owner, membership, ownAccounts, config, history, running, unsupportedParams, lessons, anthropicCounter } =
+    app;
+  const own = {
+    owner,
+    membership,
+    ownAccounts,
+    config,
+    history,
+    running,
+    unsupportedParams,
+    lessons,
+    anthropicCounter,
+  };
   return personOf(services, () => app.isolation, routing, own);
 }

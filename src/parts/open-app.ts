@@ -35,6 +35,7 @@ import { type ClientKey, currentClientKeys, type OpenTo } from "../people/keys/c
 import { Membership } from "../people/keys/membership";
 import { RecentItems } from "../proxy/recent-items";
 import { type Limits, limitsFor, type Services } from "../proxy/scope";
+import { AnthropicCounter } from "../proxy/tokens/anthropic-counter";
 import { TokenCounts } from "../proxy/tokens/token-counts";
 import { openTokenizer, type Tokenizer } from "../proxy/tokens/tokenizer";
 import { CacheWatch } from "../proxy/upstream/cache-watch";
@@ -245,6 +246,11 @@ class RunningApp extends Foundation implements App {
   readonly cacheWatch = new CacheWatch(this.now);
   readonly sessionPrompts = new SessionPrompts(this.now);
   readonly copilotCounter = new CopilotCounter(this.copilot, this.logger, this.monotonic);
+  readonly anthropicCounter = new AnthropicCounter(
+    this.environment.anthropicApiUrl ?? "https://api.anthropic.com",
+    () => this.config.current.anthropicApiKey ?? this.environment.anthropicApiKey,
+    this.logger,
+  );
   readonly exchangeMetrics = openExchangeMetrics((provider, id) => this.providerModels.isListed(provider, id));
   readonly recentItems = new RecentItems(this.now);
   readonly heldBodies = openHeldBodies();
@@ -337,6 +343,7 @@ class RunningApp extends Foundation implements App {
       // What somebody had an upstream refuse is not removed from the requests of others.
       unsupportedParams: new UnsupportedParams(this.now),
       lessons: new Lessons(this.now),
+      anthropicCounter: undefined,
     });
   }
 

@@ -1,4 +1,4 @@
-/** A person of the server, as their requests have it: what everybody's requests share, and eight things of their own. */
+/** A person of the server, as their requests have it: what everybody's requests share, and nine things of their own. */
 import type { ProxyError } from "../lib/errors";
 import type { Services } from "../proxy/scope";
 import type { Routing } from "../proxy/upstream/routing";
@@ -7,7 +7,15 @@ import type { Scope } from "./app";
 /** What one person has, and nobody else. */
 type Own = Pick<
   Scope,
-  "owner" | "membership" | "ownAccounts" | "config" | "history" | "running" | "unsupportedParams" | "lessons"
+  | "owner"
+  | "membership"
+  | "ownAccounts"
+  | "config"
+  | "history"
+  | "running"
+  | "unsupportedParams"
+  | "lessons"
+  | "anthropicCounter"
 >;
 
 /**

@@ -20,6 +20,7 @@ import type { WaitingRoom } from "../people/accounts/waiting-room";
 import type { BudgetGuard } from "../people/budgets/guard";
 import type { Membership } from "../people/keys/membership";
 import type { RecentItems } from "./recent-items";
+import type { AnthropicCounter } from "./tokens/anthropic-counter";
 import type { TokenCounts } from "./tokens/token-counts";
 import type { CacheWatch } from "./upstream/cache-watch";
 import type { Auto } from "./upstream/copilot/auto";
@@ -79,6 +80,8 @@ export interface RequestScope extends Services, Routing {
   ownAccounts: OwnAccounts;
   unsupportedParams: UnsupportedParams;
   lessons: Lessons;
+  /** The owner's, who pays for the key; undefined for a member. */
+  anthropicCounter: AnthropicCounter | undefined;
   /** The error for every request while this server has been cut off from its team for too long. Read it at use. */
   readonly isolation: ProxyError | undefined;
 }

@@ -1,9 +1,9 @@
 /** Anthropic's Messages. */
 import { Elysia } from "elysia";
+import { countTokens } from "../proxy/relay/count-tokens";
 import { relay } from "../proxy/relay/relay";
 import { access } from "../web/access";
 import { described } from "../web/described";
-import { countTokens } from "./count-tokens";
 import { relayed } from "./descriptions";
 import { countSchema, dialectBody } from "./schemas";
 

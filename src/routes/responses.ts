@@ -1,11 +1,11 @@
 /** OpenAI's Responses, and what Codex asks besides. */
 import { Elysia } from "elysia";
 import { z } from "zod";
+import { compactConversation } from "../proxy/relay/compact";
 import { relay } from "../proxy/relay/relay";
 import { search } from "../proxy/relay/search";
 import { access } from "../web/access";
 import { described } from "../web/described";
-import { compactConversation } from "./compact";
 import { relayed, upstreamErrors } from "./descriptions";
 import { dialectBody, searchAnswer, searchBody } from "./schemas";
 

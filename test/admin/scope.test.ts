@@ -102,6 +102,7 @@ describeWithMembers("what a member's requests may use", (place) => {
       "running",
       "searchEngine",
       "unsupportedParams",
+      "anthropicCounter",
       "lessons",
       "inFlight",
     ];
@@ -117,7 +118,7 @@ describeWithMembers("what a member's requests may use", (place) => {
       "owner",
     ];
     expect(Object.keys(scope).sort()).toEqual(names.sort());
-    expect(scope.owner).toBeUndefined();
+    expect([scope.owner, scope.anthropicCounter]).toEqual([undefined, undefined]);
     expect(team.app.forMember(null).owner).toBe(team.app as App);
   });
 

@@ -3,9 +3,9 @@ import { z } from "zod";
 import { parseInput } from "../../lib/input";
 import type { Scope } from "../../parts/app";
 import type { KeyedCaller } from "../../people/keys/client-keys";
+import { countTokens } from "../../proxy/relay/count-tokens";
 import { relay } from "../../proxy/relay/relay";
 import type { Description } from "../../web/described";
-import { countTokens } from "../count-tokens";
 import { upstreamErrors } from "../descriptions";
 import { googleBody, googleCountSchema, googleStream, googleStreamQuery } from "../schemas";
 

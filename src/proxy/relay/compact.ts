@@ -1,14 +1,14 @@
 /** POST /v1/responses/compact: a conversation, summarized by its model. */
 
-import { compactedReply, triggered } from "../dialects/responses/compaction";
-import { isObject } from "../lib/json";
-import { bodyLimit, bodyText, readJson } from "../lib/net/in/request-body";
-import type { Scope } from "../parts/app";
-import type { KeyedCaller } from "../people/keys/client-keys";
-import { relay } from "../proxy/relay/relay";
+import { compactedReply, triggered } from "../../dialects/responses/compaction";
+import { isObject } from "../../lib/json";
+import { bodyLimit, bodyText, readJson } from "../../lib/net/in/request-body";
+import type { KeyedCaller } from "../../people/keys/client-keys";
+import type { RequestScope } from "../scope";
+import { relay } from "./relay";
 
 /** @throws ProxyError as {@link relay} does. */
-export async function compactConversation(app: Scope, request: Request, caller: KeyedCaller): Promise<Response> {
+export async function compactConversation(app: RequestScope, request: Request, caller: KeyedCaller): Promise<Response> {
   using held = app.heldBodies.of(caller.key?.member ?? null);
   const { bytes, body } = await readJson(request, bodyLimit, held);
   const headers = new Headers(request.headers);

@@ -1,30 +1,29 @@
 /** Counts of input tokens: exact by Anthropic's or GitHub Copilot's counter, else an estimate; always an estimate for a provider. */
 
-import { codecs, type TokenCountFormat, tokenCountFormats } from "../dialects/codecs";
-import type { Conversation, JsonObject } from "../dialects/hub/conversation";
-import { longTexts } from "../dialects/long-texts";
-import { overviewOf } from "../dialects/overview";
-import { ProxyError } from "../lib/errors";
-import type { Skeleton } from "../lib/net/json/json-skeleton";
-import { withTimeLimit } from "../lib/net/time-limit";
-import type { Scope } from "../parts/app";
-import type { Account } from "../people/accounts/account";
-import { type ClientKey, hasModelLimits, type KeyedCaller, requireModel } from "../people/keys/client-keys";
-import { type AddressMembers, readIncoming } from "../proxy/relay/incoming";
-import { type AskedModel, findNamedModel } from "../proxy/relay/named-model";
-import { type ChatTarget, chooseTarget, isAutoTarget, isProvided } from "../proxy/relay/target";
-import { PlannedPrompt, type PlannedRequest, planTools } from "../proxy/server-tools/plan";
-import { countExactly } from "../proxy/tokens/token-counter";
-import type { Prompt } from "../proxy/tokens/token-counts";
-import { autoId, isAutoName } from "../proxy/upstream/copilot/auto-model";
-import type { CountedRequest } from "../proxy/upstream/copilot/copilot-counter";
+import { codecs, type TokenCountFormat, tokenCountFormats } from "../../dialects/codecs";
+import type { Conversation, JsonObject } from "../../dialects/hub/conversation";
+import { longTexts } from "../../dialects/long-texts";
+import { overviewOf } from "../../dialects/overview";
+import { ProxyError } from "../../lib/errors";
+import type { Skeleton } from "../../lib/net/json/json-skeleton";
+import { withTimeLimit } from "../../lib/net/time-limit";
+import type { Account } from "../../people/accounts/account";
+import { type ClientKey, hasModelLimits, type KeyedCaller, requireModel } from "../../people/keys/client-keys";
+import type { RequestScope } from "../scope";
+import { PlannedPrompt, type PlannedRequest, planTools } from "../server-tools/plan";
+import type { Prompt } from "../tokens/token-counts";
+import { autoId, isAutoName } from "../upstream/copilot/auto-model";
+import type { CountedRequest } from "../upstream/copilot/copilot-counter";
+import { type AddressMembers, readIncoming } from "./incoming";
+import { type AskedModel, findNamedModel } from "./named-model";
+import { type ChatTarget, chooseTarget, isAutoTarget, isProvided, messagesProvider } from "./target";
 
 /**
  * `POST /v1/messages/count_tokens` and Google's `countTokens`.
  * @param inAddress For a dialect whose address names the model.
  */
 export async function countTokens(
-  app: Scope,
+  app: RequestScope,
   request: Request,
   caller: KeyedCaller,
   dialect: keyof typeof tokenCountFormats,
@@ -40,7 +39,7 @@ export async function countTokens(
   if (!isAutoName(id)) requireModel(caller.key, id);
   const { decode, encode } = tokenCountFormats[dialect];
   const conversation = decode(body);
-  const exact = dialect === "messages" ? await countByService(app, model, body, skeleton) : undefined;
+  const exact = dialect === "messages" ? await app.anthropicCounter?.count(model, body, skeleton) : undefined;
   if (exact !== undefined) return counted(encode(exact), "exact");
   const outline = codecs[dialect].outline(body);
   const planned = { dialect, body, outline, conversation: () => conversation, whole: skeleton?.whole };
@@ -70,7 +69,7 @@ interface Known {
 
 /** The model's id and what it would be sent; the name alone if no model has it. */
 async function knownOf(
-  app: Scope,
+  app: RequestScope,
   asked: AskedModel & { key?: ClientKey },
   planned: PlannedRequest & Pick<Prompt, "whole">,
   headers: Headers,
@@ -105,7 +104,7 @@ function sentFor(body: JsonObject, { upstreamModel }: ChatTarget, client: Header
 }
 
 /** Undefined if GitHub Copilot does not count the request. */
-function countUpstream(app: Scope, model: string, request: CountedRequest): Promise<number | undefined> {
+function countUpstream(app: RequestScope, model: string, request: CountedRequest): Promise<number | undefined> {
   const capable = (account: Account) => app.catalogue.offers(account, model);
   // A count costs no quota.
   const accounts = app.pool.candidates({ premium: false, model, capable });
@@ -113,7 +112,7 @@ function countUpstream(app: Scope, model: string, request: CountedRequest): Prom
 }
 
 /** The id of the model that a request names; the name itself if no model has it, because estimates need none. */
-async function idOf(app: Scope, asked: AskedModel): Promise<string> {
+async function idOf(app: RequestScope, asked: AskedModel): Promise<string> {
   try {
     return (await findNamedModel(app, asked)).model.id;
   } catch (thrown) {
@@ -122,9 +121,25 @@ async function idOf(app: Scope, asked: AskedModel): Promise<string> {
   }
 }
 
+/** `POST /:provider/v1/messages/count_tokens`: estimated here, without a call to the provider. */
+export async function countForProvider(
+  app: RequestScope,
+  request: Request,
+  caller: KeyedCaller,
+  name: string,
+): Promise<Response> {
+  messagesProvider(app, name);
+  const { body, model } = await readIncoming(request);
+  await caller.key?.hear?.();
+  caller.connection.keepOpen();
+  requireModel(caller.key, `${name}/${model}`);
+  const { decode, encode } = tokenCountFormats.messages;
+  return countHere(app, encode, decode(body));
+}
+
 /** @param model The upstream's id; undefined for a provider's model, of which nothing is learnt. */
-export async function countHere(
-  { tokenCounts }: Scope,
+async function countHere(
+  { tokenCounts }: RequestScope,
   encode: TokenCountFormat["encode"],
   conversation: Conversation,
   model?: string,
@@ -136,25 +151,6 @@ export async function countHere(
 
 const counted = (body: JsonObject, how: "exact" | "estimate"): Response =>
   Response.json(body, { headers: { "x-token-count": how } });
-
-/** Undefined without a key, or when the service fails or times out: the client then gets an estimate. */
-async function countByService(
-  { owner, logger }: Scope,
-  model: string,
-  body: JsonObject,
-  skeleton: Skeleton | undefined,
-): Promise<number | undefined> {
-  // The key is the owner's, and so is the cost.
-  const key = owner?.config.current.anthropicApiKey ?? owner?.environment.anthropicApiKey;
-  if (!key || !/^claude/i.test(model)) return undefined;
-  try {
-    const url = owner?.environment.anthropicApiUrl ?? "https://api.anthropic.com";
-    return await countExactly(url, key, model, body, skeleton);
-  } catch (thrown) {
-    logger.debug("Tokens are estimated: Anthropic's token counter failed.", thrown);
-    return undefined;
-  }
-}
 
 /** Milliseconds that a count waits for the model list, on which it does not depend. */
 const listTimeoutMs = 500;
