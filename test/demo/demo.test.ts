@@ -8,7 +8,6 @@ import { version } from "../../package.json";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import { type Demo, type DemoOptions, startDemo } from "../../src/demo/demo";
 import { directives } from "../../src/demo/faults";
-import { until } from "../support/until";
 
 // biome-ignore lint/suspicious/noExplicitAny: these are the wire's own shapes, looked at from outside
 type Wire = any;
@@ -492,116 +491,24 @@ describe("a fault on request", () => {
   };
   const error = { type: "overloaded_error" };
 
-  describe.each([
+  test.each([
     ["chat", "[DONE]", /"finish_reason":"stop"/, { error: { code: "server_error" } }],
     ["responses", "response.completed", /event: response.output_item.done/, { type: "error", code: "server_error" }],
     ["messages", "message_stop", /message_delta/, { type: "error", error }],
-  ] as const)("of %s", (dialect, end, finish, form) => {
-    const ask = dialects[dialect];
-    const said = async (directive: string) => (await ask(directive)).text();
-
-    test("breaks the connection, at once or midway", async () => {
-      for (const [directive, stream] of [
-        ["reset", true],
-        ["cut", true],
-        ["cut", false],
-      ] as const)
-        await expect((async () => (await ask(directive, stream)).text())(), directive).rejects.toMatchObject({
-          code: "ECONNRESET",
-        });
-    });
-
-    test("a fault on request leaves out the end or the finish, or says more than it should", async () => {
-      expect(await said("end")).not.toContain(end);
-      expect(await said("no-done")).not.toContain(end);
+  ] as const)(
+    "faults on request of %s break the connection, leave out the end, or say an error or what means nothing",
+    async (dialect, end, finish, form) => {
+      const ask = dialects[dialect];
+      const said = async (directive: string, stream = true) => (await ask(directive, stream)).text();
+      for (const cut of [() => said("reset"), () => said("cut"), () => said("cut", false)])
+        await expect(cut()).rejects.toMatchObject({ code: "ECONNRESET" });
+      for (const left of ["end", "no-done"]) expect(await said(left)).not.toContain(end);
       expect(await said("no-finish")).not.toMatch(finish);
       expect(await said("after-done")).toContain('"late":true');
-    });
-
-    test("a fault on request says an error in its dialect's form, or a line that cannot be read, or one that means nothing", async () => {
       expect((await events(ask("error-event"))).at(-1)).toMatchObject(form);
       expect(await events(ask("first-error"))).toMatchObject([form]);
       expect(await said("bad-json")).toContain('data: {"broken\n\n');
       expect(await said("ping")).toMatch(/^(: ping|event: ping)$/m);
-    });
-  });
-});
-
-describe("a test can", () => {
-  test("read in the journal what arrived, byte for byte, and what became of it", async () => {
-    open({ keep: 2 });
-    const body = { model: "gpt-4.1", ...say("漢字"), unknown: 1 };
-    const answer = await post("/chat/completions?beta=true", body, { headers: { "x-request-id": "abc" } });
-    await answer.text();
-    expect(answer.headers.get("x-request-id")).toBe("abc");
-    const seen = demo.journal.at(-1)!;
-    expect(seen).toMatchObject({ host: "individual", query: "?beta=true", body, account: "octo-demo", status: 200 });
-    expect(new TextDecoder().decode(seen.bytes)).toBe(JSON.stringify(body));
-    for (let times = 0; times < 3; times += 1) await (await chat({})).text();
-    expect(demo.journal).toHaveLength(2);
-  });
-
-  test.each(["long 100000", "silence 60", "slow-headers 60"])(
-    "a test can hang up while the demo does [demo: %s]",
-    async (directive) => {
-      const controller = new AbortController();
-      const answer = chat({ ...say(`[demo: ${directive}]`), stream: true }, { signal: controller.signal });
-      answer.catch(() => {});
-      await until(() => demo.open === 1, "the stream is open");
-      if (!directive.startsWith("slow")) await (await answer).body!.getReader().read();
-      controller.abort();
-      await until(() => demo.open === 0, "the stream is closed");
-      expect(demo.journal.at(-1)!.aborted).toBe(clock);
     },
   );
-
-  test("count the requests that are open at a time", async () => {
-    const { promise: opened, resolve: release } = Promise.withResolvers<void>();
-    demo.intercept("/chat/completions", () => opened.then(() => new Response("{}")), 5);
-    const answers = Array.from({ length: 5 }, () => chat({}));
-    await until(() => demo.open === 5, "five requests are open");
-    release();
-    await Promise.all(answers.map(async (answer) => (await answer).text()));
-    await until(() => demo.open === 0, "no request is open");
-    expect(demo.journal.filter(({ aborted }) => aborted !== undefined)).toEqual([]);
-  });
-
-  test("answer itself, as often as it says, also by a stream without end", async () => {
-    demo.intercept("/chat/completions", () => new Response("no", { status: 418 }), 2);
-    demo.intercept(/token$/, () => undefined);
-    expect([(await chat({})).status, (await chat({})).status, (await chat({})).status]).toEqual([418, 418, 200]);
-    demo.intercept("/chat/completions", () => new Response(new ReadableStream({ start: (to) => to.enqueue("a") })));
-    const controller = new AbortController();
-    const reader = (await chat({}, { signal: controller.signal })).body!.getReader();
-    await reader.read();
-    expect(demo.open).toBe(1);
-    controller.abort();
-    await until(() => demo.open === 0, "the stream is closed");
-  });
-});
-
-test("a sign-in is of an account that nobody has signed in with; then the accounts take turns", async () => {
-  const send = (path: string, fields: Record<string, string>) =>
-    json(
-      fetch(demo.url + path, {
-        method: "POST",
-        body: new URLSearchParams(fields),
-        headers: { accept: "application/json" },
-      }),
-    );
-  const client_id = "Iv1.b507a08c87ecfe98";
-  const signIn = async () => {
-    demo.device.pending = 0;
-    const { device_code } = await send("/login/device/code", { client_id });
-    clock += 10_000;
-    const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
-    const { access_token } = await send("/login/oauth/access_token", { client_id, device_code, grant_type });
-    return demo.accounts.find(({ githubToken }) => githubToken === access_token)?.login;
-  };
-  const all = demo.accounts.filter(({ githubToken }) => githubToken.startsWith("ghu_")).map(({ login }) => login);
-  const [used, ...others] = all;
-  demo.signIns.push(account(used));
-  const found = [];
-  for (let at = 0; at <= others.length; at++) found.push(await signIn());
-  expect(found).toEqual([...others, all[(others.length + 1) % all.length]]);
 });
