@@ -186,33 +186,24 @@ test("a key that is removed by a person at a terminal is asked about first, and 
   expect(await own.names()).toEqual([]);
 });
 
-test("settings that are shown at a terminal break their sentences between words", async () => {
+test("an undo asks at a terminal about the files that dragoman wrote, in lines that break no word, and else says that there is nothing", async () => {
   await using own = await machine();
-  await using terminal = atTerminal(["connect", "codex"], own.env, undefined, 80);
-  expect(await terminal.exited).toBe(0);
-  expect(terminal.screen()).toContain("Then run: codex");
-  const long = terminal.screen().split("\n");
-  expect(long.filter((line) => line.length > 80)).toEqual([]);
-});
-
-test("an undo asks at a terminal, with the files that it restores", async () => {
-  await using own = await machine();
-  await own.ended("connect", "gemini-cli", "--write");
-  await using terminal = atTerminal(["connect", "gemini-cli", "--undo"], own.env);
-  await terminal.shows("Restore ~/.gemini/settings.json and ~/.gemini/.env as before dragoman wrote there? [y/N]");
-  terminal.type("\r");
-  expect(await terminal.exited).toBe(1);
-  expect(existsSync(own.path("gemini-cli"))).toBe(true);
-  expect((await own.ended("connect", "gemini-cli", "--undo")).code).toBe(0);
-});
-
-test("an undo asks only about files that dragoman wrote, in lines that break no word, and else says that there is nothing", async () => {
-  await using own = await machine();
-  await own.ended("connect", "claude-code", "--write");
-  await using terminal = atTerminal(["connect", "claude-code", "--undo"], own.env, undefined, 50);
-  await terminal.shows("Restore ~/.claude/settings.json as before\ndragoman wrote there? [y/N]");
-  terminal.type("y\r");
-  expect(await terminal.exited).toBe(0);
+  for (const [id, columns, question, key, code] of [
+    [
+      "gemini-cli",
+      120,
+      "Restore ~/.gemini/settings.json and ~/.gemini/.env as before dragoman wrote there? [y/N]",
+      "\r",
+      1,
+    ],
+    ["claude-code", 50, "Restore ~/.claude/settings.json as before\ndragoman wrote there? [y/N]", "y\r", 0],
+  ] as const) {
+    await own.ended("connect", id, "--write");
+    await using terminal = atTerminal(["connect", id, "--undo"], own.env, undefined, columns);
+    await terminal.shows(question);
+    terminal.type(key);
+    expect([await terminal.exited, existsSync(own.path(id))]).toEqual([code, code === 1]);
+  }
   await using again = atTerminal(["connect", "claude-code", "--undo"], own.env);
   expect(await again.exited).toBe(0);
   expect(again.screen()).toBe("Nothing to undo: dragoman has not written to Claude Code's settings.\n");
@@ -236,16 +227,16 @@ test("while only the demo runs, a command that changes or shows the real config 
   await using demo = run(["start", "--demo", "--json", "--port", "0"]);
   await demo.ready();
   const env = { HOME: demo.home, DRAGOMAN_HOME: join(demo.home, "data") };
-  const said = async (...args: string[]) => (await inProcess(args, env)).stderr;
   const changes = "Only the demo is running: this changes your real config, which the demo does not use.";
-  expect(await said("key", "add", "laptop")).toContain(changes);
-  expect(await said("budget", "add", "month", "--limit", "20")).toContain(changes);
-  expect(await said("budget")).toContain(
-    "These are its budgets; `budget add` and `budget rm` change your real config.",
-  );
-  expect(await said("key", "ls")).toContain("Only the demo is running: these are the keys of your real config");
-  expect(await said("key", "rm", "laptop")).toContain(changes);
-  expect(await said("budget", "rm", "month")).toContain(changes);
+  for (const [command, said] of [
+    ["key add laptop", changes],
+    ["budget add month --limit 20", changes],
+    ["budget", "These are its budgets; `budget add` and `budget rm` change your real config."],
+    ["key ls", "Only the demo is running: these are the keys of your real config"],
+    ["key rm laptop", changes],
+    ["budget rm month", changes],
+  ] as const)
+    expect((await inProcess(command.split(" "), env)).stderr).toContain(said);
 });
 
 test("no key is in Claude Code's file with --key-helper: it asks for the one that is kept here", async () => {
@@ -343,25 +334,6 @@ test("of two files, neither is undone where one cannot be, and a key that was ke
   expect((await own.ended("connect", "claude-code", "--write", "--key-helper")).code).toBe(1);
   expect(existsSync(join(own.data, "kept-keys.json"))).toBe(false);
   expect(await own.names()).toEqual([null, "gemini-cli"]);
-});
-
-test("what somebody changed between two writes is what an undo brings back, also in a file that was moved and linked", async () => {
-  await using own = await machine();
-  const path = own.path("claude-code");
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, `{ "env": { "OWN": "1" } } // mine\n`);
-  await own.ended("connect", "claude-code", "--write");
-  writeFileSync(
-    path,
-    readFileSync(path, "utf8").replace('"ENABLE_TOOL_SEARCH": "true"', '"ENABLE_TOOL_SEARCH": "auto"'),
-  );
-  const elsewhere = join(dirname(path), "adopted.json");
-  renameSync(path, elsewhere);
-  symlinkSync("adopted.json", path);
-  expect((await own.ended("connect", "claude-code", "--write")).code).toBe(0);
-  expect((await own.ended("connect", "claude-code", "--undo")).code).toBe(0);
-  expect(readFileSync(elsewhere, "utf8")).toBe(`{ "env": { "OWN": "1", "ENABLE_TOOL_SEARCH": "auto" } } // mine\n`);
-  expect(readdirSync(join(own.data, "connect"))).toEqual(["lock"]);
 });
 
 test.each<[ClientId, before: string, between: (text: string) => string]>([

@@ -235,11 +235,7 @@ async function ofOpencode(installed: Installed, tell: Tell): Promise<Session> {
   return session;
 }
 
-const cases = {
-  claudeCode: { wasteful, clean },
-  codex: { whole: ofCodex },
-  opencode: { whole: ofOpencode },
-} as const;
+const cases = { claudeCode: { wasteful, clean }, codex: { whole: ofCodex }, opencode: { whole: ofOpencode } } as const;
 
 interface SessionOutcome {
   tool: Tool;
