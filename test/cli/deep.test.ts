@@ -29,13 +29,7 @@ async function deep(github: Github, ...more: string[]) {
   );
   const checks = stdout === "" ? [] : (JSON.parse(stdout) as { checks: Finding[] }).checks;
   const asked = checks.filter(({ name }) => /^(?:GET|POST) \//.test(name));
-  return {
-    code,
-    stderr,
-    checks,
-    asked,
-    of: (name: string) => asked.find((each) => each.name === name)!,
-  };
+  return { code, stderr, checks, asked, of: (name: string) => asked.find((each) => each.name === name)! };
 }
 
 describe("an upstream that is as it is known", () => {

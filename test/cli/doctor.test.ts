@@ -12,7 +12,6 @@ import { run } from "../support/command";
 import { companyRoot, declining, startCompany } from "../support/corporate-proxy";
 import { freePort } from "../support/free-port";
 import { inProcess } from "../support/in-process";
-import { startProxy } from "../support/proxy";
 import { refuseExchange } from "../support/refused-exchange";
 import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
@@ -55,7 +54,7 @@ function withoutPolicy({ demo }: Github) {
 }
 
 describe("when all is well", () => {
-  test("doctor says so and exits with 0 when all is well", async () => {
+  test("doctor says so and exits with 0 when all is well, and which model to ask for where the plan offers Auto only", async () => {
     await using github = scriptedGithub();
     withoutPolicy(github);
     github.signIn("octo-demo");
@@ -67,15 +66,10 @@ describe("when all is well", () => {
     );
     for (const name of ["GitHub", "GitHub's API", "Copilot API"])
       expect(report.of(name)[0]!.message).toMatch(/^127\.0\.0\.1:\d+ answers in \d+ ms\.$/);
-  });
-
-  test("an account whose plan offers Auto only is told which model to ask for", async () => {
-    const { student } = autoAccounts();
-    await using github = scriptedGithub({ accounts: [student] });
-    withoutPolicy(github);
-    github.signIn("student-demo");
-    const report = await examine(github.env);
-    expect(report.of("account student-demo")[0]!.message).toEndWith(
+    await using school = scriptedGithub({ accounts: [autoAccounts().student] });
+    withoutPolicy(school);
+    school.signIn("student-demo");
+    expect((await examine(school.env)).of("account student-demo")[0]!.message).toEndWith(
       "; its plan offers Auto only: tools have to ask for the model `auto`.",
     );
   });
@@ -151,30 +145,40 @@ describe("when all is well", () => {
     expect(command.stdout()).toMatch(/\n1 failed\. \([\d.]+ m?s\)\n$/);
   });
 
-  test("beside a running demo, nobody has to be signed in", async () => {
+  test("a running demo is said to be one, beside which nobody has to be signed in", async () => {
     await using github = scriptedGithub();
     await using demo = run(["start", "--demo", "--json", "--port", "0"], { env: github.env });
-    await demo.ready();
+    const { url, pid } = await demo.ready();
     const { of } = await examine(github.env);
-    expect(of("accounts")).toEqual([
-      expect.objectContaining({ state: "warn", message: expect.stringContaining("the running demo needs none") }),
+    expect(of("accounts")).toMatchObject([
+      { state: "warn", message: expect.stringContaining("the running demo needs none") },
     ]);
+    expect(of("server")[0]!.message).toBe(`dragoman ${version} (DEMO) is running at ${url} (process ${pid}).`);
+    expect(of("port")[0]).toMatchObject({ state: "ok" });
   });
 });
 
 describe("files", () => {
-  test("a config that does not read is named by line and column; an unknown key by its name", async () => {
+  test("files that do not read are named by their place or fault, and left alone", async () => {
     await using github = scriptedGithub();
-    mkdirSync(github.data, { recursive: true, mode: 0o700 });
-    for (const [text, said] of [
-      ['{\n  "logLevel": \n', "config.json is not valid JSON at line 3, column 1."],
-      ['{\n  "loglevel": "debug"\n}', "line 2, column 3: loglevel: not a known key (did you mean logLevel?)."],
+    github.signIn("octo-demo");
+    for (const [check, file, text, said] of [
+      ["config", "config.json", '{\n  "logLevel": \n', "config.json is not valid JSON at line 3, column 1."],
+      [
+        "config",
+        "config.json",
+        '{\n  "loglevel": "debug"\n}',
+        "line 2, column 3: loglevel: not a known key (did you mean logLevel?).",
+      ],
+      ["history", "admin.sqlite", "no database at all".padEnd(8192), "SQLITE_NOTADB"],
+      ["accounts", "accounts/github.com/octo-demo.json", "{", "octo-demo.json is skipped: it is not JSON."],
     ] as const) {
-      writeFileSync(join(github.data, "config.json"), text, { mode: 0o600 });
-      expect((await examine(github.env)).of("config")[0]).toMatchObject({
+      writeFileSync(join(github.data, file), text, { mode: 0o600 });
+      expect((await examine(github.env)).of(check)[0]).toMatchObject({
         state: "fail",
         message: expect.stringContaining(said),
       });
+      expect(readFileSync(join(github.data, file), "utf8")).toBe(text);
     }
   });
 
@@ -198,47 +202,23 @@ describe("files", () => {
     });
   });
 
-  test("a history that is damaged, or of a newer version, is named and left alone", async () => {
-    await using github = scriptedGithub();
-    mkdirSync(github.data, { recursive: true, mode: 0o700 });
-    const path = join(github.data, "admin.sqlite");
-    writeFileSync(path, Buffer.alloc(8192, "no database at all"), { mode: 0o600 });
-    expect((await examine(github.env)).of("history")[0]).toMatchObject({
-      state: "fail",
-      message: expect.stringContaining("SQLITE_NOTADB"),
-    });
-    expect(readFileSync(path, "latin1")).toStartWith("no database at all");
-  });
-
-  test("the history of a running server is read beside it, and its rows are counted", async () => {
-    await using proxy = await startProxy();
-    for (let at = 0; at < 3; at++)
-      await (
-        await proxy.post("/v1/chat/completions", { model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] })
-      ).text();
-    expect(proxy.rows()).toHaveLength(3);
-    const path = join(proxy.home, "admin.sqlite");
-    expect(checkIntegrity(path)).toMatchObject({ rows: 3 });
-    await (
-      await proxy.post("/v1/chat/completions", { model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] })
-    ).text();
-    expect(proxy.rows()).toHaveLength(4);
-    expect(checkIntegrity(join(proxy.home, "none.sqlite"))).toBe(undefined);
-  });
-
-  test("the history that a killed server left, write-ahead log and all, is read and left as it is", async () => {
+  test("the history of a running server is read beside it, and that which a killed one left, write-ahead log and all, as it is", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo");
+    const path = join(github.data, "admin.sqlite");
+    expect(checkIntegrity(path)).toBe(undefined);
     await using served = run(["start", "--json", "--port", "0"], { env: github.env });
     const { url } = await served.ready();
     const body = JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] });
-    await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).text();
-    await until(() => checkIntegrity(join(github.data, "admin.sqlite"))?.rows === 1, "the row is written");
+    for (const rows of [1, 2]) {
+      await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).text();
+      await until(() => checkIntegrity(path)?.rows === rows, "the row is written");
+    }
     served.process.kill("SIGKILL");
     await served.exited;
     const before = traces(github.data).filter(({ name }) => !name.endsWith("-shm"));
     expect(before.map(({ name }) => name)).toContain("admin.sqlite-wal");
-    expect(checkIntegrity(join(github.data, "admin.sqlite"))).toMatchObject({ rows: 1 });
+    expect(checkIntegrity(path)).toMatchObject({ rows: 2 });
     expect(traces(github.data).filter(({ name }) => !name.endsWith("-shm"))).toEqual(before);
   });
 });
@@ -294,15 +274,6 @@ describe("the port and the server", () => {
     const { facts } = (await (await fetch(`${url}/api/admin/meta`)).json()) as { facts: object[] };
     expect(facts).toContainEqual({ name: "Config", state: "warn", says: waits, more: "", page: "/admin/config" });
   });
-
-  test("a running demo is said to be one", async () => {
-    await using github = scriptedGithub();
-    await using served = run(["start", "--demo", "--json", "--port", "0"], { env: github.env });
-    const { url, pid } = await served.ready();
-    const report = await examine(github.env);
-    expect(report.of("server")[0]!.message).toBe(`dragoman ${version} (DEMO) is running at ${url} (process ${pid}).`);
-    expect(report.of("port")[0]).toMatchObject({ state: "ok" });
-  });
 });
 
 describe("who is let in", () => {
@@ -323,36 +294,27 @@ describe("who is let in", () => {
       expect(finding!.message).toContain(word);
   });
 
-  const started = [[], ["--admin-auth=always"], ["--trust-proxy", "127.0.0.1/32"]];
-  test.each(started.map((options) => [options]))("with keys and a token, started with %j", async (options) => {
+  test.each([
+    [true, [], "If you use one, start with --admin-auth=always."],
+    [true, ["--admin-auth=always"], undefined],
+    [true, ["--trust-proxy", "127.0.0.1/32"], undefined],
+    [false, ["--admin-auth=always"], "can spend your quota"],
+  ])("with a token, with keys: %p, started with %j", async (hasKeys, options, warning) => {
     await using github = scriptedGithub();
-    keys(github);
+    if (hasKeys) keys(github);
     const env = { ...github.env, ADMIN_TOKEN: token };
     const before = await examine(env);
-    expect(before.of("access")[0]).toMatchObject({
-      state: "warn",
-      todo: "If you use one, start with --admin-auth=always.",
-    });
+    if (hasKeys) expect(before.of("access")[0]!.todo).toBe("If you use one, start with --admin-auth=always.");
     await using served = run(["start", "--json", "--port", "0", ...options], { env });
     const { port } = await served.ready();
     // It is another stream than the one on which it says that it is ready.
     await until(() => served.stderr().includes("/admin"), "the banner is written");
-    const report = await examine(env, port);
+    const [{ state, message, todo = "" }] = (await examine(env, port)).of("access") as [Finding];
+    expect([state, message + todo]).toEqual([warning ? "warn" : "ok", expect.stringContaining(warning ?? "")]);
     const asks = options.length > 0;
-    expect(report.of("access")).toMatchObject([{ state: asks ? "ok" : "warn" }]);
     const reminder = "Behind a reverse proxy or tunnel, start with --admin-auth=always";
     expect(served.stderr().includes(reminder)).toBe(!asks);
     expect(served.stderr().includes("/admin, with ADMIN_TOKEN")).toBe(asks);
-  });
-
-  test("with a token asked for here and no key, whoever comes through spends the quota", async () => {
-    await using github = scriptedGithub();
-    const env = { ...github.env, ADMIN_TOKEN: token };
-    await using served = run(["start", "--json", "--port", "0", "--admin-auth=always"], { env });
-    const { port, url } = await served.ready();
-    await until(() => served.stderr().includes(`${url}/admin, with ADMIN_TOKEN\n`), "the banner is written");
-    const finding = { state: "warn", message: expect.stringContaining("can spend your quota") };
-    expect((await examine(env, port)).of("access")).toMatchObject([finding]);
   });
 });
 
@@ -433,34 +395,26 @@ describe("accounts", () => {
     github.demo.accounts[0]!.githubToken = "ghu_revoked";
     refuseExchange(github.demo, "no_copilot_access", ["work-demo"]);
     const report = await examine(github.env);
-    expect(report.of("account octo-demo")[0]).toMatchObject({
-      state: "fail",
-      message: expect.stringContaining("Sign in again, on the page Accounts or with `dragoman auth`."),
-    });
-    expect(report.of("account work-demo")[0]).toMatchObject({
-      state: "fail",
-      message: expect.stringContaining("No access to GitHub Copilot found."),
-    });
+    for (const [login, said] of [
+      ["octo-demo", "Sign in again, on the page Accounts or with `dragoman auth`."],
+      ["work-demo", "No access to GitHub Copilot found."],
+    ] as const)
+      expect(report.of(`account ${login}`)).toMatchObject([{ state: "fail", message: expect.stringContaining(said) }]);
   });
 
-  test("models that the policy has off are named, with the page where that is decided", async () => {
+  test("models that the policy has off are named, with the page where that is decided; the environment's token is looked at too", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo");
-    expect((await examine(github.env)).of("account octo-demo")[0]).toEqual({
+    const [, , plus] = github.demo.accounts;
+    const report = await examine({ ...github.env, DRAGOMAN_GITHUB_TOKEN: plus!.githubToken });
+    expect(report.of("account octo-demo")[0]).toEqual({
       name: "account octo-demo",
       state: "warn",
       message: expect.stringContaining("Its policy disables 1 model: gemini-3-pro-preview."),
       todo: expect.stringContaining("https://github.com/settings/copilot/features"),
     });
-  });
-
-  test("a saved account that does not read", async () => {
-    await using github = scriptedGithub();
-    github.signIn("octo-demo");
-    writeFileSync(join(github.data, "accounts/github.com/octo-demo.json"), "{", { mode: 0o600 });
-    expect((await examine(github.env)).of("accounts")[0]).toMatchObject({
-      state: "fail",
-      message: expect.stringContaining("octo-demo.json is skipped: it is not JSON."),
+    expect(report.of("account of DRAGOMAN_GITHUB_TOKEN")[0]).toMatchObject({
+      message: expect.stringMatching(/^Signed in/),
     });
   });
 
@@ -481,50 +435,54 @@ describe("accounts", () => {
     github.signIn("work-demo");
     expect(await bound([gone])).toEqual([["ok", "3 bindings of keys and projects."]]);
   });
-
-  test("the token of the environment is looked at as well", async () => {
-    await using github = scriptedGithub();
-    withoutPolicy(github);
-    const report = await examine({ ...github.env, DRAGOMAN_GITHUB_TOKEN: github.demo.accounts[0]!.githubToken });
-    expect(report.of("account of DRAGOMAN_GITHUB_TOKEN")[0]).toMatchObject({ state: "ok" });
-  });
 });
 
 describe("clients and variables", () => {
   test("each client that has settings is told to lead here, elsewhere, or not to read", async () => {
     await using github = scriptedGithub();
     const port = freePort();
-    const file = (name: string, text: string) => {
+    const here = `http://127.0.0.1:${port}`;
+    const other = { default_model: { provider: "zed.dev", model: "x" } };
+    const zed = { agent: other, language_models: { openai_compatible: { d: { api_url: `${here}/v1` } } } };
+    const clients: [name: string, file: string, text: string, finding: object][] = [
+      [
+        "Claude Code",
+        ".claude/settings.json",
+        JSON.stringify({ env: { ANTHROPIC_BASE_URL: here } }),
+        { state: "ok", message: "~/.claude/settings.json points to dragoman." },
+      ],
+      [
+        "Codex",
+        ".codex/config.toml",
+        'model_provider = "x"\n[model_providers.x]\nbase_url = "https://elsewhere.example/v1"\n',
+        {
+          state: "warn",
+          message: `~/.codex/config.toml does not point to ${here}.`,
+          todo: "To change that, run `dragoman connect codex --write`.",
+        },
+      ],
+      [
+        "opencode",
+        ".config/opencode/opencode.json",
+        "{",
+        { state: "warn", message: expect.stringContaining("cannot be read") },
+      ],
+      [
+        "Zed",
+        ".config/zed/settings.json",
+        JSON.stringify(zed),
+        {
+          state: "warn",
+          message: expect.stringContaining(", but its agent's `default_model` belongs to another provider, zed.dev."),
+        },
+      ],
+    ];
+    for (const [, name, text] of clients) {
       mkdirSync(join(github.home, name, ".."), { recursive: true });
       writeFileSync(join(github.home, name), text);
-    };
-    file(".claude/settings.json", JSON.stringify({ env: { ANTHROPIC_BASE_URL: `http://127.0.0.1:${port}` } }));
-    file(
-      ".codex/config.toml",
-      'model_provider = "x"\n[model_providers.x]\nbase_url = "https://elsewhere.example/v1"\n',
-    );
-    file(".config/opencode/opencode.json", "{");
-    const zed = { openai_compatible: { d: { api_url: `http://127.0.0.1:${port}/v1` } } };
-    const other = { default_model: { provider: "zed.dev", model: "x" } };
-    file(".config/zed/settings.json", JSON.stringify({ agent: other, language_models: zed }));
+    }
     const report = await examine(github.env, port);
-    expect(report.of("Claude Code")[0]).toMatchObject({
-      state: "ok",
-      message: "~/.claude/settings.json points to dragoman.",
-    });
-    expect(report.of("Codex")[0]).toMatchObject({
-      state: "warn",
-      message: `~/.codex/config.toml does not point to http://127.0.0.1:${port}.`,
-      todo: "To change that, run `dragoman connect codex --write`.",
-    });
-    expect(report.of("opencode")[0]).toMatchObject({
-      state: "warn",
-      message: expect.stringContaining("cannot be read"),
-    });
-    expect(report.of("Zed")[0]).toMatchObject({
-      state: "warn",
-      message: expect.stringContaining(", but its agent's `default_model` belongs to another provider, zed.dev."),
-    });
+    for (const [name, , , finding] of clients) expect(report.of(name)[0]).toMatchObject(finding);
   });
 
   const url = "http://127.0.0.1:4141";

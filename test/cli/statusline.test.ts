@@ -18,11 +18,7 @@ for (const prompt of ["p-1", "p-1", "p-2"]) {
     "/v1/messages",
     { model: "claude-sonnet-4-6", max_tokens: 50, messages: [{ role: "user", content: `say ${prompt}` }] },
     {
-      headers: {
-        "x-api-key": "secret-key",
-        "x-claude-code-session-id": session,
-        "x-claude-code-prompt-id": prompt,
-      },
+      headers: { "x-api-key": "secret-key", "x-claude-code-session-id": session, "x-claude-code-prompt-id": prompt },
     },
   );
   expect(answer.status).toBe(200);
