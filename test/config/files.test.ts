@@ -173,22 +173,6 @@ describe("writing", () => {
     symlinkSync(at("a"), at("b"));
     expect(() => writePrivate(at("a"), "x")).toThrow("ELOOP");
   });
-
-  test("killed at any moment leaves the old text or the new one, whole", async () => {
-    const source = join(import.meta.dir, "../../src/config/files.ts");
-    const code = `import { writePrivate } from ${JSON.stringify(source)};
-      for (let i = 0; ; i += 1) { writePrivate(process.argv[1], JSON.stringify({ i, fill: "x".repeat(50_000) })); if (i === 0) console.log("on"); }`;
-    for (let round = 0; round < 4; round += 1) {
-      const child = Bun.spawn([process.execPath, "-e", code, at("f.json")], { stdout: "pipe" });
-      await child.stdout.getReader().read();
-      await Bun.sleep(5 + round * 7);
-      child.kill("SIGKILL");
-      await child.exited;
-      expect(JSON.parse(readFileSync(at("f.json"), "utf8")).fill).toHaveLength(50_000);
-    }
-    removeLeftovers(folder);
-    expect(readdirSync(folder)).toEqual(["f.json"]);
-  });
 });
 
 describe("reading", () => {

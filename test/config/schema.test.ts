@@ -22,40 +22,19 @@ test.each<[string, number, (at: number) => [string, unknown]]>([
 });
 
 test("an empty config means these defaults", () => {
+  const empty =
+    "providers upstreamHeaders modelAliases fallbacks projectAccounts routes maxPromptTokens claudeCodeSettings";
+  const none = "allowedOrigins allowedHosts budgets accountOrder pausedAccounts";
+  const all = (names: string, value: unknown) => Object.fromEntries(names.split(" ").map((name) => [name, value]));
   expect(parseConfig({})).toEqual({
-    auth: { apiKeys: [] },
-    providers: {},
-    logLevel: "info",
-    retentionDays: 14,
-    maxRows: 200_000,
-    allowedOrigins: [],
-    allowedHosts: [],
-    upstreamHeaders: {},
-    budgets: [],
-    neverOverage: false,
+    ...{ ...all(empty, {}), ...all(none, []), ...all("neverOverage accountAffinity autoWhenOnly", false) },
+    ...all("toolSearch promptCache webSearchModel", "auto"),
+    ...{ auth: { apiKeys: [] }, logLevel: "info", retentionDays: 14, maxRows: 200_000 },
     notices: { webhookFormat: "json", desktop: false, accounts: [0.8, 0.95] },
-    accountOrder: [],
-    pausedAccounts: [],
-    accountAffinity: false,
-    autoWhenOnly: false,
-    whenLimited: "refuse",
-    longestWaitMinutes: 2,
-    modelAliases: {},
-    fallbacks: {},
-    projectAccounts: {},
-    routes: {},
-    freeModelRouting: "round-robin",
-    tokenEstimateMultiplier: 1.15,
-    maxPromptTokens: {},
-    useResponsesApiWebSearch: true,
-    webSearchModel: "auto",
-    webSearchEngine: { name: "model" },
-    toolSearch: "auto",
-    promptCache: "auto",
-    claudeCodeSettings: {},
-    updateNotice: true,
+    ...{ whenLimited: "refuse", longestWaitMinutes: 2, freeModelRouting: "round-robin", tokenEstimateMultiplier: 1.15 },
+    ...{ useResponsesApiWebSearch: true, webSearchEngine: { name: "model" }, updateNotice: true },
     anthropicApiKey: undefined,
-  });
+  } as ReturnType<typeof parseConfig>);
   // It is answered without the schema, which has the same defaults.
   expect(JSON.stringify(parseConfig({}))).toBe(JSON.stringify(configSchema().parse({})));
 });
