@@ -417,22 +417,6 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       history.close();
     });
 
-    test("a row that comes late is counted in what was asked before", async () => {
-      const { stores } = await world();
-      const history = stores.openHistory({ ...options, now: () => noon + 5 * 24 * hourMs });
-      const ask = async () => (await history.statistics({}, ["day"])).groups.map((group) => group.request_count);
-      const count = async () => (await ask()).reduce((sum, each) => sum + each, 0);
-      for (let hours = 0; hours < 48; hours += 1) history.add(entry({ started_at_ms: noon - hours * hourMs }));
-      await history.flush();
-      const before = await ask();
-      expect(await count()).toBe(48);
-      expect(await ask()).toEqual(before);
-      history.add(entry({ started_at_ms: noon - 30 * hourMs }));
-      await history.flush();
-      expect(await count()).toBe(49);
-      history.close();
-    });
-
     test("of groups by time the newest come first, of others those with most requests", async () => {
       const { stores } = await world();
       const history = stores.openHistory(options);

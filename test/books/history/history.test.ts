@@ -541,23 +541,6 @@ describe("processes", () => {
     expect([complaints.filter((text) => !text.includes("entries wait")).join(""), open().count()]).toEqual(["", 1_000]);
   });
 
-  test("killed at full speed lose no row that was acknowledged, and the database stays sound", async () => {
-    let acknowledged = 0;
-    for (let round = 0; round < 5; round += 1) {
-      const writer = child('for (;;) { add(7); if (history.flush()) process.stdout.write("."); }');
-      let flushes = 0;
-      for await (const told of writer.stdout) {
-        flushes += told.length;
-        if (flushes > round * 37) writer.kill("SIGKILL");
-      }
-      acknowledged += flushes * 7;
-    }
-    const history = open();
-    expect(history.count()).toBeGreaterThanOrEqual(acknowledged);
-    expect(other().query("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
-    expect(warnings).toEqual([]);
-  });
-
   test("a process with nothing but an open history ends by itself", async () => {
     const idle = child("add(3);");
     expect(await idle.exited).toBe(0);

@@ -371,37 +371,6 @@ test("a rollup made in another way is made again", async () => {
   await expectAllAgrees(history, chance, 2);
 });
 
-test("processes that are killed while they write leave a rollup that agrees with the rows", async () => {
-  const source = join(import.meta.dir, "../../../src/books/history/history.ts");
-  for (let round = 0; round < (proof ? 4 : 1); round += 1) {
-    const code = `import { openHistory } from ${JSON.stringify(source)};
-      const [path, template, round] = process.argv.slice(-3);
-      const history = openHistory(path, { retentionDays: () => 14, maxRows: () => 3_000, warn() {}, now: () => ${noon} });
-      const row = JSON.parse(template);
-      for (let n = 0; ; n++) {
-        history.add({ ...row, request_id: round + "-" + n, started_at_ms: ${noon} - 9e6 + n * 500, client_name: "client-" + n % 7 });
-        if (n % 37 === 0 && history.flush()) process.stdout.write(".");
-        if (n % 500 === 0) await history.prune();
-      }`;
-    const child = Bun.spawn([process.execPath, "-e", code, path, JSON.stringify(entry()), String(round)], {
-      stdout: "pipe",
-    });
-    let seen = 0;
-    // Killed in the middle of writing, or of pruning.
-    for await (const chunk of child.stdout) {
-      seen += chunk.length;
-      if (seen > 120 + round * 41) child.kill("SIGKILL");
-    }
-    await child.exited;
-    const history = open();
-    await expectAllAgrees(history, openChance(`round ${round}`), 3);
-    await history.prune();
-    expect(addedUp().length).toBeGreaterThan(0);
-    await expectAllAgrees(history, openChance(`round ${round}`), 3);
-    history.close();
-  }
-});
-
 test("a bucket's value is at most 5 % from all that it counts, and exact up to 31 ms", () => {
   const starts = bucketStarts();
   const bucketOf = (ms: number) => starts.findLastIndex((start) => start <= ms) + 1;

@@ -57,20 +57,6 @@ test("a step that fails leaves the old schema, whole", () => {
   expect(look([first], state)).toEqual(old);
 });
 
-test("a process killed in the middle of a step leaves the old schema, and the next start completes it", async () => {
-  look([first], state);
-  const code = `import { openDatabase } from ${JSON.stringify(source)};
-    openDatabase(${JSON.stringify(path)}, { warn() {}, content: {}, migrations: [() => {}, (database) => {
-      database.run("ALTER TABLE notes ADD COLUMN loud INTEGER");
-      process.kill(process.pid, "SIGKILL");
-    }] });`;
-  const child = Bun.spawn([process.execPath, "-e", code]);
-  await child.exited;
-  expect(child.signalCode).toBe("SIGKILL");
-  expect(look([first], state)).toEqual(old);
-  expect(look([first, second], state)).toEqual(current);
-});
-
 test("several processes that migrate at the same instant do each step once", async () => {
   look([first], state);
   const code = `import { openDatabase } from ${JSON.stringify(source)};

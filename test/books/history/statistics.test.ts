@@ -27,41 +27,6 @@ describe("totals", () => {
   beforeEach(begin);
   afterEach(end);
 
-  test("the totals of no exchanges are nothing, and have no rate or time", async () => {
-    expect(await history.totals({})).toEqual({
-      request_count: 0,
-      error_count: 0,
-      success_rate: null,
-      input_tokens: 0,
-      output_tokens: 0,
-      cached_tokens: 0,
-      cache_write_tokens: 0,
-      reasoning_tokens: 0,
-      cache_lost_cost: 0,
-      cost: {},
-      unknown: {
-        input_tokens: 0,
-        output_tokens: 0,
-        cached_tokens: 0,
-        cache_write_tokens: 0,
-        reasoning_tokens: 0,
-        cache_lost_cost: 0,
-        cost: 0,
-      },
-      cost_at_least: false,
-      cacheable: { input_tokens: 0, cached_tokens: 0 },
-      cached_share: null,
-      avg_duration_ms: null,
-      p50_duration_ms: null,
-      p95_duration_ms: null,
-      avg_first_byte_ms: null,
-      p50_first_byte_ms: null,
-      p95_first_byte_ms: null,
-      first_at_ms: null,
-      last_at_ms: null,
-    });
-  });
-
   const failed: Partial<Entry> = { http_status: 502, error_type: "upstream" };
   test.each<[Filters, Partial<Entry>, Partial<Entry>]>([
     ...nameColumns.map(

@@ -32,22 +32,14 @@ function startReceiver(...statuses: number[]) {
       return new Response("", { status: statuses.shift() ?? 204 });
     },
   });
-  return {
-    url: `${server.url.origin}/hooks/T0/secret-path`,
-    received,
-    [Symbol.asyncDispose]: () => server.stop(true),
-  };
+  return { url: `${server.url.origin}/hooks/T0/secret-path`, received, [Symbol.asyncDispose]: () => server.stop(true) };
 }
 
 const subject: Subject = { account: "octo", key: null, model: "gpt-4.1" };
 
 function spend({ app: { budgets } }: RunningProxy, amount: number, by = subject) {
   const amounts = credits(amount);
-  budgets.settle(budgets.reserve(by, amounts) as Reservation, {
-    model: by.model,
-    expected: amounts,
-    real: amounts,
-  });
+  budgets.settle(budgets.reserve(by, amounts) as Reservation, { model: by.model, expected: amounts, real: amounts });
 }
 
 const lastMessageOf = (received: Received[]) => (JSON.parse(received.at(-1)!.body) as { message: string }).message;

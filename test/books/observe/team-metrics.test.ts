@@ -106,10 +106,7 @@ describe("thousands of accounts", () => {
       member: at % 500 === 7 ? null : `m${at}`,
       name: at % 100 === 99 ? "failed" : at % 50 === 48 ? "exhausted" : "ready",
     }));
-    const sources = {
-      allAccounts: all,
-      members: { find: (id: string) => member({ id, name: id }) },
-    };
+    const sources = { allAccounts: all, members: { find: (id: string) => member({ id, name: id }) } };
     const points = statePoints(sources);
     expect(points).toHaveLength(5 * maxNamedAccounts);
     const inState = (state: string) => points.filter(({ labels, value }) => labels.state === state && value === 1);

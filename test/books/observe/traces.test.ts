@@ -218,10 +218,7 @@ test.concurrent("a provider gets the trace of the attempt, with the client's tra
   await using collector = startCollector();
   await using provider = startProvider({ key: "key-of-the-provider", auth: "x-api-key" });
   await using command = run(["start", "--json", "--port", "0"], {
-    env: {
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-      DRAGOMAN_GITHUB_URL: provider.url,
-    },
+    env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, DRAGOMAN_GITHUB_URL: provider.url },
   });
   const { url } = await command.ready();
   const config = { providers: { own: { type: "messages", baseUrl: provider.url, apiKey: "key-of-the-provider" } } };
