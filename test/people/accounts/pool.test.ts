@@ -47,13 +47,6 @@ describe("who serves", () => {
     ]);
   });
 
-  test("two accounts that could both serve take turns", () => {
-    const { octo, work, clock } = threeAccounts();
-    const two = new Pool({ accounts: () => [octo, work], now: clock.now });
-    const turn = () => names(two.takeTurn({ premium: false }))[0]!;
-    expect([turn(), turn(), turn()]).toEqual(["octo", "work", "octo"]);
-  });
-
   test("only accounts that have the model are asked", () => {
     const { pool, work } = threeAccounts();
     expect(names(pool.candidates({ premium: true, capable: (account) => account !== work }))).toEqual(["octo", "plus"]);
@@ -106,16 +99,6 @@ describe("why nobody can serve", () => {
         `work-demo: You have no quota (until ${at(first)}). plus-demo: Its sign-in was revoked. ` +
         "Models that cost no quota may still work.",
     );
-  });
-
-  test("all cooling: 429 with the shortest wait", () => {
-    const { pool, accounts, clock } = threeAccounts();
-    for (const [place, account] of accounts.entries())
-      account.setState({ name: "cooling", until: clock.now() + (20 + place) * second, reason: "Slow down." });
-    const error = pool.whyNone();
-    expect([error.kind, error.status]).toEqual(["rate_limit", 429]);
-    expect(error.details.headers).toEqual({ "retry-after": "20" });
-    expect(error.message).toContain(`before ${zonedTime(clock.now() + 20 * second, clock.now())}`);
   });
 
   test("the words of a request's own failures stand for the states, and the error is the last one that decides how long to wait", () => {

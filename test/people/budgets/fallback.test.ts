@@ -127,9 +127,7 @@ describe("at the limit", () => {
 test("a provider's own price counts in credits, and its budget stops it", async () => {
   await using proxy = await start({ unit: "credits", limit: 100, then: "stop" }, {});
   // 40 tokens in and 8 out at 1,000 dollars a million: 4.8 cents; 500 tokens are expected to come back.
-  await proxy.app.config.change({
-    budgets: [{ name: "All", unit: "credits", limit: 60, per: "day", then: "stop" }],
-  });
+  await proxy.app.config.change({ budgets: [{ name: "All", unit: "credits", limit: 60, per: "day", then: "stop" }] });
   const first = await ask(proxy, "ollama/priced");
   expect(first.status).toBe(200);
   expect(proxy.rows()[0]!.cost).toBe(4.8e9);

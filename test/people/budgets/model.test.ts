@@ -35,11 +35,7 @@ const command = (
   name: string,
   run: (model: Model, servers: Servers) => Promise<void>,
   check = (_: Model) => true,
-): Command => ({
-  check,
-  run,
-  toString: () => name,
-});
+): Command => ({ check, run, toString: () => name });
 
 const ask = (subject: Subject, amount: number | null, at: number) =>
   command(`ask server ${at} for ${amount} of ${JSON.stringify(subject)}`, async ({ budgets, running }, servers) => {
@@ -113,12 +109,7 @@ const subjects: fc.Arbitrary<Subject> = fc
     key: fc.constantFrom("key-1", "key-2"),
     account: fc.option(fc.constantFrom("hub-1", "hub-2")),
   })
-  .map(({ key, member, ...rest }) => ({
-    ...rest,
-    member,
-    key: member ? `${member.name}/${key}` : key,
-    model: "m",
-  }));
+  .map(({ key, member, ...rest }) => ({ ...rest, member, key: member ? `${member.name}/${key}` : key, model: "m" }));
 
 let names = 0;
 const budgets: fc.Arbitrary<Budget> = fc
@@ -153,12 +144,7 @@ function follows(variables: () => Promise<Record<string, string>>, lifetimeMs: n
     for (let server = 0; server < 3; server += 1) {
       const stores = await openStores(environment, { follow: true });
       opened.push(stores);
-      clock.ledgers.push(
-        stores.openLedger({
-          now: () => clock.now,
-          warn: (sentence) => expect.unreachable(sentence),
-        }),
-      );
+      clock.ledgers.push(stores.openLedger({ now: () => clock.now, warn: (sentence) => expect.unreachable(sentence) }));
     }
   });
   afterAll(async () => {
