@@ -11,6 +11,7 @@ import { type RunningProxy, startProxy } from "../support/proxy";
 import { until } from "../support/until";
 
 const sample = entry();
+const nulls = (names: string) => Object.fromEntries(names.split(" ").map((name) => [name, null]));
 
 const ask = (content: string, more: object = {}) => ({
   model: "gpt-5-mini",
@@ -186,20 +187,8 @@ describe("the feed", () => {
         initiator_reason: "a person's turn",
         attempts: [{ account: "octo-demo", status: 200, ms: expect.any(Number) }],
         client_name: "tester/1.0",
-        key_name: null,
-        member: null,
-        searches: null,
-        parent_id: null,
         fallbacks: [],
-        ...{
-          waited_for: null,
-          waits_until_ms: null,
-          prompt: null,
-          kind: null,
-          agent_type: null,
-          project: null,
-          route: null,
-        },
+        ...nulls("key_name member searches parent_id waited_for waits_until_ms prompt kind agent_type project route"),
       },
     });
     expect(await (await fetch(`${proxy.url}/api/admin/requests/${id}`)).json()).toMatchObject({

@@ -230,9 +230,7 @@ describeWithMembers("a member of a team", (place) => {
     anna = person("annalena", added.anna, 823_456_000_000_000);
     ben = person("benedikt", added.ben, 934_567_000_000_000);
     const changed = await server.admin("/config", {
-      auth: {
-        apiKeys: [{ name: "zebra-key", key: "zebra-key-0123456789" }],
-      },
+      auth: { apiKeys: [{ name: "zebra-key", key: "zebra-key-0123456789" }] },
       providers: { "zebra-provider": { type: "chat", baseUrl: "http://127.0.0.1:9/v1" } },
       budgets: [
         budget("zebra", { key: "zebra-key" }),

@@ -20,13 +20,7 @@ describeWithMembers("an invitation", (place) => {
     const environment = readEnvironment({ HOME: home, ...env });
     const lines: string[] = [];
     const stores = await openStores(environment, { follow: true, write: (line) => void lines.push(line) });
-    const app = openApp({
-      environment,
-      stores,
-      version: "1",
-      adminAuth: "always",
-      clock: { sleep },
-    });
+    const app = openApp({ environment, stores, version: "1", adminAuth: "always", clock: { sleep } });
     const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
     const url = server.url.origin;
     return {

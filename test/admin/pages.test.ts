@@ -14,7 +14,6 @@ import { niceTop } from "../../src/admin/ui/chart";
 import { nameColumns } from "../../src/books/history/entry";
 import type { Entry } from "../../src/books/history/history";
 import { compact, dollars, duration, formatAmount, percent, shorten, significant, span } from "../../src/lib/format";
-import { handler } from "../../src/server";
 import { run } from "../support/command";
 import { fieldsIn, formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
@@ -77,6 +76,7 @@ beforeAll(async () => {
     entry({ request_id: "odd", started_at_ms: now, client_name: odd, client_model: "x".repeat(250) }),
   );
   hostile.app.history.flush();
+  for (const field of ["service_tier", 'odd"<b>']) hostile.app.unsupportedParams.learn("gpt-5-mini", field);
   guarded = await startProxy({ env: { ADMIN_TOKEN: token } });
 });
 afterAll(async () => {
@@ -235,14 +235,17 @@ describe("what others chose", () => {
     "/admin/requests/odd",
     `/admin/requests?client_model=${encodeURIComponent(evil)}&path=${encodeURIComponent(evil)}`,
     `/admin/requests?period=${encodeURIComponent(evil)}&follow=${encodeURIComponent(evil)}`,
+    ...["constructor", "__proto__"].map((period) => `/admin/requests?period=${period}`),
     `/admin?measure=${encodeURIComponent(evil)}`,
     `/admin/config?saved=${encodeURIComponent(evil)}&change=${encodeURIComponent(evil)}`,
     `/admin/requests/${encodeURIComponent(evil)}`,
     `/admin/${encodeURIComponent(evil)}`,
   ];
   test.each(places)("is text, never markup: %s", async (path) => {
-    const html = await textOf(hostile, path);
-    expect(html).not.toMatch(/<svg onload|<img src=x|<script>|<\/script><script/);
+    const answer = await get(hostile, path);
+    const html = await answer.text();
+    expect(answer.status).toBeLessThan(500);
+    expect(html).not.toMatch(/<svg onload|<img src=x|<script>|<\/script><script|<b>"/);
     expect(await activeIn(html)).toEqual([]);
   });
 
@@ -252,6 +255,9 @@ describe("what others chose", () => {
     expect(list).not.toContain("\u202e");
     expect(wordsOf(list)).not.toContain("x".repeat(100));
     expect(wordsOf(await textOf(hostile, "/admin/requests/odd"))).toContain("��name");
+    const models = wordsOf(await textOf(hostile, "/admin/models"));
+    expect(models).toContain("does not support service_tier ; removed from requests until");
+    expect(models).toContain('does not support odd"&lt;b&gt; ;');
   });
 
   test("is refused by name where it is no filter", async () => {
@@ -326,57 +332,21 @@ describe("signing in", () => {
     ])
       expect((await signIn(token, next)).headers.get("location")).toBe("/admin");
   });
-
-  test("wrong tokens are counted for each address by itself", async () => {
-    const serve = handler(guarded.app, true);
-    const server = { requestIP: () => ({ address: "192.0.2.7" }), timeout() {} } as unknown as Bun.Server<unknown>;
-    const attempt = (sent: string) =>
-      serve(
-        new Request("http://localhost/admin/sign-in", {
-          method: "POST",
-          body: new URLSearchParams({ token: sent }),
-          headers: { host: "localhost" },
-        }),
-        server,
-      );
-    for (let count = 0; count < 10; count += 1) expect((await attempt("wrong")).status).toBe(401);
-    const response = await attempt(token);
-    expect([response.status, Number(response.headers.get("retry-after")) > 0]).toEqual([429, true]);
-  });
-});
-
-describe("a refused field", () => {
-  test("a refused field is shown with its model", async () => {
-    await using proxy = await startProxy();
-    for (const field of ["service_tier", 'odd"<b>']) proxy.app.unsupportedParams.learn("gpt-5-mini", field);
-    const html = await textOf(proxy, "/admin/models");
-    expect(wordsOf(html)).toContain("does not support service_tier ; removed from requests until");
-    expect(wordsOf(html)).toContain('does not support odd"&lt;b&gt; ;');
-    expect(await activeIn(html)).toEqual([]);
-  });
-
-  test("a period of an odd name is no error of a page", async () => {
-    for (const period of ["constructor", "toString", "__proto__"])
-      expect((await get(full, `/admin/requests?period=${period}`)).status).toBe(200);
-  });
 });
 
 describe("a form", () => {
   test("a form must carry what only our own pages know, and come as a form", async () => {
-    for (const form of [{}, { form_token: "" }, { form_token: "x" }] as Record<string, string>[])
-      expect((await send(full, "/admin/config", { ...form, logLevel: "debug" })).status).toBe(403);
-    const json = await fetch(`${full.url}/admin/config`, {
-      method: "POST",
-      body: "{}",
-      headers: { "content-type": "application/json" },
-    });
-    expect(json.status).toBe(415);
-    const large = await fetch(`${full.url}/admin/config`, {
-      method: "POST",
-      body: "x".repeat(2_000_000),
-      headers: { "content-type": "application/x-www-form-urlencoded" },
-    });
-    expect(large.status).toBe(413);
+    const form = "application/x-www-form-urlencoded";
+    for (const [body, type, status] of [
+      ["logLevel=debug", form, 403],
+      ["form_token=&logLevel=debug", form, 403],
+      ["form_token=x&logLevel=debug", form, 403],
+      ["{}", "application/json", 415],
+      ["x".repeat(2_000_000), form, 413],
+    ] as const) {
+      const init = { method: "POST", body, headers: { "content-type": type } };
+      expect((await fetch(`${full.url}/admin/config`, init)).status).toBe(status);
+    }
   });
 });
 
@@ -410,21 +380,27 @@ describe("the config form", () => {
   });
 
   test("the config form shows the changes, and applies them after confirmation", async () => {
-    const shown = await (
-      await send(proxy, "/admin/config", {
-        ...form,
-        retentionDays: "30",
-        modelAliases: "fast = gpt-5-mini\nbig=claude-opus-4.6",
-        fallbacks: "big = gpt-5.4, gpt-5-mini",
-      })
-    ).text();
-    expect(wordsOf(shown)).toContain("retentionDays 14 30");
-    expect(wordsOf(shown)).toContain("fallbacks none big = gpt-5.4, gpt-5-mini");
-    expect(wordsOf(shown)).toContain("modelAliases none fast = gpt-5-mini big = claude-opus-4.6");
-    expect(wordsOf(shown)).not.toContain("logLevel");
+    const sendOn = async (change: Record<string, string>) => {
+      const now = await fieldsIn(await textOf(proxy, "/admin/config"));
+      const shown = await (await send(proxy, "/admin/config", { ...now, ...change })).text();
+      const confirm = await fieldsIn(shown);
+      return { shown: wordsOf(shown), confirm: () => send(proxy, "/admin/config/save", confirm) };
+    };
+    const { shown, confirm } = await sendOn({
+      retentionDays: "30",
+      modelAliases: "fast = gpt-5-mini\nbig=claude-opus-4.6",
+      fallbacks: "big = gpt-5.4, gpt-5-mini",
+    });
+    for (const change of [
+      "retentionDays 14 30",
+      "fallbacks none big = gpt-5.4, gpt-5-mini",
+      "modelAliases none fast = gpt-5-mini big = claude-opus-4.6",
+    ])
+      expect(shown).toContain(change);
+    expect(shown).not.toContain("logLevel");
     expect(proxy.app.config.current.retentionDays).toBe(14);
 
-    const done = await send(proxy, "/admin/config/save", await fieldsIn(shown));
+    const done = await confirm();
     expect([done.status, done.headers.get("location")]).toEqual([
       303,
       "/admin/config?saved=retentionDays,modelAliases,fallbacks",
@@ -438,15 +414,7 @@ describe("the config form", () => {
     expect(proxy.app.config.stored.auth).toEqual({ apiKeys: [canary] });
     expect(wordsOf(await textOf(proxy, "/admin/config?saved=retentionDays"))).toContain("Saved: retentionDays.");
 
-    const back = await (
-      await send(proxy, "/admin/config", {
-        ...(await fieldsIn(await textOf(proxy, "/admin/config"))),
-        retentionDays: "14",
-        modelAliases: "",
-        fallbacks: "",
-      })
-    ).text();
-    await send(proxy, "/admin/config/save", await fieldsIn(back));
+    await (await sendOn({ retentionDays: "14", modelAliases: "", fallbacks: "" })).confirm();
     expect(Object.keys(proxy.app.config.stored)).not.toContain("retentionDays");
   });
 
@@ -548,15 +516,14 @@ describe("the list of requests", () => {
     expect(words).toContain("Result: failed");
     expect(words).not.toContain("200 end_turn");
     const [from, to] = [now - 60 * 40 * minute, now - 50 * 40 * minute];
-    const between = await textOf(full, `/admin/requests?from_ms=${from}&to_ms=${to}&limit=200`);
-    expect(between.match(/<th scope="row"><a href="\/admin\/requests\//g)!.length).toBe(
-      (await full.app.history.list({ from_ms: from, to_ms: to }, 200)).items.length,
-    );
-    const form = await textOf(
-      full,
-      "/admin/requests?period=&upstream_model=&account_id=work-demo&from=&to=&status=&limit=25",
-    );
-    expect(form.match(/<th scope="row"><a href="\/admin\/requests\//g)).toHaveLength(25);
+    const between = (await full.app.history.list({ from_ms: from, to_ms: to }, 200)).items.length;
+    for (const [query, rows] of [
+      [`from_ms=${from}&to_ms=${to}&limit=200`, between],
+      ["period=&upstream_model=&account_id=work-demo&from=&to=&status=&limit=25", 25],
+    ])
+      expect(
+        (await textOf(full, `/admin/requests?${query}`)).match(/<th scope="row"><a href="\/admin\/requests\//g),
+      ).toHaveLength(rows as number);
   });
 
   test.each([
@@ -590,14 +557,6 @@ describe("the list of requests", () => {
       path = /href="([^"]+)" rel="next"/.exec(html)?.[1]?.replaceAll("&amp;", "&");
     }
     expect(seen).toEqual(Array.from({ length: 130 }, (_, index) => `full-${129 - index}`));
-  });
-
-  test("the list of requests is exported as it is filtered", async () => {
-    const html = await textOf(full, "/admin/requests?has_error=1");
-    const path = /href="(\/admin\/requests\/export[^"]+format=csv)"/.exec(html)![1]!.replaceAll("&amp;", "&");
-    const response = await get(full, path);
-    expect(response.headers.get("content-disposition")).toContain("attachment");
-    expect((await response.text()).trim().split("\r\n")).toHaveLength(14);
   });
 
   test("the list of requests knows where to ask how many rows are new, with its filters", async () => {
@@ -649,13 +608,7 @@ describe("a number on the overview", () => {
   test("a number on the overview is shown as unknown, never as 0", async () => {
     const proxy = await startProxy({ accounts: [] });
     proxy.app.history.add(
-      entry({
-        started_at_ms: now - minute,
-        cost: null,
-        input_tokens: null,
-        output_tokens: null,
-        first_byte_ms: null,
-      }),
+      entry({ started_at_ms: now - minute, cost: null, input_tokens: null, output_tokens: null, first_byte_ms: null }),
     );
     proxy.app.history.flush();
     const words = wordsOf(await textOf(proxy, "/admin"));
@@ -749,36 +702,16 @@ describe("one request", () => {
 
 describe("words and numbers", () => {
   test("a number keeps the three digits that count", () => {
-    expect([0, 0.0421, 4.214, 42.14, 4_214, 0.000_004].map(significant)).toEqual([
-      "0",
-      "0.042",
-      "4.21",
-      "42.1",
-      "4,214",
-      "0.000004",
-    ]);
-    expect([9_999, 12_345, 1_234_567, 999_999_999].map(compact)).toEqual(["9,999", "12.3k", "1.23M", "1B"]);
-    expect([formatAmount(1_250_000_000), dollars(1_250_000_000), dollars(57e9), dollars(5e13)]).toEqual([
-      "1.25",
-      "$0.013",
-      "$0.57",
-      "$500",
-    ]);
-    expect([0, 0.9999, 1, 0.5, 0.034].map(percent)).toEqual(["0%", "99.9%", "100%", "50%", "3.4%"]);
-    expect([3, 1_234, 12_345, 90_000, 7_200_000].map(duration)).toEqual([
-      "3 ms",
-      "1.2 s",
-      "12 s",
-      "1 min 30 s",
-      "2 h 0 min",
-    ]);
-    expect([10_000, minute, 120 * minute, 72 * 60 * minute].map(span)).toEqual([
-      "less than a minute",
-      "1 minute",
-      "2 hours",
-      "3 days",
-    ]);
-    expect(shorten("a\u0000b\u202ec", 10)).toBe("a�b�c");
+    const said = <T>(format: (value: T) => unknown, values: T[]) => values.map((value) => format(value)).join(", ");
+    expect(said(significant, [0, 0.0421, 4.214, 42.14, 0.000_004])).toBe("0, 0.042, 4.21, 42.1, 0.000004");
+    expect([significant(4_214), ...[9_999, 12_345].map(compact)]).toEqual(["4,214", "9,999", "12.3k"]);
+    expect(said(compact, [1_234_567, 999_999_999])).toBe("1.23M, 1B");
+    expect(said(dollars, [1_250_000_000, 57e9, 5e13])).toBe("$0.013, $0.57, $500");
+    expect(formatAmount(1_250_000_000)).toBe("1.25");
+    expect(said(percent, [0, 0.9999, 1, 0.5, 0.034])).toBe("0%, 99.9%, 100%, 50%, 3.4%");
+    expect(said(duration, [3, 1_234, 12_345, 90_000, 7_200_000])).toBe("3 ms, 1.2 s, 12 s, 1 min 30 s, 2 h 0 min");
+    expect(said(span, [10_000, minute, 120 * minute])).toBe("less than a minute, 1 minute, 2 hours");
+    expect([span(72 * 60 * minute), shorten("a\u0000b\u202ec", 10)]).toEqual(["3 days", "a�b�c"]);
     expect([0, 1, 3, 26, 101].map(niceTop)).toEqual([1, 1, 4, 40, 200]);
   });
 
@@ -799,31 +732,23 @@ describe("words and numbers", () => {
   });
 
   test("a forecast carries on what was used since the last reset", () => {
-    const day = 86_400_000;
-    const account = (
-      remaining: number | null,
-      more: Partial<AccountItem["runtime"]> = {},
-      reset: number | null = Date.UTC(2026, 10, 30),
-    ) =>
-      ({
-        runtime: { entitlement: 300, remaining, unlimited: false, failed: false, ...more },
-        reset_at_ms: reset,
-      }) as AccountItem;
     const at = Date.UTC(2026, 10, 15);
-    expect(forecastOf(account(225), at)).toMatchObject({ kind: "lasts" });
-    const ends = forecastOf(account(100), at);
-    expect(ends).toMatchObject({ kind: "ends" });
-    expect(ends.kind === "ends" && Math.round((ends.at - at) / day)).toBe(8);
-    expect(forecastOf(account(300), at)).toEqual({ kind: "lasts", left: 300 });
-    expect(forecastOf(account(0), at)).toEqual({ kind: "exhausted" });
-    expect(forecastOf(account(null), at)).toMatchObject({ kind: "unknown" });
-    expect(forecastOf(account(200, {}, null), at)).toMatchObject({ kind: "unknown" });
-    expect(forecastOf(account(200), Date.UTC(2026, 9, 30, 5))).toEqual({
-      kind: "unknown",
-      why: "too early to estimate",
-    });
-    expect(forecastOf(account(null, { unlimited: true }), at)).toEqual({ kind: "unlimited" });
-    expect(forecastOf({ ...account(0, { entitlement: 0 }), unit: "credits" }, at)).toMatchObject({ kind: "unknown" });
+    const early = Date.UTC(2026, 9, 30, 5);
+    for (const [runtime, more, now, expected] of [
+      [{ remaining: 225 }, {}, at, { kind: "lasts" }],
+      [{ remaining: 100 }, {}, at, { kind: "ends" }],
+      [{ remaining: 300 }, {}, at, { kind: "lasts", left: 300 }],
+      [{ remaining: 0 }, {}, at, { kind: "exhausted" }],
+      [{ remaining: null }, {}, at, { kind: "unknown" }],
+      [{ remaining: 200 }, { reset_at_ms: null }, at, { kind: "unknown" }],
+      [{ remaining: 200 }, {}, early, { kind: "unknown", why: "too early to estimate" }],
+      [{ remaining: null, unlimited: true }, {}, at, { kind: "unlimited" }],
+      [{ remaining: 0, entitlement: 0 }, { unit: "credits" }, at, { kind: "unknown" }],
+    ] as const) {
+      const known = { entitlement: 300, unlimited: false, failed: false };
+      const account = { runtime: { ...known, ...runtime }, reset_at_ms: Date.UTC(2026, 10, 30), ...more };
+      expect([account, forecastOf(account as AccountItem, now)]).toEqual([account, expect.objectContaining(expected)]);
+    }
   });
 
   test.each([
@@ -875,23 +800,20 @@ test("a model id with a shell command in it stands in no line that is to be copi
   expect(text).not.toContain("touch /tmp/p");
 });
 
-test("the page Connect says without an account what is missing for the models, and leads to it", async () => {
-  const text = await (await fetch(`${empty.url}/admin/connect`)).text();
-  expect(text).toContain("No account is signed in, so there are no models to choose from yet.");
-  expect(text).toContain('<a href="/admin/accounts#add">Sign in</a>');
-});
-
-test("a page that cannot be shown leads back to the one above it in the menu", async () => {
-  const gone = await fetch(`${empty.url}/admin/requests/00000000-0000-0000-0000-000000000000`);
-  expect([gone.status, await gone.text()]).toEqual([
-    404,
-    expect.stringContaining('<a href="/admin/requests">Go to the page Requests</a>'),
-  ]);
-  const unknown = await fetch(`${empty.url}/admin/nope`);
-  expect([unknown.status, await unknown.text()]).toEqual([
-    404,
-    expect.stringContaining('<a href="/admin">Go to the page Overview</a>'),
-  ]);
+test("a page that cannot be shown, or not whole, leads to the one that helps", async () => {
+  for (const [path, status, shown] of [
+    [
+      "/admin/requests/00000000-0000-0000-0000-000000000000",
+      404,
+      '<a href="/admin/requests">Go to the page Requests</a>',
+    ],
+    ["/admin/nope", 404, '<a href="/admin">Go to the page Overview</a>'],
+    ["/admin/connect", 200, "No account is signed in, so there are no models to choose from yet."],
+    ["/admin/connect", 200, '<a href="/admin/accounts#add">Sign in</a>'],
+  ] as const) {
+    const page = await get(empty, path);
+    expect([page.status, await page.text()]).toEqual([status, expect.stringContaining(shown)]);
+  }
 });
 
 test("requests that were refused here add no unit to the totals of an account that is billed in another", async () => {

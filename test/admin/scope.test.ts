@@ -79,64 +79,30 @@ describeWithMembers("what a member's requests may use", (place) => {
     await provider[Symbol.asyncDispose]();
   });
 
+  const ask = (path: string, key: string, body?: unknown) =>
+    fetch(team.url + path, {
+      headers: { "x-api-key": key, authorization: `Bearer ${key}`, "content-type": "application/json" },
+      ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
+    });
+
   test("a member's scope has the members that are listed here and no others", () => {
     expect(Object.getPrototypeOf(scope)).toBe(Object.prototype);
-    const services = [
-      "affinity",
-      "auto",
-      "billedPrices",
-      "budgets",
-      "cacheWatch",
-      "copilot",
-      "copilotCounter",
-      "demo",
-      "recentItems",
-      "sessionPrompts",
-    ];
-    const more = ["drift", "exchangeMetrics", "heldBodies", "limits", "logger", "losses", "now", "sockets", "stopping"];
-    const own = ["accounts", "breaker", "catalogue", "config", "history", "isolation", "membership", "ownAccounts"];
-    const others = [
-      "pool",
-      "providerModels",
-      "providers",
-      "running",
-      "searchEngine",
-      "unsupportedParams",
-      "anthropicCounter",
-      "lessons",
-      "inFlight",
-    ];
-    const names = [
-      ...services,
-      ...more,
-      "tokenCounts",
-      "tracing",
-      "version",
-      "waitingRoom",
-      ...own,
-      ...others,
-      "owner",
-    ];
-    expect(Object.keys(scope).sort()).toEqual(names.sort());
+    const names = `
+      accounts affinity anthropicCounter auto billedPrices breaker budgets cacheWatch catalogue config copilot copilotCounter demo drift
+      exchangeMetrics heldBodies history inFlight isolation lessons limits logger losses membership now ownAccounts owner
+      pool providerModels providers recentItems running searchEngine sessionPrompts sockets stopping tokenCounts tracing
+      unsupportedParams version waitingRoom`;
+    expect(Object.keys(scope).sort()).toEqual(names.trim().split(/\s+/));
     expect([scope.owner, scope.anthropicCounter]).toEqual([undefined, undefined]);
     expect(team.app.forMember(null).owner).toBe(team.app as App);
   });
 
   test("reads these keys of the config, and a new one only when it is listed", () => {
-    expect(Object.keys(scope.config.current).sort()).toEqual([
-      ...[
-        "accountAffinity",
-        "autoWhenOnly",
-        "claudeCodeSettings",
-        "fallbacks",
-        "freeModelRouting",
-        "longestWaitMinutes",
-        "maxPromptTokens",
-        "modelAliases",
-      ],
-      ...["neverOverage", "promptCache", "retentionDays", "routes", "tokenEstimateMultiplier", "toolSearch"],
-      ...["useResponsesApiWebSearch", "webSearchModel", "whenLimited"],
-    ]);
+    const names = `
+      accountAffinity autoWhenOnly claudeCodeSettings fallbacks freeModelRouting longestWaitMinutes maxPromptTokens
+      modelAliases neverOverage promptCache retentionDays routes tokenEstimateMultiplier toolSearch
+      useResponsesApiWebSearch webSearchModel whenLimited`;
+    expect(Object.keys(scope.config.current).sort()).toEqual(names.trim().split(/\s+/));
     expect(scope.config.current.fallbacks).toEqual({ "gpt-5-mini": ["gpt-4.1"] });
   });
 
@@ -173,15 +139,13 @@ describeWithMembers("what a member's requests may use", (place) => {
 
   test("the owner's search engine serves a member's search too, who learns neither its address nor its key", async () => {
     const before = provider.seen.length;
-    const answer = await fetch(`${team.url}/v1/messages`, {
-      method: "POST",
-      headers: { "x-api-key": anna.key, "content-type": "application/json" },
-      body: JSON.stringify({
-        model: "claude-sonnet-4.6",
-        max_tokens: 100,
-        messages: [{ role: "user", content: "Please search the web for red pandas." }],
-        tools: [{ type: "web_search_20250305", name: "web_search" }],
-      }),
+    const messages = [{ role: "user", content: "Please search the web for red pandas." }];
+    const tools = [{ type: "web_search_20250305", name: "web_search" }];
+    const answer = await ask("/v1/messages", anna.key, {
+      model: "claude-sonnet-4.6",
+      max_tokens: 100,
+      messages,
+      tools,
     });
     const text = await answer.text();
     expect([answer.status, text]).toEqual([200, expect.stringContaining("web_search_tool_result")]);
@@ -192,12 +156,6 @@ describeWithMembers("what a member's requests may use", (place) => {
 
   test("over HTTP: no provider is called, no key of the owner is spent or named, whatever a member asks", async () => {
     const before = provider.seen.length;
-    const ask = (path: string, key: string, body?: unknown) =>
-      fetch(team.url + path, {
-        method: body === undefined ? "GET" : "POST",
-        headers: { "x-api-key": key, authorization: `Bearer ${key}`, "content-type": "application/json" },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
     const messages = [{ role: "user", content: "hi" }];
     const asked = (model: string) => ({ model, messages, max_tokens: 9 });
     const attempts: [path: string, body?: unknown][] = [
