@@ -46,10 +46,7 @@ const routes: Record<string, ((text: string) => Call)[]> = {
   ],
   "POST /v1/responses/compact": [(text) => ({ path: "/v1/responses/compact", body: { model, input: say(text) } })],
   "POST /v1/alpha/search": [
-    (text) => ({
-      path: "/v1/alpha/search",
-      body: { id: "s", model, commands: { search_query: [{ q: text }] } },
-    }),
+    (text) => ({ path: "/v1/alpha/search", body: { id: "s", model, commands: { search_query: [{ q: text }] } } }),
   ],
   "POST /v1/messages": [
     (text) => ({ path: "/v1/messages", body: { ...messages(text), stream: true } }),
@@ -59,10 +56,7 @@ const routes: Record<string, ((text: string) => Call)[]> = {
     }),
   ],
   "POST /v1/messages/count_tokens": [
-    (text) => ({
-      path: "/v1/messages/count_tokens",
-      body: { model: "claude-sonnet-4.6", messages: say(text) },
-    }),
+    (text) => ({ path: "/v1/messages/count_tokens", body: { model: "claude-sonnet-4.6", messages: say(text) } }),
   ],
   "POST /v1/embeddings": [
     (text) => ({ path: "/v1/embeddings", body: { model: "text-embedding-3-small", input: text } }),

@@ -170,38 +170,6 @@ describeWithOwnPostgres("the pages of a team", (postgres) => {
     }
   });
 
-  test("a sign-in that one server began is shown and cancelled by the other, and over when its server stops", async () => {
-    const owner = await signedIn();
-    nextPerson("ben-demo");
-    const allPolls = () => team.demo.journal.filter(({ path }) => path === "/login/oauth/access_token").length;
-    const before = allPolls();
-    const polls = () => allPolls() - before;
-    const { form_token } = await fieldsIn((await owner.get("/admin/accounts")).text);
-    const begin = () => at(0, () => owner.post("/admin/accounts/sign-in", { form_token: form_token! }));
-    const [first, second] = [(await begin()).location!, (await begin()).location!];
-    const shown = await at(1, () => owner.get(first));
-    expect([shown.status, shown.text.includes("data-waiting")]).toEqual([200, true]);
-    expect(shown.text).toMatch(/<code id="user-code">[A-Z0-9-]{9}<\/code>/);
-    await until(
-      async () => (await at(1, () => owner.get("/admin/accounts"))).text.includes(second),
-      "the other server lists the sign-in",
-    );
-    const cancelled = await at(1, () => owner.post(`${first}/cancel`, { form_token: form_token! }));
-    expect([cancelled.status, cancelled.location]).toEqual([303, "/admin/accounts"]);
-    await until(
-      async () => (await at(0, () => owner.get(first))).text.includes("was cancelled"),
-      "the first server shows that it was cancelled",
-    );
-
-    servers[0]!.command.process.kill("SIGTERM");
-    await servers[0]!.command.exited;
-    await until(
-      async () => (await at(1, () => owner.get(second))).text.includes("has stopped. Begin again."),
-      "the other server says that the sign-in is over",
-    );
-    expect(polls()).toBe(0);
-  });
-
   test("each grouping that the pages ask for is one that the rollup has", async () => {
     await using one = await startTeamApp(postgres);
     await one.addMember("anna", "anna-hub");
