@@ -379,10 +379,7 @@ describeWithMembers("for a team", (place) => {
 
 test("a refused name and a refused page are told the line of the config that allows them, and that line does", async () => {
   await using proxy = await startProxy();
-  const asks = {
-    allowedHosts: { host: "dragoman.example" },
-    allowedOrigins: { origin: "https://page.example" },
-  };
+  const asks = { allowedHosts: { host: "dragoman.example" }, allowedOrigins: { origin: "https://page.example" } };
   for (const [name, headers] of Object.entries(asks)) {
     const ask = () => fetch(`${proxy.url}/v1/models`, { headers });
     const refused = await ask();

@@ -96,10 +96,7 @@ test("several at once and unknown ones are 415, with the known ones named; `iden
 });
 
 test("a frame that asks for a window of 128 MiB is 413 before anything of it is decoded", async () => {
-  const params = {
-    [zlib.constants.ZSTD_c_windowLog]: 27,
-    [zlib.constants.ZSTD_c_enableLongDistanceMatching]: 1,
-  };
+  const params = { [zlib.constants.ZSTD_c_windowLog]: 27, [zlib.constants.ZSTD_c_enableLongDistanceMatching]: 1 };
   const compressor = zlib.createZstdCompress({ params });
   compressor.end(chat.padEnd(1024 * 1024));
   const frame = Buffer.concat(await Array.fromAsync(compressor as AsyncIterable<Buffer>));

@@ -22,11 +22,7 @@ afterAll(() => Promise.all([exact, plain, counter].map((each) => each[Symbol.asy
 async function count(proxy: RunningProxy, body: unknown, query = "") {
   const response = await proxy.post(path + query, body);
   const { input_tokens: tokens } = (await response.json()) as { input_tokens: number };
-  return {
-    status: response.status,
-    how: response.headers.get("x-token-count"),
-    tokens,
-  };
+  return { status: response.status, how: response.headers.get("x-token-count"), tokens };
 }
 
 describe("without a key", () => {

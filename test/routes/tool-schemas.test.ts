@@ -37,10 +37,7 @@ const input = z.object({
 const names = Object.keys(input.shape);
 
 /** In the newest draft, and in the one that most servers of MCP write. */
-const schemas = {
-  "draft 2020-12": z.toJSONSchema(input),
-  "draft 7": z.toJSONSchema(input, { target: "draft-7" }),
-};
+const schemas = { "draft 2020-12": z.toJSONSchema(input), "draft 7": z.toJSONSchema(input, { target: "draft-7" }) };
 
 const toolsWith = (schema: Record<string, unknown>) => [
   { name: "send_mail", description: "Sends a mail.", schema },
