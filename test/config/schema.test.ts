@@ -26,7 +26,7 @@ test("an empty config means these defaults", () => {
     "providers upstreamHeaders modelAliases fallbacks projectAccounts routes maxPromptTokens claudeCodeSettings";
   const none = "allowedOrigins allowedHosts budgets accountOrder pausedAccounts";
   const all = (names: string, value: unknown) => Object.fromEntries(names.split(" ").map((name) => [name, value]));
-  expect(parseConfig({})).toEqual({
+  expect<unknown>(parseConfig({})).toEqual({
     ...{ ...all(empty, {}), ...all(none, []), ...all("neverOverage accountAffinity autoWhenOnly", false) },
     ...all("toolSearch promptCache webSearchModel", "auto"),
     ...{ auth: { apiKeys: [] }, logLevel: "info", retentionDays: 14, maxRows: 200_000 },
@@ -34,7 +34,7 @@ test("an empty config means these defaults", () => {
     ...{ whenLimited: "refuse", longestWaitMinutes: 2, freeModelRouting: "round-robin", tokenEstimateMultiplier: 1.15 },
     ...{ useResponsesApiWebSearch: true, webSearchEngine: { name: "model" }, updateNotice: true },
     anthropicApiKey: undefined,
-  } as ReturnType<typeof parseConfig>);
+  });
   // It is answered without the schema, which has the same defaults.
   expect(JSON.stringify(parseConfig({}))).toBe(JSON.stringify(configSchema().parse({})));
 });

@@ -10,14 +10,14 @@ import { readEnvironment } from "../../src/config/environment";
 import { dayMs, hourMs } from "../../src/lib/format";
 import { sha256 } from "../../src/lib/net/in/credentials";
 import { openStores } from "../../src/parts/open-stores";
-import type { NewPageSignIn, PageSignIns } from "../../src/people/keys/page-sign-ins";
-import { describeWithOwnPostgres } from "../support/shared-postgres";
+import type { NewPageSignIn } from "../../src/people/keys/page-sign-ins";
+import { describeWithDatabases } from "../support/shared-postgres";
 
 const adminToken = "an admin token";
 const owner: NewPageSignIn = { member: null, secret: adminToken };
 const sealKey = randomBytes(32).toString("base64");
 
-describeWithOwnPostgres("the page state of a team", (server) => {
+describeWithDatabases("the page state of a team", (server) => {
   const opened: Stores[] = [];
   afterEach(async () => {
     await Promise.all(opened.splice(0).map((stores) => stores.close()));
@@ -35,7 +35,6 @@ describeWithOwnPostgres("the page state of a team", (server) => {
     };
     return { url, another, ...(await another()) };
   }
-  const _holds = async (signIns: PageSignIns, id: string) => (await signIns.find(id))?.holds ?? false;
 
   test("a form of one server is right for another with the same seal key, for a day", async () => {
     const { state, another } = await team();
