@@ -144,7 +144,7 @@ export class AutoSeats {
     if (retry ? this.#retried.has(retry) : !error.details.otherAccount) return undefined;
     const status = book.attempts.length > this.#calls ? error.status : null;
     if (retry === "choice") this.forget();
-    book.passOver({ model: target.model.id, status, why: error.written });
+    book.passOver(target.model.id, status, error.words);
     if (!retry) return "unable";
     this.#retried.add(retry);
     return "choiceRefused";

@@ -280,8 +280,8 @@ export class Book implements Identity {
   }
 
   /** Another model is to serve the request. @returns As it is recorded, without parts of the request. */
-  passOver({ model, status, why }: PassedOver): PassedOver {
-    const passedOver = { model, status, why: this.#parts.logger.scrub(why, maxReason) };
+  passOver(model: string, status: PassedOver["status"], { written }: Words): PassedOver {
+    const passedOver = { model, status, why: this.#parts.logger.scrub(written, maxReason) };
     this.passedOver ??= [];
     this.passedOver.push(passedOver);
     this.chapter = { account: null, usage: {}, isOver: false };

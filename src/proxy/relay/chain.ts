@@ -138,7 +138,7 @@ export class Chain {
   }
 
   #passOver(model: string, status: number | null, why: Words): void {
-    this.exchange.book.passOver({ model, status, why: why.written });
+    this.exchange.book.passOver(model, status, why);
     this.#passedOver.push({ model, why });
   }
 

@@ -177,7 +177,7 @@ class Route {
       this.#summary = "refused";
       book.addFixup(`refused:${codec.compaction!.trigger}`);
     }
-    if (step === "Auto") book.passOver({ model: model.model.id, status: error.status, why: error.written });
+    if (step === "Auto") book.passOver(model.model.id, error.status, error.words);
     if (step !== "end" && !asksNextModel(step)) return step;
     // Of the first model, and of what concerns all models, the client gets the very error.
     const isTold = step === "end" && (!this.#isFallback || troubles.some((trouble) => table[trouble].isOfRequest));
