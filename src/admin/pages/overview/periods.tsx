@@ -30,12 +30,8 @@ interface PeriodRow {
 }
 
 /** The units of which something is known, or credits. */
-const unitsIn = (rows: readonly PeriodRow[]): CostUnit[] => {
-  const used = costUnitNames.filter((unit) =>
-    rows.some(({ totals }) => amountsOf(totals).some(([own]) => own === unit)),
-  );
-  return used.length > 0 ? used : ["credits"];
-};
+const unitsIn = (rows: readonly PeriodRow[]): CostUnit[] =>
+  costUnitNames.filter((unit) => rows.some(({ totals }) => amountsOf(totals).some(([own]) => own === unit)));
 
 export const Periods = ({ rows }: { rows: PeriodRow[] }): Markup => (
   <Table
