@@ -224,9 +224,9 @@ describe("files", () => {
 });
 
 describe("the port and the server", () => {
-  test("the port is somebody else's, and whose", async () => {
+  test.each(["127.0.0.1", "::"])("the port is somebody else's, who listens on %s, and whose", async (hostname) => {
     await using github = scriptedGithub();
-    using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("hello") });
+    using holder = Bun.serve({ port: 0, hostname, fetch: () => new Response("hello") });
     const { message, state } = (await examine(github.env, holder.port)).of("port")[0]!;
     expect(state).toBe("fail");
     expect(message).toMatch(

@@ -111,6 +111,11 @@ describe("Anthropic's tool search", () => {
       expect(again.stop_reason).toBe("end_turn");
       expect(namesIn(sentTo(proxy)[0])).toEqual(namesIn(second));
 
+      // A client that defers no tool now has the search in its history all the same, which the model does not know.
+      proxy.demo.journal.length = 0;
+      await anthropic(proxy).messages.create({ ...body, tools: [anthropicTool(own)], messages });
+      expect(JSON.stringify(sentTo(proxy)[0])).not.toContain("tool_search_tool");
+
       // A Claude that searches itself takes the same history as its own.
       proxy.demo.journal.length = 0;
       await anthropic(proxy).messages.create({ ...body, model: "claude-sonnet-4.5", messages });
