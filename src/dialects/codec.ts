@@ -3,10 +3,10 @@ import type { ProxyError } from "../lib/errors";
 import type { SseFrame } from "../lib/net/stream/sse";
 import type { Sink, Stage } from "../lib/net/stream/stream";
 import type { Beat, FramedBeat } from "./hub/beat";
-import type { Changes } from "./hub/changes";
 import type { Conversation, Dialect, JsonObject } from "./hub/conversation";
 import type { KnownNames } from "./hub/known-names";
 import type { ModelFacts } from "./hub/model";
+import type { Notes } from "./hub/notes";
 import type { SchemaPlaces } from "./hub/refused-schemas";
 import type { ReplyError, ReplyEvent } from "./hub/reply";
 import type { Outline } from "./overview";
@@ -64,11 +64,10 @@ export interface TokenCountFormat {
 /** A dialect that upstreams speak too. */
 export interface Codec extends ClientCodec {
   /**
-   * The request in this dialect for this model. `dropped` names what the dialect or the model does not have, under the
-   * client's name (`top_k`, `tools[2]`).
+   * The request in this dialect for this model. What the dialect or the model does not have is noted as dropped.
    * @throws ProxyError `invalid_request` where leaving something out would change the meaning.
    */
-  encodeRequest(conversation: Conversation, model: ModelFacts, options?: TranslationOptions): EncodedRequest;
+  encodeRequest(conversation: Conversation, model: ModelFacts, options?: TranslationOptions): JsonObject;
   /**
    * Headers of this dialect for the body that is sent upstream.
    * @param client The client's headers; null if it used another dialect.
@@ -78,7 +77,7 @@ export interface Codec extends ClientCodec {
     body: JsonObject,
     model: ModelFacts,
     options?: TranslationOptions,
-  ): HeaderFixup;
+  ): Record<string, string>;
   /** How a request is changed after it was refused. */
   remedies: RequestRemedies;
   /** Where requests have the schemas of tools and of the reply. */
@@ -86,7 +85,7 @@ export interface Codec extends ClientCodec {
   /** What upstreams are known to send. */
   knownNames(): KnownNames;
   /** A passed-through request as its upstream takes it: the same body, or a copy with the fixups. */
-  fixRequest(body: JsonObject, model: ModelFacts, options?: TranslationOptions): EncodedRequest;
+  fixRequest(body: JsonObject, model: ModelFacts, options?: TranslationOptions): JsonObject;
 
   /** Reads a full reply. Never throws: a body that is unreadable or cannot be followed gives an `error` event. */
   decodeReply(body: unknown): ReplyEvent[];
@@ -168,6 +167,8 @@ export interface TranslationOptions {
   hourCache?: boolean;
   /** What is added for the upstream's prompt cache; nothing if undefined. */
   cache?: CacheHints;
+  /** Gets the names of what is changed in the request and its headers, and of what is left out. */
+  notes?: Notes;
 }
 
 /** What an upstream's prompt cache needs and the client's dialect has no field for. */
@@ -176,14 +177,6 @@ export interface CacheHints {
   key?: string;
   /** The client cannot mark the parts of the prompt that are worth caching. */
   marks: boolean;
-}
-
-export interface EncodedRequest extends Changes {
-  body: JsonObject;
-}
-
-export interface HeaderFixup extends Pick<Changes, "fixups"> {
-  headers: Record<string, string>;
 }
 
 /** The client's side of a stream, which also fills silence and reports failure. */

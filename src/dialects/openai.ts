@@ -5,6 +5,7 @@ import { beginningOfLong, joinTexts, type LongText, textFrom } from "../lib/net/
 import type { CacheHints } from "./codec";
 import type { Conversation, ForeignTool, JsonObject, Turn, WithExtras } from "./hub/conversation";
 import { arrayAt, refuse, textAt } from "./hub/json";
+import type { Notes } from "./hub/notes";
 import type { BlockEnd } from "./hub/reply";
 
 /** The hub's roles by wire role. */
@@ -62,10 +63,10 @@ export function decodeToolChoice(choice: unknown, { allowed, nameIn }: ChoiceFor
 }
 
 /** Sets the key of the prompt cache, unless the client set one. The body is changed in place. */
-export function addCacheKey(body: JsonObject, cache: CacheHints | undefined): string[] {
-  if (cache?.key === undefined || body.prompt_cache_key != null) return [];
+export function addCacheKey(body: JsonObject, cache: CacheHints | undefined, notes: Notes): void {
+  if (cache?.key === undefined || body.prompt_cache_key != null) return;
   body.prompt_cache_key = cache.key;
-  return ["cache-key"];
+  notes.addFixup("cache-key");
 }
 
 /** The annotations of a text, as the Responses API has them: OpenAI's own as they are, and the hub's citations. */

@@ -14,6 +14,7 @@ import {
   dialects,
   type JsonObject,
 } from "../../src/dialects/hub/conversation";
+import { unnoted } from "../../src/dialects/hub/notes";
 import { mendRefused } from "../../src/dialects/hub/refused-schemas";
 import { type RuleTable, requestRules } from "../../src/dialects/hub/rules";
 import { overviewOf } from "../../src/dialects/overview";
@@ -28,6 +29,7 @@ import { adapt } from "../support/adapt";
 import { estimateTokens } from "../support/estimate";
 import { ableModel, unableModel } from "../support/facts";
 import { rulesOf } from "../support/hostile-shapes";
+import { fixRequest } from "../support/noted";
 import fc from "../support/random";
 import { fixtures, hasFixture, jsonAt } from "../support/streams";
 import { almost, object, odd } from "./shapes";
@@ -59,7 +61,7 @@ const askingAll = (rules: RuleTable["rules"]) =>
     rules: Object.fromEntries(
       Object.entries(rules).map(([name, row]) => [name, [row.at(-1)] as unknown as typeof row]),
     ),
-    notes: {},
+    dropped: {},
     providerRules: {},
   }).applyRules;
 
@@ -79,7 +81,7 @@ describe.each([...clientDialects])("a request of %s with something wrong in it",
         for (const target of dialects)
           for (const model of models) {
             const said = only(() => codecs[target].encodeRequest(adapt(conversation, target).conversation, model));
-            if (said) expect(copied(said.body)).toBeObject();
+            if (said) expect(copied(said)).toBeObject();
           }
       }),
       runs,
@@ -95,7 +97,7 @@ describe.each([...clientDialects])("a request of %s with something wrong in it",
         fc.property(requests, (body) => {
           for (const model of models) {
             const text = JSON.stringify(body);
-            const fixup = only(() => upstream.fixRequest(body, model));
+            const fixup = only(() => fixRequest(upstream, body, model));
             // The client's own body is not written to.
             expect(JSON.stringify(body)).toBe(text);
             if (!fixup) continue;
@@ -112,7 +114,7 @@ describe.each([...clientDialects])("a request of %s with something wrong in it",
   if (dialect !== "gemini")
     test("a rule that does not find its words in it would change nothing", () => {
       const all = askingAll(rulesOf[dialect]);
-      const { applyRules } = requestRules({ rules: rulesOf[dialect], notes: {}, providerRules: {} });
+      const { applyRules } = requestRules({ rules: rulesOf[dialect], dropped: {}, providerRules: {} });
       const same = (body: JsonObject) => {
         for (const model of models) {
           const asked = only(() => applyRules(copied(body), model));
@@ -144,7 +146,7 @@ describe.each([...clientDialects])("a request of %s with something wrong in it",
           expect(upstream.passOn(body, () => {})).toBeObject();
           for (const { vendor } of models)
             for (const isLast of [false, true]) {
-              const target = { dialect: "chat", vendor, places: upstream.schemas } as const;
+              const target = { dialect: "chat", vendor, places: upstream.schemas, notes: unnoted } as const;
               const mended = mendRefused(copied(body), target, {}, isLast);
               if (mended) expect(copied(mended.set)).toBeObject();
             }

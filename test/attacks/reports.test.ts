@@ -4,6 +4,7 @@ import { codecs } from "../../src/dialects/codecs";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import { editedTo } from "../../src/lib/net/json/json-edit";
 import { ableModel } from "../support/facts";
+import { fixRequest } from "../support/noted";
 import { startProxy } from "../support/proxy";
 import { hasFixture, jsonAt } from "../support/streams";
 
@@ -70,11 +71,11 @@ describe("a refused field is mended, with its name in the history", () => {
       ...(hasFixture(folder, "facts.json") ? jsonAt(folder, "facts.json") : {}),
     };
     const request = jsonAt(folder, "request.json");
-    const { body, fixups } = codecs.messages.fixRequest(request, facts);
+    const { body, fixups } = fixRequest(codecs.messages, request, facts);
     expect(fixups).not.toEqual([]);
     const sent = JSON.parse(editedTo(JSON.stringify(request), request, body));
     expect(sent).not.toEqual(request);
-    expect(codecs.messages.fixRequest(sent, facts).fixups).toEqual([]);
+    expect(fixRequest(codecs.messages, sent, facts).fixups).toEqual([]);
   });
 
   test("two turns of a person in a row, blank ones among them, are answered by every upstream", async () => {

@@ -108,8 +108,8 @@ describe("a freeform tool", () => {
     const fromChat = chat.decodeRequest({ model: "m", messages: [{ role: "user", content: "Hi" }], tools: [ofChat] });
     for (const asked of [fromResponses, fromChat]) {
       const model = ableModel("m", "OpenAI");
-      expect(chat.encodeRequest(asked, model).body.tools).toEqual([ofChat]);
-      expect(responses.encodeRequest(asked, model).body.tools).toEqual([ofResponses]);
+      expect(chat.encodeRequest(asked, model).tools).toEqual([ofChat]);
+      expect(responses.encodeRequest(asked, model).tools).toEqual([ofResponses]);
     }
   });
 

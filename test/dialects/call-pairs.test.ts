@@ -239,9 +239,9 @@ const model = ableModel("some-model", "OpenAI");
 function sent(client: ClientDialect, upstream: Dialect, messages: Message[]): JsonObject {
   const body = writers[client](messages);
   const options = { webSearch: true };
-  if (client === upstream) return codecs[upstream].fixRequest(body, model, options).body;
+  if (client === upstream) return codecs[upstream].fixRequest(body, model, options);
   const { conversation } = adapt(codecs[client].decodeRequest(body), upstream);
-  return codecs[upstream].encodeRequest(conversation, model, options).body;
+  return codecs[upstream].encodeRequest(conversation, model, options);
 }
 
 const routes = clientDialects.flatMap((client) =>

@@ -5,6 +5,7 @@ import type { Dialect, JsonObject } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import { adapt } from "../support/adapt";
 import { ableModel } from "../support/facts";
+import { encodeRequest, fixRequest } from "../support/noted";
 import { written } from "../support/streams";
 
 const models: Record<Dialect, ModelFacts> = {
@@ -15,7 +16,7 @@ const models: Record<Dialect, ModelFacts> = {
 
 function translated(client: Dialect, body: JsonObject, upstream: Dialect, model = models[upstream]) {
   const adapted = adapt(codecs[client].decodeRequest({ model: "m", ...body }), upstream);
-  const encoded = codecs[upstream].encodeRequest(adapted.conversation, model);
+  const encoded = encodeRequest(codecs[upstream], adapted.conversation, model);
   return { body: encoded.body, dropped: [...adapted.dropped, ...encoded.dropped] };
 }
 const others = ["chat", "responses"] as const;
@@ -32,7 +33,7 @@ test("a tool that is built into Anthropic's API is named, whoever is asked", () 
       "web_fetch_20250910",
       "code_execution_20250825",
     ]);
-  const own = codecs.messages.fixRequest({ model: "m", ...request }, models.messages);
+  const own = fixRequest(codecs.messages, { model: "m", ...request }, models.messages);
   expect(own.dropped).toEqual(["web_fetch_20250910", "code_execution_20250825"]);
   const alone = { model: "m", ...request, tools: tools.slice(0, 1) };
   expect(() => codecs.messages.fixRequest(alone, models.messages)).toThrow(/built into Anthropic's own API/);

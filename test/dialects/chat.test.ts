@@ -16,6 +16,7 @@ import { run } from "../../src/lib/net/stream/stream";
 import { chunkSizes } from "../support/differential";
 import { ableModel } from "../support/facts";
 import { checkChatStream } from "../support/grammar-chat";
+import { encodeRequest, fixRequest } from "../support/noted";
 import fc, { triesOf } from "../support/random";
 import { meaningOf } from "../support/reply-grammar";
 import {
@@ -64,7 +65,7 @@ const gemini: ModelFacts = { ...gpt, id: "gemini-2.5-pro", vendor: "Google" };
 
 const user = (content: unknown) => ({ role: "user", content });
 const conversation = (...turns: Turn[]): Conversation => ({ model: "m", turns, tools: [], stream: true });
-const encode = (given: Conversation, model = gpt) => chat.encodeRequest(given, model);
+const encode = (given: Conversation, model = gpt) => encodeRequest(chat, given, model);
 
 const quirks = readdirSync(fixtures).filter((name) => name.startsWith("chat-"));
 const meant = (folder: string) => {
@@ -484,10 +485,10 @@ describe("a request through the hub and back", () => {
   test("needs none of the fixups that a request that passes through would get, and a fixed one needs no more", () => {
     fc.assert(
       fc.property(request, fc.constantFrom(gpt, gpt5, claude, gemini), (given, model) => {
-        const { body: once } = chat.fixRequest(JSON.parse(JSON.stringify(given)), model);
-        expect(chat.fixRequest(once, model).fixups).toEqual([]);
+        const { body: once } = fixRequest(chat, JSON.parse(JSON.stringify(given)), model);
+        expect(fixRequest(chat, once, model).fixups).toEqual([]);
         try {
-          expect(chat.fixRequest(encode(chat.decodeRequest(given), model).body, model).fixups).toEqual([]);
+          expect(fixRequest(chat, encode(chat.decodeRequest(given), model).body, model).fixups).toEqual([]);
         } catch (thrown) {
           if (!(thrown instanceof ProxyError)) throw thrown;
         }

@@ -36,6 +36,7 @@ import { checkChatStream } from "../support/grammar-chat";
 import { checkGeminiStream } from "../support/grammar-gemini";
 import { checkMessagesStream } from "../support/grammar-messages";
 import { checkResponsesStream } from "../support/grammar-responses";
+import { encodeRequest } from "../support/noted";
 import { expectSameReply, type Lack, meaningOf, plainConversation } from "../support/reply-grammar";
 import {
   bytesAt,
@@ -184,7 +185,7 @@ for (const [dialect, { codec, reader, upstream, lacks, checkStream }] of Object.
 
     if (upstream)
       test("a request that goes through the hub comes out as it was", () => {
-        const { body, dropped } = upstream.encodeRequest(conversation(), model);
+        const { body, dropped } = encodeRequest(upstream, conversation(), model);
         expect(dropped).toEqual([]);
         expect({ ...body, model: "" }).toEqual({ ...request, model: "" });
       });
@@ -326,7 +327,7 @@ for (const [from, source] of Object.entries(subjects))
       if (upstream)
         test("the request says the same to the upstream, but for another maker's thinking", () => {
           const conversation = source.codec.decodeRequest(jsonAt(scenario, `${from}.request.json`));
-          const { body } = upstream.encodeRequest(conversation, model);
+          const body = upstream.encodeRequest(conversation, model);
           const arrived = target.codec.decodeRequest(JSON.parse(JSON.stringify(body)));
           expect(plainConversation(withoutThinking(arrived), lacks)).toEqual(
             plainConversation(withoutThinking(conversation), lacks),

@@ -13,6 +13,7 @@ import type { ClientDialect, Dialect, JsonObject } from "../../src/dialects/hub/
 import { jsonOf } from "../../src/lib/net/stream/sse";
 import { ableModel } from "../support/facts";
 import type { Json } from "../support/json";
+import { encodeRequest } from "../support/noted";
 import { written } from "../support/streams";
 
 type Required<T> = { [Name in keyof T]-?: undefined extends T[Name] ? never : Name }[keyof T];
@@ -216,5 +217,5 @@ test("what a messages reply declares and says nothing is not missed when it is s
   ];
   const conversation = codecs.messages.decodeRequest({ model: "m", max_tokens: 99, messages: turns });
   for (const upstream of ["chat", "responses"] as const)
-    expect(codecs[upstream].encodeRequest(conversation, ableModel("m", "OpenAI")).dropped).toEqual([]);
+    expect(encodeRequest(codecs[upstream], conversation, ableModel("m", "OpenAI")).dropped).toEqual([]);
 });

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import { Fields } from "../../src/dialects/hub/fields";
 import { ableModel } from "../support/facts";
+import { encodeRequest } from "../support/noted";
 
 test("A field that was read is not among the rest, and errors name a field by where it stands.", () => {
   const message = Fields.at({ role: "user", content: [{ type: "text" }], x_new: 1 }, "messages[2]");
@@ -34,7 +35,7 @@ test("Copilot's cache mark of a chat part, tool or refusal is carried and not na
     ],
     tools: [{ type: "function", function: { name: "look", parameters: { type: "object" } }, ...mark }],
   });
-  const { body, dropped } = codecs.messages.encodeRequest(conversation, ableModel("claude", "Anthropic"));
+  const { body, dropped } = encodeRequest(codecs.messages, conversation, ableModel("claude", "Anthropic"));
   expect(dropped).not.toContain("copilot_cache_control");
   const cached = { cache_control: { type: "ephemeral" } };
   expect(body).toMatchObject({

@@ -15,6 +15,7 @@ import { readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
 import { chunkSizes } from "../support/differential";
 import { ableModel } from "../support/facts";
+import { fixRequest, noted } from "../support/noted";
 import fc, { triesOf } from "../support/random";
 import { refusalOf } from "../support/refusal";
 import {
@@ -54,12 +55,11 @@ const mendsOf = (quirk: string): string[] =>
   holds(quirk, "fixups.json") ? jsonAt(quirk, "fixups.json") : [quirk.slice("messages-".length)];
 
 function fixed(body: JsonObject, model: ModelFacts): { body: JsonObject; fixups: string[] } {
-  const { dropped: _, ...others } = messages.fixRequest(body, model);
+  const { dropped: _, ...others } = fixRequest(messages, body, model);
   return others;
 }
 
-const throughHub = (body: JsonObject, model: ModelFacts) =>
-  messages.encodeRequest(messages.decodeRequest(body), model).body;
+const throughHub = (body: JsonObject, model: ModelFacts) => messages.encodeRequest(messages.decodeRequest(body), model);
 
 /** The request without its choices of spelling: strings for blocks, neighbours of one voice, members that say the default. */
 function meaning(body: JsonObject): JsonObject {
@@ -137,7 +137,7 @@ test("every rule has a folder of examples", () => {
 
 test("a client's own request goes up as it is when nothing is wrong with it", () => {
   const body = jsonAt("messages-accepted", "request.json");
-  const fixed = messages.fixRequest(body, facts);
+  const fixed = fixRequest(messages, body, facts);
   expect(fixed).toEqual({ body, fixups: [], dropped: [] });
   expect(fixed.body).toBe(body);
 });
@@ -169,7 +169,9 @@ test("a client's own request is sound after its fixups, so that they find nothin
 
 const betasFor = (header: string | null, body: JsonObject, model: ModelFacts) => {
   const client = header === null ? null : new Headers({ "anthropic-beta": header });
-  const { headers, fixups } = messages.requestHeaders!(client, body, model);
+  const { body: headers, fixups } = noted((notes) =>
+    messages.requestHeaders!(client, body, model, { webSearch: true, notes }),
+  );
   return { betas: headers["anthropic-beta"]?.split(",") ?? [], added: fixups.map((name) => name.slice(5)) };
 };
 const [_interleaved, _advanced, context] = [
@@ -184,7 +186,7 @@ test.each(quirks.filter((quirk) => holds(quirk, "betas.json")))("the beta header
 });
 
 test("the beta header is read under both its names, and left out when empty", () => {
-  const read = (headers: Record<string, string>) => messages.requestHeaders?.(new Headers(headers), {}, facts).headers;
+  const read = (headers: Record<string, string>) => messages.requestHeaders?.(new Headers(headers), {}, facts);
   expect(read({ "anthropic-beta": context })).toEqual({ "anthropic-beta": context });
   expect(read({ "vendorx-beta": context })).toEqual({ "anthropic-beta": context });
   expect(read({ "anthropic-beta": "x-1" })).toEqual({});
@@ -306,7 +308,7 @@ test.each([
   const image_url = { url: `data:image/jpg;base64,${data}` };
   const content = [{ type: "image_url", image_url }];
   const asked = chat.decodeRequest({ model: "m", messages: [{ role: "user", content }], parallel_tool_calls: false });
-  const { body } = messages.encodeRequest(asked, ableModel("claude-sonnet-4.6", "Anthropic"));
+  const body = messages.encodeRequest(asked, ableModel("claude-sonnet-4.6", "Anthropic"));
   const source = { type: "base64", media_type, data };
   expect(body.messages).toEqual([{ role: "user", content: [{ type: "image", source }] }]);
   // Nothing is chosen where there are no tools.

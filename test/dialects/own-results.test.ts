@@ -4,6 +4,7 @@ import type { JsonObject } from "../../src/dialects/hub/conversation";
 import { seal } from "../../src/dialects/hub/seal";
 import { messages } from "../../src/dialects/messages/codec";
 import { ableModel } from "../support/facts";
+import { fixRequest } from "../support/noted";
 
 const provided = { ...ableModel("claude", "Anthropic"), provider: { assumed: [] } };
 const conversation = (sealed: string): JsonObject => ({
@@ -33,7 +34,7 @@ const conversation = (sealed: string): JsonObject => ({
 test("what dragoman has sealed makes a request one to translate, and its citations are left out", () => {
   const body = conversation(seal("Red."));
   expect(messages.outline(body).hasOwnResults?.()).toBeTrue();
-  const { body: fixed, fixups } = messages.fixRequest(body, provided);
+  const { body: fixed, fixups } = fixRequest(messages, body, provided);
   expect(fixups).toEqual(["lost-citations"]);
   expect(JSON.stringify(fixed)).not.toContain("encrypted_index");
 });
@@ -41,5 +42,5 @@ test("what dragoman has sealed makes a request one to translate, and its citatio
 test("what the provider has sealed passes through", () => {
   const body = conversation("EpIBCioIARgB");
   expect(messages.outline(body).hasOwnResults?.()).toBeFalse();
-  expect(messages.fixRequest(body, provided).fixups).toEqual([]);
+  expect(fixRequest(messages, body, provided).fixups).toEqual([]);
 });

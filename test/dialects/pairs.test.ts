@@ -10,6 +10,7 @@ import { fitSchema, type SchemaFixup, vendorRow } from "../../src/dialects/hub/t
 import { messages } from "../../src/dialects/messages/codec";
 import { responses } from "../../src/dialects/responses/codec";
 import { outcomeOf, plains, rowsIn } from "../support/codec-pairs";
+import { noted } from "../support/noted";
 import { testPairs } from "../support/pairs";
 import { fixtures } from "../support/streams";
 
@@ -36,7 +37,7 @@ testPairs("hub", {
   },
   /** What becomes of a tool's for OpenAI. */
   "tool-schema"(given: JsonObject) {
-    const { schema, fixups, dropped } = fitSchema(given, vendorRow("responses", "OpenAI").fixups);
-    return schema === given ? "the same" : { schema, fixups, dropped };
+    const { body, ...notes } = noted((each) => fitSchema(given, vendorRow("responses", "OpenAI").fixups, each));
+    return body.schema === given ? "the same" : { schema: body.schema, ...notes };
   },
 });

@@ -55,9 +55,9 @@ const client = { name: "f", input_schema: { type: "object", properties: {} } };
 
 test("messages: an hour's cache is asked for where the owner wants it, unless it was refused", () => {
   const body = { model: "m", max_tokens: 100, messages: marked({ type: "ephemeral", ttl: "1h" }) };
-  expect(applyMessages(body, claude, { webSearch: false, hourCache: true }).body.messages).toEqual(body.messages);
+  expect(applyMessages(body, claude, { webSearch: false, hourCache: true }).messages).toEqual(body.messages);
   const minutes = { ...body, messages: marked({ type: "ephemeral", ttl: "5m" }) };
-  expect(applyMessages(minutes, claude, { webSearch: false, hourCache: true }).body.messages).toEqual(
+  expect(applyMessages(minutes, claude, { webSearch: false, hourCache: true }).messages).toEqual(
     marked({ type: "ephemeral" }),
   );
 });

@@ -131,9 +131,9 @@ test("a choice of the tool is a choice of the function", () => {
   const allowed = { type: "allowed_tools", mode: "auto", tools: [search, { type: "function", name: "f" }] };
   const { conversation } = offered({ tools: [search, f], tool_choice: allowed });
   expect(conversation.allowedTools).toEqual(["web_search", "f"]);
-  expect(
-    codecs.messages.encodeRequest(conversation, ableModel("claude-sonnet-4.6", "Anthropic")).body.tools,
-  ).toHaveLength(2);
+  expect(codecs.messages.encodeRequest(conversation, ableModel("claude-sonnet-4.6", "Anthropic")).tools).toHaveLength(
+    2,
+  );
 });
 
 test("a client's function of the same name stays, and the tool is left alone", () => {

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
+import { unnoted } from "../../src/dialects/hub/notes";
 import { mendRefused } from "../../src/dialects/hub/refused-schemas";
 import { fitSchema, vendorRow } from "../../src/dialects/hub/tool-schema";
 import { parseWithSource } from "../../src/lib/json";
@@ -36,7 +37,7 @@ const pairs = dialects.flatMap((client) =>
 
 test.each(pairs)("%s → %s sends none of them, and names what it did", (client, upstream) => {
   const adapted = adapt(codecs[client].decodeRequest(requests[client]), upstream);
-  const { body } = codecs[upstream].encodeRequest(adapted.conversation, models[upstream]);
+  const body = codecs[upstream].encodeRequest(adapted.conversation, models[upstream]);
   const sent = JSON.stringify(body.tools);
   expect(sent).not.toContain("anyOf");
   expect(sent).toContain('"type":"object"');
@@ -46,7 +47,7 @@ test.each(pairs)("%s → %s sends none of them, and names what it did", (client,
 });
 
 test.each([...dialects])("a client of %s is fixed as much when it was refused, and else not at all", (dialect) => {
-  const target = { dialect, vendor: "", places: codecs[dialect].schemas };
+  const target = { dialect, vendor: "", places: codecs[dialect].schemas, notes: unnoted };
   const { tools } = mendRefused(requests[dialect], target, {}, false)?.set ?? {};
   expect(JSON.stringify(tools)).not.toContain("anyOf");
   const plain = JSON.parse(JSON.stringify(requests[dialect]).replace(JSON.stringify(bad), '{"type":"object"}'));
@@ -86,7 +87,7 @@ test("a tool that an item of the input repeats word for word is one for others, 
     expect(adapted.fixups).toEqual(["tool-repeated"]);
     expect(JSON.stringify(adapted.conversation)).not.toContain("exec_2");
   }
-  const { body } = codecs.responses.encodeRequest(conversation, models.responses);
+  const body = codecs.responses.encodeRequest(conversation, models.responses);
   expect(body.tools).toEqual([exec]);
   expect(body.input).toContainEqual(input[0]);
 });

@@ -23,6 +23,7 @@ import type { ModelFacts } from "../../src/dialects/hub/model";
 import { isObject } from "../../src/lib/json";
 import { adapt } from "../support/adapt";
 import { ableModel } from "../support/facts";
+import { encodeRequest } from "../support/noted";
 
 /** The words of a type, without null. */
 type Words<T> = Record<Extract<T, string>, true>;
@@ -321,7 +322,7 @@ test.each(cases)("each value that a package declares: $name: $client → $upstre
   for (const model of [copilot[upstream], provided(upstream)])
     for (const value of Object.keys(values)) {
       const conversation = codecs[client].decodeRequest({ ...plain[client], ...body(value) });
-      const { body: sent } = codecs[upstream].encodeRequest(adapt(conversation, upstream).conversation, model);
+      const sent = codecs[upstream].encodeRequest(adapt(conversation, upstream).conversation, model);
       expect({ value, refused: wordsAt(sent, row.key).filter((word) => !taken.includes(String(word))) }).toEqual({
         value,
         refused: [],
@@ -334,12 +335,12 @@ test("an image that is looked at as it is, is looked at closely", () => {
     ...plain.responses,
     input: inputImage(png, { detail: "original" }),
   });
-  expect(wordsAt(codecs.chat.encodeRequest(conversation, copilot.chat).body, "detail")).toEqual(["high"]);
+  expect(wordsAt(codecs.chat.encodeRequest(conversation, copilot.chat), "detail")).toEqual(["high"]);
 });
 
 test("an image that the model cannot see is told, and named as lost", () => {
   const conversation = codecs.chat.decodeRequest({ ...plain.chat, messages: chatImage(data("image/bmp")) });
-  const { body, dropped } = codecs.messages.encodeRequest(conversation, copilot.messages);
+  const { body, dropped } = encodeRequest(codecs.messages, conversation, copilot.messages);
   expect(JSON.stringify(body)).toContain("An image of the type image/bmp, which this model cannot see");
   expect(dropped).toEqual(["image of type image/bmp"]);
 });

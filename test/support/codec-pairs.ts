@@ -2,6 +2,7 @@
 import type { Codec } from "../../src/dialects/codec";
 import { codecs } from "../../src/dialects/codecs";
 import { type Conversation, type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
+import { omitUndefined } from "../../src/dialects/hub/json";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { ProxyError } from "../../src/lib/errors";
@@ -13,6 +14,7 @@ import { ableModel } from "./facts";
 import { checkChatStream } from "./grammar-chat";
 import { checkMessagesStream } from "./grammar-messages";
 import { checkResponsesStream } from "./grammar-responses";
+import { encodeRequest, fixRequest, noted } from "./noted";
 import { changes, pairsIn } from "./pairs";
 import { decodeFrames, passes, passesFull, wire, written } from "./streams";
 
@@ -127,14 +129,14 @@ export const acts: Record<string, (codec: Codec, row: Row, plain: Plain) => unkn
     const asked = { ...plain.conversation, ...(row.in as Partial<Conversation>) };
     for (const name of row.lacks ?? []) delete (asked as unknown as JsonObject)[name];
     return encoded(
-      codec.encodeRequest(plain.conversation, model, row.options).body,
-      codec.encodeRequest(asked, model, row.options),
+      codec.encodeRequest(plain.conversation, model, row.options),
+      encodeRequest(codec, asked, model, row.options),
     );
   },
   /** A client's request for an upstream of its own dialect, by way of the hub. */
   through(codec, row, plain) {
     const model = factsOf(row, plain);
-    const encode = (body: unknown) => codec.encodeRequest(codec.decodeRequest(body), model, row.options);
+    const encode = (body: unknown) => encodeRequest(codec, codec.decodeRequest(body), model, row.options);
     return encoded(encode(plain.body).body, encode(bodyOf(row, plain)));
   },
   ...Object.fromEntries(dialects.map((upstream) => [`to-${upstream}`, translated(upstream)])),
@@ -145,16 +147,18 @@ export const acts: Record<string, (codec: Codec, row: Row, plain: Plain) => unkn
     const model = factsOf(row, plain);
     const body = bodyOf(row, { ...plain, body: { ...plain.body, model: model.id } }) as JsonObject;
     const before = structuredClone(body);
-    const fixed = codec.fixRequest(body, model, row.options);
+    const fixed = fixRequest(codec, body, model, row.options);
     same(body, before);
     if (fixed.fixups.length === 0 && fixed.body !== body) throw new Error("a copy of a request without a fault");
-    same(codec.fixRequest(fixed.body, model, row.options).fixups, []);
+    same(fixRequest(codec, fixed.body, model, row.options).fixups, []);
     return encoded(body, fixed);
   },
   /** The beta header for this body; without one of a client, the client spoke another dialect. */
   headers(codec, row, plain) {
     const client = row.betas === undefined ? null : new Headers({ "anthropic-beta": row.betas });
-    const { headers, fixups } = codec.requestHeaders!(client, row.in as JsonObject, factsOf(row, plain));
+    const { body: headers, fixups } = noted((notes) =>
+      codec.requestHeaders!(client, row.in as JsonObject, factsOf(row, plain), { webSearch: true, notes }),
+    );
     return { betas: headers["anthropic-beta"]?.split(",") ?? [], fixups };
   },
   /** A full reply in the hub. */
@@ -243,7 +247,7 @@ function translated(upstream: Dialect) {
         body: sent,
         fixups,
         dropped,
-      } = codecs[upstream].encodeRequest(adapted.conversation, factsOf(row, plains[upstream]!), row.options);
+      } = encodeRequest(codecs[upstream], adapted.conversation, factsOf(row, plains[upstream]!), row.options);
       return { body: sent, fixups: [...adapted.fixups, ...fixups], dropped: [...adapted.dropped, ...dropped] };
     };
     return encoded(translate(plain.body).body, translate(bodyOf(row, plain)));
@@ -256,7 +260,9 @@ function answered(client: Dialect) {
     const answer = (reply: JsonObject) => codecs[client].encodeReply(upstream.decodeReply(reply), asked);
     const before = answer(plain.reply!);
     const after = answer({ ...plain.reply, ...(row.in as JsonObject) });
-    return changes(before, { ...after, id: before.id });
+    // A second may end between the two.
+    const { id, created, created_at } = before;
+    return changes(before, omitUndefined({ ...after, id, created, created_at }));
   };
 }
 
@@ -282,7 +288,7 @@ const askedOf = (codec: Codec, row: Row, plain: Plain): Conversation => ({
   ...row.conversation,
 });
 
-function encoded(plain: JsonObject, { body, fixups, dropped }: ReturnType<Codec["encodeRequest"]>): JsonObject {
+function encoded(plain: JsonObject, { body, fixups, dropped }: ReturnType<typeof encodeRequest>): JsonObject {
   return {
     body: changes(plain, body),
     ...(fixups.length > 0 && { fixups }),

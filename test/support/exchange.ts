@@ -29,10 +29,7 @@ export function exchangeOf(incoming: Incoming, dialect: ClientDialect): { exchan
   const addTo = (list: string[]) => (name: string) => void (list.includes(name) || list.push(name));
   const book = {
     addFixup: addTo(recorded.fixups),
-    addChanges({ fixups = [], dropped = [] }: { fixups?: string[]; dropped?: string[] }) {
-      fixups.forEach(addTo(recorded.fixups));
-      dropped.forEach(addTo(recorded.dropped));
-    },
+    addDropped: addTo(recorded.dropped),
     hints: {},
     setSession() {},
     get isOver() {

@@ -73,8 +73,8 @@ function requestOf({ dialect, model }: PlannedCall) {
     tools: [],
     maxTokens: tokensAtMost.output,
   };
-  const { body } = codec.encodeRequest(conversation, model);
-  const headers = codec.requestHeaders?.(null, body, model).headers;
+  const body = codec.encodeRequest(conversation, model);
+  const headers = codec.requestHeaders?.(null, body, model);
   // A person asks, and pays for it if the model costs something.
   return { body: JSON.stringify(body), headers, intent: "conversation-agent" as const, initiator: "user" as const };
 }

@@ -12,6 +12,7 @@ import {
   type JsonObject,
 } from "../../dialects/hub/conversation";
 import type { ModelFacts } from "../../dialects/hub/model";
+import { unnoted } from "../../dialects/hub/notes";
 import { offerFunctions } from "../../dialects/hub/server-offers";
 import { ProxyError } from "../../lib/errors";
 import { isObject } from "../../lib/json";
@@ -108,16 +109,17 @@ interface Translated {
 function translated(said: JsonObject, client: ClientDialect, upstream: Dialect): Translated {
   const decoded = codecs[client].decodeRequest({ ...plainRequests[client], ...said });
   const { conversation } = offerFunctions(decoded, serverTools["web-search"].form) ?? { conversation: decoded };
-  const dropped = new Set<string>();
-  const adapted = adapt(conversation, upstream, "", { fixups: new Set(), dropped });
-  const written = codecs[upstream].encodeRequest(adapted.conversation, models[upstream], { webSearch: true });
-  return { leaves: leavesOf(written.body), dropped: [...dropped, ...written.dropped] };
+  const dropped: string[] = [];
+  const notes = { ...unnoted, addDropped: (name: string) => void dropped.push(name) };
+  const adapted = adapt(conversation, upstream, "", notes);
+  const written = codecs[upstream].encodeRequest(adapted.conversation, models[upstream], { webSearch: true, notes });
+  return { leaves: leavesOf(written), dropped };
 }
 
 /** The dialect's own request, as it writes it itself. */
 function respelt(said: JsonObject, dialect: Dialect): string[] {
   const conversation = codecs[dialect].decodeRequest({ ...plainRequests[dialect], ...said });
-  return leavesOf(codecs[dialect].encodeRequest(conversation, models[dialect], { webSearch: true }).body);
+  return leavesOf(codecs[dialect].encodeRequest(conversation, models[dialect], { webSearch: true }));
 }
 
 function answered(reply: JsonObject, client: ClientDialect, upstream: ClientDialect): string[] {

@@ -5,6 +5,7 @@ import { plainName } from "../../lib/json-shape";
 import type { JsonObject, WithExtras } from "../hub/conversation";
 import type { Fields } from "../hub/fields";
 import { dropOthers } from "../hub/ignorable-fields";
+import type { Notes } from "../hub/notes";
 import { extrasOf } from "../openai";
 
 /** Fields that only the responses dialect has; a responses client may have sent them. */
@@ -41,10 +42,10 @@ export function cacheOf(holder: Fields): { cache?: true } {
 /** Whether a field of a responses item is lost in the chat dialect; `detail` is an image's, which reads it itself. */
 const isUnknown = (key: string): boolean => !responsesOnly.others.has(key) && key !== "detail";
 
-/** The extras that this dialect has; the names of all others are added to `dropped`. */
-export function ownExtras({ extras }: WithExtras, dropped: Set<string>): JsonObject {
-  dropOthers({ extras }, ["anthropic", "google"], dropped);
+/** The extras that this dialect has; all others are noted as dropped. */
+export function ownExtras({ extras }: WithExtras, notes: Notes): JsonObject {
+  dropOthers({ extras }, ["anthropic", "google"], notes);
   const openai = extras?.openai ?? {};
-  for (const key of Object.keys(openai)) if (isUnknown(key) && openai[key] != null) dropped.add(plainName(key));
+  for (const key of Object.keys(openai)) if (isUnknown(key) && openai[key] != null) notes.addDropped(plainName(key));
   return { ...extras?.chat };
 }

@@ -7,6 +7,7 @@ import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
 import { omitUndefined, refuse, textIn } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
+import type { Notes } from "../hub/notes";
 import { signedThinking, unpackSignature } from "../hub/signature";
 import { dataOf, dataUrl } from "../openai";
 import { wireId } from "./calls";
@@ -97,8 +98,8 @@ function decodePart(part: Fields): Part {
 // ── Encode ──
 
 /** A call as an element of `tool_calls`. */
-export function encodeCall({ id, name, input, freeform, ...part }: ToolCallPart, dropped: Set<string>): JsonObject {
-  const { function: ofFunction, custom: ofCustom, name: _, ...extras } = ownExtras(part, dropped);
+export function encodeCall({ id, name, input, freeform, ...part }: ToolCallPart, notes: Notes): JsonObject {
+  const { function: ofFunction, custom: ofCustom, name: _, ...extras } = ownExtras(part, notes);
   if (freeform)
     return {
       ...extras,
@@ -111,24 +112,24 @@ export function encodeCall({ id, name, input, freeform, ...part }: ToolCallPart,
 }
 
 /** A message of the role `tool`. */
-export function encodeResult(part: ToolResultPart, model: ModelFacts, dropped: Set<string>): JsonObject {
-  if (part.failed) dropped.add("is_error");
+export function encodeResult(part: ToolResultPart, model: ModelFacts, notes: Notes): JsonObject {
+  if (part.failed) notes.addDropped("is_error");
   return {
-    ...ownExtras(part, dropped),
+    ...ownExtras(part, notes),
     role: "tool",
     tool_call_id: wireId(part.id),
-    content: serialized(encodeContent(part.parts, model, dropped, "result"), model),
-    ...encodeCache([part, ...part.parts], model, dropped),
+    content: serialized(encodeContent(part.parts, model, notes, "result"), model),
+    ...encodeCache([part, ...part.parts], model, notes),
   };
 }
 
 /**
- * What the model does not support is left out and named in `dropped`.
+ * What the model does not support is left out and noted as dropped.
  * @param place In a tool's result, which stays in the conversation for ever, a file that the model cannot read becomes a note.
  * @throws ProxyError `invalid_request` for such a file anywhere else: a person has sent it.
  */
-export function encodeContent(parts: Part[], model: ModelFacts, dropped: Set<string>, place?: "result"): JsonObject[] {
-  return parts.map((part) => encodePart(part, model, dropped, place)).filter((part) => part !== undefined);
+export function encodeContent(parts: Part[], model: ModelFacts, notes: Notes, place?: "result"): JsonObject[] {
+  return parts.map((part) => encodePart(part, model, notes, place)).filter((part) => part !== undefined);
 }
 
 /**
@@ -137,18 +138,13 @@ export function encodeContent(parts: Part[], model: ModelFacts, dropped: Set<str
  */
 const details: Record<string, string> = { auto: "auto", low: "low", high: "high", original: "high" };
 
-function encodePart(
-  part: Part,
-  model: ModelFacts,
-  dropped: Set<string>,
-  place: "result" | undefined,
-): JsonObject | undefined {
-  const extras = ownExtras(part, dropped);
+function encodePart(part: Part, model: ModelFacts, notes: Notes, place: "result" | undefined): JsonObject | undefined {
+  const extras = ownExtras(part, notes);
   if (part.kind === "text") return part.text === "" ? undefined : { ...extras, type: "text", text: part.text };
   if (part.kind === "image") {
     const { image_url: unread, ...others } = extras;
     if (!model.supports.vision) {
-      dropped.add("image");
+      notes.addDropped("image");
       return { type: "text", text: "[An image, which this model cannot see.]" };
     }
     const { source } = part;
@@ -164,7 +160,7 @@ function encodePart(
     const { file: unread, ...others } = extras;
     if (!isOpenAi(model)) {
       if (place === "result") {
-        dropped.add("file");
+        notes.addDropped("file");
         return {
           type: "text",
           text: `[The file ${part.name ?? ""} (${part.mediaType}), which this model cannot read.]`,
@@ -181,12 +177,12 @@ function encodePart(
     };
   }
   if (part.kind === "file-link") {
-    dropped.add("file by its address");
+    notes.addDropped("file by its address");
     const file = part.name === undefined ? "A file" : `The file "${part.name}"`;
     return { type: "text", text: `[${file} at ${part.url}, which this model cannot open.]` };
   }
   if (part.kind === "foreign" && part.dialect === "chat") return part.value;
-  dropped.add(part.kind === "foreign" ? nameOf(part) : part.kind);
+  notes.addDropped(part.kind === "foreign" ? nameOf(part) : part.kind);
   return undefined;
 }
 
@@ -198,9 +194,9 @@ export function serialized(content: JsonObject[], model: ModelFacts): unknown {
 }
 
 /** Cache marks in Anthropic's form; a rule converts them to Copilot's. */
-export function encodeCache(parts: Part[], model: ModelFacts, dropped: Set<string>): JsonObject {
+export function encodeCache(parts: Part[], model: ModelFacts, notes: Notes): JsonObject {
   if (!parts.some((part) => part.cache)) return {};
   if (isClaude(model)) return { cache_control: { type: "ephemeral" } };
-  dropped.add("cache_control");
+  notes.addDropped("cache_control");
   return {};
 }

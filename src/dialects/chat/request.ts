@@ -2,12 +2,13 @@
 
 import { quoted, words } from "../../lib/errors";
 import { joinTexts, type LongText } from "../../lib/net/json/json-skeleton";
-import type { EncodedRequest, TranslationOptions } from "../codec";
+import type { TranslationOptions } from "../codec";
 import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { dropOthers, dropOverwritten, isIgnorable } from "../hub/ignorable-fields";
 import { filledAt, objectAt, omitUndefined, refuse } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
+import { type Notes, unnoted } from "../hub/notes";
 import { decodePlainFields, encodePlainFields } from "../hub/plain-fields";
 import { onlyAllowed } from "../hub/tools";
 import { addCacheKey, decodeStop, extrasOf, refuseSeveral, roles } from "../openai";
@@ -24,7 +25,7 @@ import {
   encodeResult,
   serialized,
 } from "./parts";
-import { applyRules, isOpenAi, limitNameOf, ownMarks } from "./rules";
+import { applyRules, isOpenAi, limitNameOf } from "./rules";
 import { decodeSearch, encodeSearch } from "./server-tools";
 import { thinkingFields } from "./thinking";
 import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
@@ -132,49 +133,49 @@ function decodeFormat(value: unknown): { format?: ResponseFormat; extras?: JsonO
 // ── Encode ──
 
 /** Writes a request for an upstream of this dialect. */
-export function encodeRequest(request: Conversation, model: ModelFacts, options?: TranslationOptions): EncodedRequest {
-  const dropped = new Set<string>();
+export function encodeRequest(
+  request: Conversation,
+  model: ModelFacts,
+  options: TranslationOptions = { webSearch: true },
+): JsonObject {
+  const { cache, notes = unnoted } = options;
   // Only OpenAI's models support `allowed_tools`.
   const conversation = isOpenAi(model) ? request : onlyAllowed(request);
   const { maxTokens, stop, stream } = conversation;
-  const tools = encodeTools(conversation.tools, dropped);
-  const extras = encodeExtras(conversation, dropped);
+  const tools = encodeTools(conversation.tools, notes);
+  const extras = encodeExtras(conversation, notes);
   const body = omitUndefined({
     ...extras,
     model: model.id,
     web_search_options: encodeSearch(conversation.tools),
-    messages: conversation.turns.flatMap((turn) => encodeTurn(turn, model, dropped)),
+    messages: conversation.turns.flatMap((turn) => encodeTurn(turn, model, notes)),
     tools: tools.length > 0 ? tools : undefined,
     ...encodeChoice(conversation, tools),
     [limitNameOf(model) ?? "max_completion_tokens"]: maxTokens,
     stop,
-    ...encodePlainFields(conversation, "chat", dropped),
-    ...encodeReasoning(conversation, dropped),
+    ...encodePlainFields(conversation, "chat", notes),
+    ...encodeReasoning(conversation, notes),
     response_format: encodeFormat(conversation),
     stream,
   });
-  dropOverwritten(extras, body, dropped);
-
-  const fixups = isOpenAi(model) ? addCacheKey(body, options?.cache) : [];
-  const ruled = applyRules(body, model, options);
-  for (const note of ruled.dropped) dropped.add(note);
-  if (ruled.fixups.includes(ownMarks)) fixups.push(ownMarks);
-  return { body: ruled.body, dropped: [...dropped], fixups };
+  dropOverwritten(extras, body, notes);
+  if (isOpenAi(model)) addCacheKey(body, cache, notes);
+  return applyRules(body, model, options);
 }
 
 /** The conversation's extras that this dialect has. */
-function encodeExtras({ extras, stream }: Conversation, dropped: Set<string>): JsonObject {
-  dropOthers({ extras }, ["anthropic", "google"], dropped);
+function encodeExtras({ extras, stream }: Conversation, notes: Notes): JsonObject {
+  dropOthers({ extras }, ["anthropic", "google"], notes);
   const { stream_options, tool_choice: _, n, ...wire } = extras?.openai ?? {};
   refuseSeveral(n);
   for (const [key, value] of Object.entries(wire))
     if (responsesOnly.request.has(key)) {
-      if (!isIgnorable("openai", key, value)) dropped.add(key);
+      if (!isIgnorable("openai", key, value)) notes.addDropped(key);
       delete wire[key];
     }
   // Upstreams refuse `top_logprobs` without `logprobs`.
   if (wire.top_logprobs != null && wire.logprobs !== true) {
-    dropped.add("top_logprobs");
+    notes.addDropped("top_logprobs");
     delete wire.top_logprobs;
   }
   return stream && stream_options !== undefined ? { ...wire, stream_options } : wire;
@@ -188,17 +189,17 @@ function encodeFormat({ format, extras }: Conversation): unknown {
 }
 
 /** The effort and the budget as the client sent them; the rules adapt them to the model. */
-function encodeReasoning({ reasoning }: Conversation, dropped: Set<string>): JsonObject {
-  if (reasoning?.summary !== undefined) dropped.add("summary");
+function encodeReasoning({ reasoning }: Conversation, notes: Notes): JsonObject {
+  if (reasoning?.summary !== undefined) notes.addDropped("summary");
   const { effort, budget, disabled } = reasoning ?? {};
   return { reasoning_effort: disabled ? "none" : effort, thinking_budget: disabled ? undefined : budget };
 }
 
-function encodeTurn(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonObject[] {
-  return turn.role === "assistant" ? encodeAssistant(turn, model, dropped) : encodeOther(turn, model, dropped);
+function encodeTurn(turn: Turn, model: ModelFacts, notes: Notes): JsonObject[] {
+  return turn.role === "assistant" ? encodeAssistant(turn, model, notes) : encodeOther(turn, model, notes);
 }
 
-function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonObject[] {
+function encodeAssistant(turn: Turn, model: ModelFacts, notes: Notes): JsonObject[] {
   const refusals: LongText[] = [];
   const thoughts: string[] = [];
   const calls: JsonObject[] = [];
@@ -206,23 +207,23 @@ function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): J
   let opaque: string | undefined;
   for (const part of turn.parts) {
     if (part.kind === "text" && part.refusal) refusals.push(part.text);
-    else if (part.kind === "tool-call") calls.push(encodeCall(part, dropped));
+    else if (part.kind === "tool-call") calls.push(encodeCall(part, notes));
     else if (part.kind !== "thinking") spoken.push(part);
-    else if (part.signature && part.signature.dialect !== "chat") dropped.add("thinking");
+    else if (part.signature && part.signature.dialect !== "chat") notes.addDropped("thinking");
     else if (opaque === undefined || part.signature) {
       // A message has one signature, for its own thinking; only the thinking of the last signature is kept.
-      if (opaque !== undefined) dropped.add("thinking");
+      if (opaque !== undefined) notes.addDropped("thinking");
       if (opaque !== undefined) thoughts.length = 0;
       thoughts.push(part.text);
       opaque = part.signature?.value;
-    } else dropped.add("thinking");
+    } else notes.addDropped("thinking");
   }
-  const content = encodeContent(spoken, model, dropped);
+  const content = encodeContent(spoken, model, notes);
   // Few providers read thinking, and none is known to read a signature.
   const isReadable = !model.provider || (model.provider.thinking !== undefined && opaque === undefined);
   const readable = isReadable ? thoughts : [];
-  if (!isReadable && thoughts.some((text) => text !== "")) dropped.add("thinking");
-  const extras = ownExtras(turn, dropped);
+  if (!isReadable && thoughts.some((text) => text !== "")) notes.addDropped("thinking");
+  const extras = ownExtras(turn, notes);
   // A turn that the client sent empty, or that has another provider's thinking only, is left out: OpenAI refuses
   // `content: null` without calls ("Invalid value for 'content': expected a string, got null").
   if (content.length + refusals.length + readable.length + calls.length + Object.keys(extras).length === 0) return [];
@@ -234,27 +235,27 @@ function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): J
     [model.provider?.thinking ?? "reasoning_text"]: readable.join("") || undefined,
     reasoning_opaque: model.provider ? undefined : opaque,
     tool_calls: calls.length > 0 ? calls : undefined,
-    ...encodeCache(turn.parts, model, dropped),
+    ...encodeCache(turn.parts, model, notes),
   });
   return [message];
 }
 
 /** A turn of the system or the user. Tool results go first: they must directly follow their calls. */
-function encodeOther(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonObject[] {
+function encodeOther(turn: Turn, model: ModelFacts, notes: Notes): JsonObject[] {
   const messages = turn.parts
     .filter((part) => part.kind === "tool-result")
-    .map((part) => encodeResult(part, model, dropped));
+    .map((part) => encodeResult(part, model, notes));
   const spoken = turn.parts.filter((part) => part.kind !== "tool-result");
-  const content = encodeContent(spoken, model, dropped);
+  const content = encodeContent(spoken, model, notes);
   // A turn is omitted if all its parts were left out, but not if the client sent it empty.
   if (content.length === 0 && turn.parts.length > 0) return messages;
   // Few providers know the newer role.
   const isDeveloper = !model.provider && turn.role === "system" && turn.extras?.openai?.role === "developer";
   const message = {
-    ...ownExtras(turn, dropped),
+    ...ownExtras(turn, notes),
     role: isDeveloper ? "developer" : turn.role,
     content: serialized(content, model),
-    ...encodeCache(spoken, model, dropped),
+    ...encodeCache(spoken, model, notes),
   };
   return [...messages, message];
 }

@@ -30,7 +30,7 @@ const limitNames = ["max_tokens", "max_completion_tokens"] as const;
 const unsupported = ["store", "service_tier", "metadata"];
 
 /** The rule that marks the prompt for clients that did not. */
-export const ownMarks = "cache-marks-added";
+const ownMarks = "cache-marks-added";
 
 export const rules: Record<string, RuleRow> = {
   "one-answer": ["n", oneAnswer],
@@ -69,7 +69,7 @@ export const rules: Record<string, RuleRow> = {
 };
 
 /** What a rule removed or added, for the client to know; rules without an entry change nothing for the client. */
-const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]> = {
+const dropped: Record<string, (before: JsonObject, after: JsonObject) => string[]> = {
   "max-tokens-limit": (_, after) => [`max_tokens lowered to ${after.max_tokens ?? after.max_completion_tokens}`],
   reasoning: reasoningNotes,
   sampling: gone,
@@ -83,7 +83,10 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
 
 export const { applyRules, fixRequest } = requestRules({
   rules,
-  notes,
+  dropped,
+  noteTranslated(notes, rule) {
+    if (rule === ownMarks) notes.addFixup(rule);
+  },
   providerRules: rulesNamed(rules, ["model-name", "max-tokens-name", "usage-asked", "foreign-thinking", "call-ids"]),
 });
 

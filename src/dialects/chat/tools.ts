@@ -6,6 +6,7 @@ import type { Conversation, ForeignTool, JsonObject, Tool } from "../hub/convers
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
 import { omitUndefined, refuse } from "../hub/json";
+import type { Notes } from "../hub/notes";
 import { decodeToolChoice } from "../openai";
 import { cacheOf, ownExtras, unreadExtras } from "./extras";
 import { isSearch } from "./server-tools";
@@ -53,19 +54,19 @@ export const decodeChoice = (choice: unknown) =>
 
 // ── Encode ──
 
-/** Tools that the dialect does not have are left out and named in `dropped`. */
-export function encodeTools(tools: Tool[], dropped: Set<string>): JsonObject[] {
+/** Tools that the dialect does not have are left out and noted as dropped. */
+export function encodeTools(tools: Tool[], notes: Notes): JsonObject[] {
   const wire = tools.map((tool) => {
-    const encoded = encodeTool(tool, dropped);
-    if (!encoded && tool.kind === "foreign" && !isSearch(tool)) dropped.add(nameOf(tool));
+    const encoded = encodeTool(tool, notes);
+    if (!encoded && tool.kind === "foreign" && !isSearch(tool)) notes.addDropped(nameOf(tool));
     return encoded;
   });
   return wire.filter((tool) => tool !== undefined);
 }
 
-function encodeTool(tool: Tool, dropped: Set<string>): JsonObject | undefined {
+function encodeTool(tool: Tool, notes: Notes): JsonObject | undefined {
   if (tool.kind === "foreign") return tool.dialect === "chat" && !isSearch(tool) ? tool.value : undefined;
-  const { function: ofFunction, custom: ofCustom, name: _, ...extras } = ownExtras(tool, dropped);
+  const { function: ofFunction, custom: ofCustom, name: _, ...extras } = ownExtras(tool, notes);
   const definition = { name: tool.name, description: tool.description };
   if (tool.kind === "freeform") {
     const format = nestedGrammar(tool.grammar);
@@ -75,7 +76,7 @@ function encodeTool(tool: Tool, dropped: Set<string>): JsonObject | undefined {
       custom: omitUndefined({ ...(isObject(ofCustom) ? ofCustom : {}), ...definition, format }),
     };
   }
-  if (tool.cache) dropped.add("cache_control");
+  if (tool.cache) notes.addDropped("cache_control");
   const members = {
     ...(isObject(ofFunction) ? ofFunction : {}),
     ...definition,

@@ -7,10 +7,10 @@
 import { quoted, words } from "../../lib/errors";
 import { isObject, parseJson } from "../../lib/json";
 import { joined, type Stage } from "../../lib/net/stream/stream";
-import type { Notes } from "./changes";
 import type { Conversation, Dialect, FreeformTool, FunctionTool, Part, Tool, Turn } from "./conversation";
 import { showForeign } from "./foreign";
 import { refuse } from "./json";
+import { type Notes, unnoted } from "./notes";
 import { MemberRenamer, type RenamedProperties, renameMembers } from "./property-names";
 import type { ReplyEvent } from "./reply";
 import { asFunctionCalls } from "./server-turns";
@@ -34,11 +34,11 @@ const word = /^[a-zA-Z0-9_-]{1,64}$/;
  * @param vendor Who made the model, as in the catalogue.
  * @throws ProxyError `invalid_request` when there are more tools than the target accepts, or nothing is left of a turn.
  */
-export function adapt(request: Conversation, target: Dialect, vendor: string, notes: Notes): Adapted {
+export function adapt(request: Conversation, target: Dialect, vendor: string, notes = unnoted): Adapted {
   const fitted = fitFormat(request, target, vendor, notes);
   const wrapped = wrapFormat(fitted, target);
   if (!wrapped) return adaptNames(fitted, target, vendor, notes);
-  notes.fixups.add("schema-wrapped");
+  notes.addFixup("schema-wrapped");
   const { conversation, restore } = adaptNames({ ...fitted, format: wrapped.format }, target, vendor, notes);
   return { conversation, restore: joined(wrapped.restore, restore) };
 }
@@ -59,7 +59,7 @@ function adaptNames(request: Conversation, target: Dialect, vendor: string, note
   if (isPlain && conversation.turns.every(hasPlainIds)) return { conversation };
 
   for (const [index, tool] of conversation.tools.entries())
-    if (isFreeform(tool) && grammarOf(tool)) notes.dropped.add(`tools[${index}].format`);
+    if (isFreeform(tool) && grammarOf(tool)) notes.addDropped(`tools[${index}].format`);
   const nameOf = (name: string) => names.get(name) ?? name;
   const { toolChoice, allowedTools } = conversation;
   return {

@@ -3,10 +3,10 @@
 import { quoted, words } from "../../lib/errors";
 import { plainName } from "../../lib/json-shape";
 import { beginningOfLong } from "../../lib/net/json/json-skeleton";
-import type { Notes } from "./changes";
 import type { Dialect, ForeignPart, JsonObject, Part, ToolResultPart, Turn } from "./conversation";
 import { refuse } from "./json";
 import { isSameList } from "./lists";
+import type { Notes } from "./notes";
 
 /**
  * Replaces the parts of other dialects.
@@ -67,7 +67,7 @@ export function replaceForeign(turns: Turn[], isReplaced: (part: ForeignPart) =>
     if (part.instead) return showAll(part.instead, isHeard);
     if (!isHeard) return [part];
     const name = nameOf(part);
-    notes.dropped.add(name);
+    notes.addDropped(name);
     return [{ kind: "text", text: `[Left out, because this model does not support it: ${name}.]` }];
   };
   const showAll = (parts: Part[], isHeard: boolean): Part[] => {

@@ -4,6 +4,7 @@
  */
 import { plainName } from "../../lib/json-shape";
 import type { Family, JsonObject, WithExtras } from "./conversation";
+import type { Notes } from "./notes";
 
 const ignorableFields: Record<Family, ReadonlySet<string>> = {
   openai: new Set([
@@ -26,22 +27,22 @@ const isWished = (key: string, value: unknown): boolean =>
 export const isIgnorable = (family: Family, key: string, value: unknown): boolean =>
   value == null || (ignorableFields[family].has(key) && !isWished(key, value));
 
-/** Adds the names of the extras of these families to `dropped`: of all families that the upstream does not belong to. */
-export function dropOthers({ extras }: WithExtras, others: readonly Family[], dropped: Set<string>): void {
+/** Notes the extras of these families as dropped: of all families that the upstream does not belong to. */
+export function dropOthers({ extras }: WithExtras, others: readonly Family[], notes: Notes): void {
   if (!extras) return;
   for (const family of others)
     for (const [key, value] of Object.entries(extras[family] ?? {}))
-      if (!isIgnorable(family, key, value)) dropped.add(plainName(key));
+      if (!isIgnorable(family, key, value)) notes.addDropped(plainName(key));
 }
 
-/** Adds the names of what only the chat API has. */
-export function dropChat({ extras }: WithExtras, dropped: Set<string>): void {
+/** The same for what only the chat API has. */
+export function dropChat({ extras }: WithExtras, notes: Notes): void {
   for (const [key, value] of Object.entries(extras?.chat ?? {}))
-    if (!isIgnorable("openai", key, value)) dropped.add(plainName(key));
+    if (!isIgnorable("openai", key, value)) notes.addDropped(plainName(key));
 }
 
-/** Adds the names of the extras that a field of the request itself took the place of. */
-export function dropOverwritten(extras: JsonObject, body: JsonObject, dropped: Set<string>): void {
+/** The same for the extras that a field of the request itself took the place of. */
+export function dropOverwritten(extras: JsonObject, body: JsonObject, notes: Notes): void {
   for (const key of Object.keys(extras))
-    if (extras[key] != null && body[key] !== extras[key]) dropped.add(plainName(key));
+    if (extras[key] != null && body[key] !== extras[key]) notes.addDropped(plainName(key));
 }

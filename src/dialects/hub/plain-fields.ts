@@ -9,6 +9,7 @@ import {
 } from "./conversation";
 import type { Fields } from "./fields";
 import { omitUndefined } from "./json";
+import type { Notes } from "./notes";
 
 const rows = Object.entries(plainFields) as [keyof PlainFields, PlainField][];
 
@@ -22,12 +23,12 @@ export const decodePlainFields = (request: Fields, dialect: ClientDialect): Plai
     ),
   );
 
-/** The fields for an upstream of this dialect; the names of those that it does not have are added to `dropped`. */
-export function encodePlainFields(conversation: PlainFields, dialect: Dialect, dropped: Set<string>): JsonObject {
+/** The fields for an upstream of this dialect; those that it does not have are noted as dropped. */
+export function encodePlainFields(conversation: PlainFields, dialect: Dialect, notes: Notes): JsonObject {
   const fields: JsonObject = {};
   for (const [key, { name, upstreams }] of rows)
     if (conversation[key] === undefined) continue;
     else if (upstreams.includes(dialect)) fields[name] = conversation[key];
-    else dropped.add(name);
+    else notes.addDropped(name);
   return fields;
 }

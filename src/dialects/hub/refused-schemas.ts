@@ -1,9 +1,9 @@
 /** A request whose schemas were refused is sent again with others, at last with one that says nothing but in words. */
 import { isEmpty, isObject } from "../../lib/json";
-import type { Changes } from "./changes";
 import type { Dialect, JsonObject } from "./conversation";
+import { type Notes, unnoted } from "./notes";
 import { mapSchema } from "./schema-walk";
-import { allFixups, fitSchema, formatRow, isLooser, vendorRow } from "./tool-schema";
+import { allFixups, fitSchema, formatRow, vendorRow } from "./tool-schema";
 
 /** What a refusal says of the schema that it is about; nothing where it does not say which. */
 export interface SchemaRefusal {
@@ -47,15 +47,16 @@ export interface SchemaPlaces {
  */
 export type SchemaMend = "usual" | "known" | "words";
 
-/** Whose request it is, and how it has schemas. */
+/** Whose request it is, how it has schemas, and who is told of changes. */
 export interface SchemaTarget {
   dialect: Dialect;
+  notes: Notes;
   /** As in the catalogue. */
   vendor: string;
   places: SchemaPlaces;
 }
 
-export interface MendedRequest extends Changes {
+export interface MendedRequest {
   /** Top-level fields to set. */
   set: JsonObject;
   /** Each schema that was mended, and how. */
@@ -78,13 +79,12 @@ export function mendRefused(
   const about = namedIn(body, target.places, refusal);
   if (!about) return undefined;
   const { isAbout, isFormat } = about;
-  const known = isLast
-    ? undefined
-    : mended(body, target, {
-        function: (offered) => (isAbout(offered) ? "known" : "usual"),
-        format: () => (isFormat ? "known" : "usual"),
-      });
-  if (known?.lessons.some(([, mend]) => mend === "known")) return known;
+  const plan: Plan = {
+    function: (offered) => (isAbout(offered) ? "known" : "usual"),
+    format: () => (isFormat ? "known" : "usual"),
+  };
+  const tried = isLast ? undefined : mended(body, { ...target, notes: unnoted }, plan);
+  if (tried?.lessons.some(([, mend]) => mend === "known")) return mended(body, target, plan);
   const isCertain = refusal.place !== undefined || refusal.name !== undefined || refusal.isFormat;
   return mended(body, target, {
     function: (offered) =>
@@ -154,72 +154,68 @@ function mended(
   plan: Plan,
   { most, whole }: { most: number; whole(value: unknown): unknown } = { most: 1, whole: (value) => value },
 ): MendedRequest | undefined {
-  const fixups = new Set<string>();
-  const dropped = new Set<string>();
+  const { dialect, notes, places, vendor } = target;
   const lessons: MendedRequest["lessons"] = [];
-  const note = (schema: unknown, mend: SchemaMend, changes: Changes) => {
-    for (const name of changes.fixups) fixups.add(name);
-    for (const name of changes.dropped) dropped.add(name);
-    if (isObject(schema)) lessons.push([schema, mend]);
-  };
-  const inWords = { schema: undefined, fixups: [wordsFixup], dropped: [] };
-  const ofFunctions = target.places.mapFunctions(body, (sent) => {
+  const ofFunctions = places.mapFunctions(body, (sent) => {
     let after = sent;
     for (let times = 0; times < most; times++) {
       const mend = plan.function(after);
-      const offered = mend ? { ...after, schema: whole(after.schema) } : after;
-      const next = mend ? mendOne(offered, mend, target, (changes) => note(offered.schema, mend, changes)) : after;
-      if (!mend || next === offered) break;
+      const schema = mend && whole(after.schema);
+      const next = mend && isObject(schema) && mendOne({ ...after, schema }, mend, target);
+      if (!next) break;
+      lessons.push([schema, mend]);
       after = next;
     }
     return after;
   });
-  const ofFormat = target.places.mapFormat(body, (sent) => {
+  const ofFormat = places.mapFormat(body, (sent) => {
     let after = sent;
     for (let times = 0; times < most; times++) {
       const mend = plan.format(after);
       if (!mend) break;
       const schema = whole(after) as JsonObject;
-      const next = mend === "words" ? inWords : fitSchema(schema, formatRow(target.dialect, target.vendor));
-      if (next.schema === schema) break;
-      note(schema, mend, next);
-      if (next.schema === undefined) return undefined;
-      after = next.schema;
+      const next = mend === "words" ? undefined : fitSchema(schema, formatRow(dialect, vendor), notes).schema;
+      if (next === schema) break;
+      lessons.push([schema, mend]);
+      if (!next) {
+        notes.addFixup(wordsFixup);
+        return undefined;
+      }
+      after = next;
     }
     return after;
   });
   const set = { ...ofFunctions, ...ofFormat };
-  return isEmpty(set) ? undefined : { set, fixups: [...fixups], dropped: [...dropped], lessons };
+  return isEmpty(set) ? undefined : { set, lessons };
 }
 
 /** How often a schema is mended: as usual, by all known means, and in words. */
 const mostMends = 3;
 const wordsFixup = "schema-words";
 
-/** @param note Gets what changed. @returns The same object if nothing changes. */
+/** @returns Undefined if nothing changes. */
 function mendOne(
-  offered: OfferedFunction,
+  offered: OfferedFunction & { schema: JsonObject },
   mend: SchemaMend,
-  { dialect, vendor }: SchemaTarget,
-  note: (changes: Changes) => void = () => {},
-): OfferedFunction {
+  { dialect, notes, vendor }: SchemaTarget,
+): OfferedFunction | undefined {
   const { schema } = offered;
-  if (!isObject(schema)) return offered;
   const isStrict = offered.strict === true;
   if (mend === "words") {
-    if (isOpen(schema)) return offered;
+    if (isOpen(schema)) return undefined;
     const sentence = `Its input is a JSON object that matches this JSON Schema: ${JSON.stringify(schema)}`;
     const { description } = offered;
     const words = typeof description === "string" && description !== "" ? [description, sentence] : [sentence];
-    note({ fixups: [wordsFixup], dropped: isStrict ? ["strict"] : [] });
+    notes.addFixup(wordsFixup);
+    if (isStrict) notes.addDropped("strict");
     const open = { ...offered, description: words.join("\n\n"), schema: { type: "object", properties: {} } };
     return isStrict ? { ...open, strict: false } : open;
   }
-  const fitted = fitSchema(schema, mend === "known" ? allFixups : vendorRow(dialect, vendor).fixups);
+  const fitted = fitSchema(schema, mend === "known" ? allFixups : vendorRow(dialect, vendor).fixups, notes);
   // The conditions of `strict` may be what was refused.
-  const isLoosened = isStrict && (mend === "known" || isLooser(fitted.fixups));
-  if (fitted.schema === schema && !isLoosened) return offered;
-  note(isLoosened ? { ...fitted, dropped: [...fitted.dropped, "strict"] } : fitted);
+  const isLoosened = isStrict && (mend === "known" || fitted.isLooser);
+  if (fitted.schema === schema && !isLoosened) return undefined;
+  if (isLoosened) notes.addDropped("strict");
   return { ...offered, schema: fitted.schema, ...(isLoosened && { strict: false }) };
 }
 

@@ -1,10 +1,11 @@
 /** Rules for what an upstream refuses in a request: each rule replaces one thing that is refused. */
 import { isObject } from "../../lib/json";
-import type { EncodedRequest, TranslationOptions } from "../codec";
+import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "./conversation";
 import { omitUndefined } from "./json";
 import { isSameList } from "./lists";
 import type { ModelFacts } from "./model";
+import { type Notes, unnoted } from "./notes";
 
 /** Returns the top-level fields to set (undefined: remove); returns undefined if nothing has to change. */
 export type Rule = (body: JsonObject, model: ModelFacts, options: TranslationOptions) => JsonObject | undefined;
@@ -42,10 +43,15 @@ export const emptyTools: RuleRow = [
   ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
 ];
 
+/** Notes that a rule has changed a request. */
+type NoteRule = (notes: Notes, rule: string, after: JsonObject) => void;
+
 export interface RuleTable {
   rules: Record<string, RuleRow>;
   /** What a rule removed or added, for the client to know. Rules without an entry change nothing for the client. */
-  notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>;
+  dropped: Record<string, (before: JsonObject, after: JsonObject) => string[]>;
+  /** Of a translated request, whose form the client did not write. */
+  noteTranslated?: NoteRule;
   /**
    * For what passes through to a provider: it decides itself what it refuses, but for what another upstream has left in the
    * conversation, which a client cannot change.
@@ -53,38 +59,42 @@ export interface RuleTable {
   providerRules: Record<string, RuleRow>;
 }
 
-type ApplyRules = (body: JsonObject, model: ModelFacts, options?: TranslationOptions) => EncodedRequest;
+type ApplyRules = (body: JsonObject, model: ModelFacts, options?: TranslationOptions) => JsonObject;
 
 /** How a dialect's requests are changed: `applyRules` those that were translated, `fixRequest` those that pass through. */
-export function requestRules({ rules, notes, providerRules }: RuleTable) {
-  const applyRules = applyInOrder(rules, notes);
-  const applyProviderRules = applyInOrder(providerRules, notes);
+export function requestRules({ rules, dropped, noteTranslated = () => {}, providerRules }: RuleTable) {
+  const applyRules = applyInOrder(rules, dropped, noteTranslated);
+  const fixPlain = applyInOrder(rules, dropped, noteFixup);
+  const fixProvided = applyInOrder(providerRules, dropped, noteFixup);
   const fixRequest: ApplyRules = (body, model, options) =>
-    (model.provider ? applyProviderRules : applyRules)(body, model, options);
+    (model.provider ? fixProvided : fixPlain)(body, model, options);
   return { applyRules, fixRequest };
 }
 
+const noteFixup: NoteRule = (notes, rule) => notes.addFixup(rule);
+
 /** Applies the rules in the order of the table; each sees the result of those before it. */
-function applyInOrder(rules: RuleTable["rules"], notes: RuleTable["notes"]): ApplyRules {
+function applyInOrder(rules: RuleTable["rules"], dropped: RuleTable["dropped"], noteRule: NoteRule): ApplyRules {
   const named = Object.entries(rules).map(([name, row]) => ({ name, rule: row.at(-1) as Rule }));
   const askedOfEach = Object.values(rules).map((row) => row.length === 1);
   const placesOf: PlacesOfWords = new Map();
   for (const [place, row] of Object.values(rules).entries())
     for (const word of row.slice(0, -1) as string[]) placesOf.set(word, [...(placesOf.get(word) ?? []), place]);
   return (body, model, options = { webSearch: true }) => {
-    const ruled: EncodedRequest = { body, fixups: [], dropped: [] };
+    const { notes = unnoted } = options;
+    let ruled = body;
     const isAsked = askedOfEach.slice();
     findWords(body, placesOf, isAsked);
     for (let place = 0; place < named.length; place++) {
       if (!isAsked[place]) continue;
       const { name, rule } = named[place]!;
-      const before = ruled.body;
+      const before = ruled;
       const changes = rule(before, model, options);
       if (!changes) continue;
       findWords(changes, placesOf, isAsked);
-      ruled.body = omitUndefined({ ...before, ...changes });
-      ruled.fixups.push(name);
-      ruled.dropped.push(...(notes[name]?.(before, ruled.body) ?? []));
+      ruled = omitUndefined({ ...before, ...changes });
+      noteRule(notes, name, ruled);
+      for (const lost of dropped[name]?.(before, ruled) ?? []) notes.addDropped(lost);
     }
     return ruled;
   };

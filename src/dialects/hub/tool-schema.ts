@@ -3,8 +3,8 @@
  * the whole request with it, so that one tool ends a session.
  */
 import { entryOf, isObject } from "../../lib/json";
-import type { Changes, Notes } from "./changes";
 import type { Conversation, Dialect, JsonObject } from "./conversation";
+import { type Notes, unnoted } from "./notes";
 import { mergeRootUnion } from "./root-union";
 import {
   asNewestDraft,
@@ -48,8 +48,6 @@ const taken: Partial<Record<SchemaFixup, string>> = { "schema-union": "schema un
 const loosening: ReadonlySet<string> = new Set<SchemaFixup>([
   ...(["schema-union", "schema-tuple", "schema-items", "schema-item-types", "schema-boolean"] as const),
 ]);
-
-export const isLooser = (applied: readonly string[]): boolean => applied.some((name) => loosening.has(name));
 
 interface VendorRow {
   fixups: readonly SchemaFixup[];
@@ -103,21 +101,20 @@ const vendorTable: Readonly<Record<Dialect, Readonly<Record<string, VendorRow>> 
 export const vendorRow = (dialect: Dialect, vendor: string): VendorRow =>
   entryOf(vendorTable[dialect], vendor) ?? vendorTable[dialect].others;
 
-interface FittedSchema extends Changes {
-  /** The same object if there are no fixups. */
-  schema: JsonObject;
-}
-
-/** @param wanted The fixups to apply. */
-export function fitSchema(schema: JsonObject, wanted: readonly SchemaFixup[]): FittedSchema {
-  const fitted: FittedSchema = { schema, fixups: [], dropped: [] };
+/**
+ * @param wanted The fixups to apply.
+ * @returns The same schema if none changes anything; and whether it may not meet the conditions of `strict` any more.
+ */
+export function fitSchema(schema: JsonObject, wanted: readonly SchemaFixup[], notes = unnoted) {
+  const fitted = { schema, isLooser: false };
   for (const name of wanted) {
     const after = fixups[name](fitted.schema);
     if (after === fitted.schema) continue;
     fitted.schema = after;
-    fitted.fixups.push(name);
+    fitted.isLooser ||= loosening.has(name);
+    notes.addFixup(name);
     const lost = taken[name];
-    if (lost !== undefined) fitted.dropped.push(lost);
+    if (lost !== undefined) notes.addDropped(lost);
   }
   return fitted;
 }
@@ -133,7 +130,6 @@ export const formatRow = (dialect: Dialect, vendor: string): readonly SchemaFixu
 export function fitFormat(conversation: Conversation, target: Dialect, vendor: string, notes: Notes): Conversation {
   const { format } = conversation;
   if (!format || !isObject(format.schema)) return conversation;
-  const { schema, fixups } = fitSchema(format.schema, formatRow(target, vendor));
-  for (const name of fixups) notes.fixups.add(name);
-  return fixups.length === 0 ? conversation : { ...conversation, format: { ...format, schema } };
+  const { schema } = fitSchema(format.schema, formatRow(target, vendor), notes);
+  return schema === format.schema ? conversation : { ...conversation, format: { ...format, schema } };
 }

@@ -3,7 +3,6 @@
  * itself: nothing is stored.
  */
 
-import { unnoted } from "./changes";
 import type {
   Conversation,
   Dialect,
@@ -18,6 +17,7 @@ import type {
 import { replaceForeign } from "./foreign";
 import { without } from "./json";
 import type { ModelFacts } from "./model";
+import { unnoted } from "./notes";
 import { isToolSearch, searches } from "./searches";
 import { countTools, namesOf } from "./tools";
 import { upstreamFacts } from "./upstream-facts";

@@ -1,12 +1,12 @@
 /** Adapts tools to what every upstream of a dialect accepts: no duplicates, and schemas that are not refused. */
 
 import { isObject, sameJsonAs } from "../../lib/json";
-import type { Notes } from "./changes";
 import type { Conversation, Dialect, ForeignTool, JsonObject, Tool } from "./conversation";
 import { refuse } from "./json";
 import { isSameList } from "./lists";
+import type { Notes } from "./notes";
 import { type RenamedProperties, renameProperties } from "./property-names";
-import { fitSchema, isLooser, vendorRow } from "./tool-schema";
+import { fitSchema, vendorRow } from "./tool-schema";
 import { upstreamFacts } from "./upstream-facts";
 
 /** The names of the tools that the client runs. */
@@ -43,25 +43,23 @@ interface FittedTools {
 }
 
 /** @param vendor Who made the model, as in the catalogue. */
-export function fitTools(tools: Tool[], target: Dialect, vendor: string, { fixups, dropped }: Notes): FittedTools {
+export function fitTools(tools: Tool[], target: Dialect, vendor: string, notes: Notes): FittedTools {
   const row = vendorRow(target, vendor);
   const renamed = new Map<string, RenamedProperties>();
-  const fitted = oneEach(tools, target, fixups).map((tool): Tool => {
+  const fitted = oneEach(tools, target, notes).map((tool): Tool => {
     if (tool.kind !== "function" || !isObject(tool.schema)) return tool;
-    const plain = fitSchema(tool.schema, row.fixups);
+    const plain = fitSchema(tool.schema, row.fixups, notes);
     const named = row.names && renameProperties(plain.schema, row.names);
-    if (plain.fixups.length === 0 && !named) return tool;
-    for (const name of plain.fixups) fixups.add(name);
-    for (const name of plain.dropped) dropped.add(name);
+    if (plain.schema === tool.schema && !named) return tool;
     if (named) {
-      fixups.add("schema-names");
+      notes.addFixup("schema-names");
       renamed.set(tool.name, named.renamed);
     }
     const { strict, ...others } = tool;
     const schema = named?.schema ?? plain.schema;
     if (strict === undefined) return { ...others, schema };
-    if (!strict || !isLooser(plain.fixups)) return { ...others, schema, strict };
-    dropped.add("strict");
+    if (!strict || !plain.isLooser) return { ...others, schema, strict };
+    notes.addDropped("strict");
     return { ...others, schema };
   });
   return { tools: isSameList(fitted, tools) ? tools : fitted, renamed };
@@ -117,7 +115,7 @@ const textsOf = (object: JsonObject): Map<string, string> =>
   new Map(Object.entries(object).map(([key, value]) => [key, JSON.stringify(value)]));
 
 /** Removes identical duplicates, which Anthropic refuses: "Tool names must be unique." */
-function oneEach(tools: Tool[], target: Dialect, fixups: Notes["fixups"]): Tool[] {
+function oneEach(tools: Tool[], target: Dialect, notes: Notes): Tool[] {
   const first = new Map<string, (other: Tool) => boolean>();
   const isAgain = (tool: Tool): boolean => {
     if (tool.kind === "foreign") return false;
@@ -127,7 +125,7 @@ function oneEach(tools: Tool[], target: Dialect, fixups: Notes["fixups"]): Tool[
   };
   return tools.filter((tool) => {
     const again = isAgain(tool);
-    if (again) fixups.add("tool-repeated");
+    if (again) notes.addFixup("tool-repeated");
     return !again;
   });
 }

@@ -1,10 +1,11 @@
 /** The `anthropic-beta` header: which betas the upstream accepts, which fields need one, and which the body needs. */
 
 import { isObject } from "../../lib/json";
-import type { HeaderFixup, TranslationOptions } from "../codec";
+import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
+import { unnoted } from "../hub/notes";
 import { toolSearchNames } from "../hub/searches";
 import { objectsIn } from "./traverse";
 
@@ -91,12 +92,11 @@ export function requestHeaders(
   client: Headers | null,
   body: JsonObject,
   model: ModelFacts,
-  { refusedBetas = [] }: Pick<TranslationOptions, "refusedBetas"> = {},
-): HeaderFixup {
+  { refusedBetas = [], notes = unnoted }: Pick<TranslationOptions, "refusedBetas" | "notes"> = {},
+): Record<string, string> {
   const wanted = namesIn(client?.get("anthropic-beta") ?? client?.get("vendorx-beta") ?? "");
   const { type, budget_tokens: budget }: JsonObject = isObject(body.thinking) ? body.thinking : {};
   const betas: string[] = [];
-  const fixups: string[] = [];
   for (const value of wanted) {
     // Adaptive thinking is always interleaved.
     const isIdle = type === "adaptive" && value === beta.interleavedThinking;
@@ -108,9 +108,9 @@ export function requestHeaders(
   for (const value of needed) {
     if (betas.includes(value)) continue;
     betas.push(value);
-    if (!wanted.includes(value)) fixups.push(`beta:${value}`);
+    if (!wanted.includes(value)) notes.addFixup(`beta:${value}`);
   }
-  return { headers: betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") }, fixups };
+  return betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") };
 }
 
 const none: readonly string[] = [];

@@ -9,6 +9,7 @@ import type { Conversation, JsonObject, WithExtras } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { dropOthers, isIgnorable } from "../hub/ignorable-fields";
 import { refuse, setField } from "../hub/json";
+import type { Notes } from "../hub/notes";
 
 /** Objects whose fields are read one by one; their unknown fields become extras under their path. Inner ones first. */
 const nests = ["output_config.format", "output_config", "thinking", "tool_choice", "cache_control", "source"] as const;
@@ -94,10 +95,10 @@ export function refuseEssential(conversation: Conversation): void {
     }
 }
 
-/** Adds the names of other families' extras that are lost to `dropped`. */
-export function dropExtras(holder: WithExtras, dropped: Set<string>): void {
-  dropOthers(holder, ["google"], dropped);
+/** Notes the extras of other families that are lost as dropped. */
+export function dropExtras(holder: WithExtras, notes: Notes): void {
+  dropOthers(holder, ["google"], notes);
   const extras: JsonObject = { ...holder.extras?.openai, ...holder.extras?.chat };
   for (const [key, value] of Object.entries(extras))
-    if (!isIgnorable("openai", key, value) && !Object.hasOwn(essential, key)) dropped.add(plainName(key));
+    if (!isIgnorable("openai", key, value) && !Object.hasOwn(essential, key)) notes.addDropped(plainName(key));
 }

@@ -17,6 +17,7 @@ import type {
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
 import { listAt, omitUndefined, optionalText, textAt } from "../hub/json";
+import type { Notes } from "../hub/notes";
 import { signedThinking, unpackSignature } from "../hub/signature";
 import { inputObject } from "../hub/tool-input";
 import { dataOf } from "../openai";
@@ -184,33 +185,33 @@ function decodeToolResult(block: Fields): ToolResultPart {
 
 // ── Encode ──
 
-/** Undefined for what the dialect does not have; its name is added to `dropped`. */
-export function encodePart(part: Part, dropped: Set<string>): JsonObject | undefined {
-  dropExtras(part, dropped);
+/** Undefined for what the dialect does not have; it is noted as dropped. */
+export function encodePart(part: Part, notes: Notes): JsonObject | undefined {
+  dropExtras(part, notes);
   switch (part.kind) {
     case "text":
       return encodeText(part);
     case "image":
-      return encodeImage(part, dropped);
+      return encodeImage(part, notes);
     case "file":
-      return encodeFile(part, dropped);
+      return encodeFile(part, notes);
     case "file-link":
       return restoreCacheMark(
         omitUndefined({ type: "document", source: { type: "url", url: part.url }, title: part.name }),
         part,
       );
     case "thinking":
-      return encodeThinking(part, dropped);
+      return encodeThinking(part, notes);
     case "tool-call":
       return restoreCacheMark({ type: "tool_use", id: part.id, name: part.name, input: inputObject(part) }, part);
     case "tool-result":
-      return encodeToolResult(part, dropped);
+      return encodeToolResult(part, notes);
     case "server-call":
     case "server-result":
       return encodeServerPart(part);
     case "foreign": {
       if (part.dialect === "messages") return part.value;
-      dropped.add(nameOf(part));
+      notes.addDropped(nameOf(part));
       return undefined;
     }
     default:
@@ -225,7 +226,7 @@ function encodeText(part: TextPart): JsonObject {
 }
 
 /** An image of a type that Anthropic refuses becomes a note: it stays in the conversation, and would end each later turn. */
-function encodeImage(part: ImagePart, dropped: Set<string>): JsonObject {
+function encodeImage(part: ImagePart, notes: Notes): JsonObject {
   const { source } = part;
   const data = "base64" in source ? source : dataOf(source.url);
   if (!data)
@@ -234,7 +235,7 @@ function encodeImage(part: ImagePart, dropped: Set<string>): JsonObject {
   if (imageBeginnings.some(([, type]) => type === media_type))
     return restoreCacheMark({ type: "image", source: { type: "base64", media_type, data: data.base64 } }, part);
   const type = isMediaType.test(media_type) ? media_type : "(no plain name)";
-  dropped.add(`image of type ${type}`);
+  notes.addDropped(`image of type ${type}`);
   return {
     type: "text",
     text: `[An image of the type ${type}, which this model cannot see: it takes PNG, JPEG, GIF and WebP.]`,
@@ -267,7 +268,7 @@ function imageType({ mediaType, base64 }: { mediaType: string; base64: LongText 
 const isMediaType = /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/;
 
 /** PDF and text files can be read; any other file is replaced by a note to the model. */
-function encodeFile(part: FilePart, dropped: Set<string>): JsonObject {
+function encodeFile(part: FilePart, notes: Notes): JsonObject {
   const { base64, name: title } = part;
   const mediaType = plainType(part.mediaType);
   if (mediaType === "application/pdf") {
@@ -280,23 +281,23 @@ function encodeFile(part: FilePart, dropped: Set<string>): JsonObject {
     const source = { type: "text", media_type: "text/plain", data };
     return restoreCacheMark(omitUndefined({ type: "document", source, title }), part);
   }
-  dropped.add(`file of type ${isMediaType.test(mediaType) ? mediaType : "(no plain name)"}`);
+  notes.addDropped(`file of type ${isMediaType.test(mediaType) ? mediaType : "(no plain name)"}`);
   const notice = `[The file ${title ?? ""} (${mediaType}) was left out: only PDF and text files can be read here.]`;
   return { type: "text", text: notice };
 }
 
-function encodeThinking(part: ThinkingPart, dropped: Set<string>): JsonObject | undefined {
+function encodeThinking(part: ThinkingPart, notes: Notes): JsonObject | undefined {
   const { signature, text } = part;
   if (signature?.dialect === "messages") {
     return signature.redacted
       ? restoreCacheMark({ type: "redacted_thinking", data: signature.value }, part)
       : restoreCacheMark({ type: "thinking", thinking: text, signature: signature.value }, part);
   }
-  dropped.add("thinking");
+  notes.addDropped("thinking");
 }
 
-function encodeToolResult(part: ToolResultPart, dropped: Set<string>): JsonObject {
-  const blocks = part.parts.flatMap<JsonObject>((inner) => encodePart(inner, dropped) ?? []);
+function encodeToolResult(part: ToolResultPart, notes: Notes): JsonObject {
+  const blocks = part.parts.flatMap<JsonObject>((inner) => encodePart(inner, notes) ?? []);
   const content = blocks.length === 0 ? undefined : simplified(blocks);
   return restoreCacheMark(
     omitUndefined({ type: "tool_result", tool_use_id: part.id, content, is_error: part.failed }),

@@ -8,11 +8,12 @@
  */
 
 import { isObject, numberIn, parseJson } from "../../lib/json";
-import type { EncodedRequest, TranslationOptions } from "../codec";
+import type { TranslationOptions } from "../codec";
 import type { Conversation, JsonObject, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { filledAt, objectAt, omitUndefined, optionalCount, refuse, textAt } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
+import { type Notes, unnoted } from "../hub/notes";
 import { decodePlainFields, encodePlainFields } from "../hub/plain-fields";
 import { budgetOf } from "../hub/reasoning";
 import { isStrict } from "../hub/strict-schema";
@@ -22,7 +23,6 @@ import { addCacheMarks } from "./cache-marks";
 import { lostCitations } from "./citations";
 import { threadCode } from "./errors";
 import { asExtras, dropExtras, nestedExtras, refuseEssential, restoreExtras } from "./extras";
-import { ownForm } from "./limits";
 import { decodeContent, encodePart, simplified } from "./parts";
 import { applyRules } from "./rules";
 import { withoutSystemTurns } from "./system-turns";
@@ -165,55 +165,39 @@ export function encodeRequest(
   request: Conversation,
   model: ModelFacts,
   options: TranslationOptions = { webSearch: true },
-): EncodedRequest {
-  const dropped = new Set<string>();
+): JsonObject {
+  const { cache, hourCache, notes = unnoted } = options;
   const conversation = onlyAllowed(request);
   refuseEssential(conversation);
-  dropExtras(conversation, dropped);
+  dropExtras(conversation, notes);
   const maxTokens = conversation.maxTokens ?? model.limits.output;
   const body = omitUndefined({
     model: model.id,
     max_tokens: maxTokens,
-    ...encodeTurns(conversation.turns, dropped),
-    tools: encodeTools(conversation, dropped),
+    ...encodeTurns(conversation.turns, notes),
+    tools: encodeTools(conversation, notes),
     tool_choice: encodeChoice(conversation),
     ...encodeReasoning(conversation.reasoning, model, maxTokens),
     stop_sequences: conversation.stop,
-    ...encodePlainFields(conversation, "messages", dropped),
+    ...encodePlainFields(conversation, "messages", notes),
     stream: conversation.stream || undefined,
   });
-  encodeFormat(body, conversation.format, dropped);
+  encodeFormat(body, conversation.format, notes);
   const ruled = applyRules(restoreExtras(body, conversation.extras?.anthropic), model, options);
-  const [carried, lost] = [ruled.fixups.filter(isCarried), ruled.fixups.filter((rule) => !isCarried(rule))];
-  for (const note of [...lost.map((rule) => noteOf(rule, ruled.body)), ...ruled.dropped]) dropped.add(note);
-  const marked = options.cache?.marks
-    ? addCacheMarks(ruled.body, options.hourCache && !isRefused("cache_control.ttl", options))
-    : ruled.body;
-  return {
-    body: marked,
-    dropped: [...dropped],
-    fixups: marked === ruled.body ? carried : [...carried, "cache-marks-added"],
-  };
-}
-
-/** A rule after which the request says the same in another form. */
-const isCarried = (rule: string): boolean => rule === ownForm;
-
-/** The note of a rule: its name, or a sentence where the name does not tell enough. */
-function noteOf(rule: string, after: JsonObject): string {
-  if (rule === "max-tokens-limit") return `max_tokens lowered to ${after.max_tokens}`;
-  const word = isObject(after.output_config) ? after.output_config.effort : undefined;
-  return rule === "effort" && word !== undefined ? `effort lowered to ${word}` : rule;
+  if (!cache?.marks) return ruled;
+  const marked = addCacheMarks(ruled, hourCache && !isRefused("cache_control.ttl", options));
+  if (marked !== ruled) notes.addFixup("cache-marks-added");
+  return marked;
 }
 
 /** Leading system turns become `system`, a list as in VS Code's client, which says that the upstream requires one (2026-10); later ones stay as messages, which the rules convert. */
-function encodeTurns(turns: Turn[], dropped: Set<string>): { system: unknown; messages: JsonObject[] } {
+function encodeTurns(turns: Turn[], notes: Notes): { system: unknown; messages: JsonObject[] } {
   const system: JsonObject[] = [];
   const messages: JsonObject[] = [];
   let previous: { turn: Turn; content: JsonObject[] } | undefined;
   for (const turn of turns) {
-    dropExtras(turn, dropped);
-    const blocks = turn.parts.flatMap<JsonObject>((part) => encodePart(part, dropped) ?? []);
+    dropExtras(turn, notes);
+    const blocks = turn.parts.flatMap<JsonObject>((part) => encodePart(part, notes) ?? []);
     if (blocks.length === 0) continue;
     const started =
       turn.role === "system" && messages.length === 0 && !turn.extras?.anthropic
@@ -258,9 +242,9 @@ function encodeReasoning(
 }
 
 /** This dialect has no `json_object`: a rule asks for JSON in the system text. */
-function encodeFormat(body: JsonObject, format: ResponseFormat | undefined, dropped: Set<string>): void {
+function encodeFormat(body: JsonObject, format: ResponseFormat | undefined, notes: Notes): void {
   if (!format) return;
-  if (format.description !== undefined) dropped.add("format description");
+  if (format.description !== undefined) notes.addDropped("format description");
   const serialized =
     format.schema === undefined ? { type: "json_object" } : { type: "json_schema", schema: format.schema };
   body.output_config = { ...(isObject(body.output_config) ? body.output_config : {}), format: serialized };

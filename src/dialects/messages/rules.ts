@@ -14,7 +14,7 @@ import { toolSearchNames } from "../hub/searches";
 import { isStrictEverywhere } from "../hub/strict-schema";
 import { compacts, isRefused, usesToolSearch, withheldFields } from "./betas";
 import { lostCitations, ownCitations } from "./citations";
-import { cacheInToolResult, cacheOnThinking, clearThinking, limitRules, thinkingInToolLoop } from "./limits";
+import { cacheInToolResult, cacheOnThinking, clearThinking, limitRules, ownForm, thinkingInToolLoop } from "./limits";
 import { systemTurnRules, withoutSystemTurns } from "./system-turns";
 import { eachBlock, eachResultBlock, eachTool, isThinking, objectsIn, textBlock, withoutBilling } from "./traverse";
 import { foreignThinking, systemAlone, turnRules, withSystemFolded } from "./turns";
@@ -55,7 +55,7 @@ export const rules: Record<string, RuleRow> = {
 };
 
 /** What a rule removed, if its name does not say it. */
-const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]> = {
+const dropped: Record<string, (before: JsonObject, after: JsonObject) => string[]> = {
   safeguards: () => ["safeguards"],
   "unsupported-fields": (before) => unsupportedIn(before).filter((key) => before[key] != null),
   "server-tools": (before) => objectsIn(before.tools).filter(isServerTool).map(nameOfTool),
@@ -66,13 +66,25 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
 
 export const { applyRules, fixRequest } = requestRules({
   rules,
-  notes,
+  dropped,
+  noteTranslated(notes, rule, after) {
+    // The request says the same in another form.
+    if (rule === ownForm) notes.addFixup(rule);
+    else notes.addDropped(sentenceOf(rule, after));
+  },
   // Folders of the person's machine stay here.
   providerRules: {
     ...rulesNamed(rules, ["model-name", "safeguards", "foreign-thinking", "failed-result", "tool-ids"]),
     "lost-citations": ["citations", ownCitations],
   },
 });
+
+/** The note of a rule: its name, or a sentence where the name does not tell enough. */
+function sentenceOf(rule: string, after: JsonObject): string {
+  if (rule === "max-tokens-limit") return `max_tokens lowered to ${after.max_tokens}`;
+  const word = isObject(after.output_config) ? after.output_config.effort : undefined;
+  return rule === "effort" && word !== undefined ? `effort lowered to ${word}` : rule;
+}
 
 /** Removes earlier thinking, and disables thinking if the request would be refused otherwise. */
 export function forgetThinking(body: JsonObject, isForeign: (mark: string) => boolean): JsonObject {

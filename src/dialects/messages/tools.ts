@@ -5,6 +5,7 @@ import type { Conversation, ForeignTool, FreeformTool, FunctionTool, JsonObject,
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
 import { omitUndefined, refuse } from "../hub/json";
+import type { Notes } from "../hub/notes";
 import { dropExtras, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
 import { decodeServerTool } from "./server-tools";
 
@@ -57,14 +58,14 @@ export function decodeChoice(
  * Undefined if there are none.
  * @throws ProxyError `invalid_request` if a tool that is left out must be called.
  */
-export function encodeTools(conversation: Conversation, dropped: Set<string>): JsonObject[] | undefined {
+export function encodeTools(conversation: Conversation, notes: Notes): JsonObject[] | undefined {
   const tools = conversation.tools.flatMap<JsonObject>((tool) => {
-    dropExtras(tool, dropped);
+    dropExtras(tool, notes);
     if (tool.kind === "function") return encodeFunction(tool);
-    if (tool.kind === "freeform") return freeformTool(tool, dropped);
+    if (tool.kind === "freeform") return freeformTool(tool, notes);
     if (tool.dialect === "messages") return tool.value;
     refuseForced(conversation, tool);
-    dropped.add(nameOf(tool));
+    notes.addDropped(nameOf(tool));
     return [];
   });
   return tools.length === 0 ? undefined : tools;
@@ -81,8 +82,8 @@ function encodeFunction(tool: FunctionTool): JsonObject {
 const emptySchema = { type: "object", properties: {} };
 
 /** `adapt` has converted these to functions; if not, the input is one text. */
-function freeformTool({ name, description, grammar }: FreeformTool, dropped: Set<string>): JsonObject {
-  if (grammar !== undefined) dropped.add("grammar");
+function freeformTool({ name, description, grammar }: FreeformTool, notes: Notes): JsonObject {
+  if (grammar !== undefined) notes.addDropped("grammar");
   const schema = { type: "object", properties: { input: { type: "string" } }, required: ["input"] };
   return omitUndefined({ name, description, input_schema: schema });
 }

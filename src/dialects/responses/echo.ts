@@ -2,7 +2,9 @@
  * The fields of a reply that repeat its request, with what OpenAI's API answers where nothing was asked. OpenAI's package and Open
  * Responses' schema of a response (openresponses/openresponses, November 2026) require them.
  */
+
 import type { Conversation, JsonObject } from "../hub/conversation";
+import { unnoted } from "../hub/notes";
 import { encodeTextOptions, instructionsOf } from "./request";
 import { encodeChoice, encodeTools } from "./tools";
 
@@ -28,7 +30,7 @@ export function echoOf(conversation: Conversation): JsonObject {
     temperature: conversation.temperature ?? 1,
     text: { format: { type: "text" }, ...encodeTextOptions(conversation) },
     tool_choice: encodeChoice(conversation) ?? "auto",
-    tools: encodeTools(conversation, new Set()).list,
+    tools: encodeTools(conversation, unnoted).list,
     top_logprobs: extras.top_logprobs ?? 0,
     top_p: conversation.topP ?? 1,
     truncation: extras.truncation ?? "disabled",

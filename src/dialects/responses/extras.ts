@@ -6,6 +6,7 @@ import type { ForeignPart, ForeignTool, JsonObject, WithExtras } from "../hub/co
 import { nameOf } from "../hub/foreign";
 import { dropChat, dropOthers } from "../hub/ignorable-fields";
 import { omit } from "../hub/json";
+import type { Notes } from "../hub/notes";
 
 /** Fields that only the chat dialect has; a chat client may have sent them. */
 export const chatOnly = {
@@ -17,18 +18,18 @@ export const chatOnly = {
   others: new Set(["function", "custom", "file", "image_url", "index"]),
 };
 
-/** The extras that this dialect has; the names of all others are added to `dropped`. */
-export function ownExtras({ extras }: WithExtras, notMine: ReadonlySet<string>, dropped: Set<string>): JsonObject {
-  dropOthers({ extras }, ["anthropic", "google"], dropped);
-  dropChat({ extras }, dropped);
+/** The extras that this dialect has; all others are noted as dropped. */
+export function ownExtras({ extras }: WithExtras, notMine: ReadonlySet<string>, notes: Notes): JsonObject {
+  dropOthers({ extras }, ["anthropic", "google"], notes);
+  dropChat({ extras }, notes);
   const members = extras?.openai ?? {};
-  for (const key of Object.keys(members)) if (notMine.has(key)) dropped.add(key);
+  for (const key of Object.keys(members)) if (notMine.has(key)) notes.addDropped(key);
   return omit(members, notMine) ?? {};
 }
 
-/** The JSON of a foreign part or tool of this dialect; the name of any other is added to `dropped`. */
-export function ownValue({ dialect, value }: ForeignPart | ForeignTool, dropped: Set<string>): JsonObject | undefined {
+/** The JSON of a foreign part or tool of this dialect; any other is noted as dropped. */
+export function ownValue({ dialect, value }: ForeignPart | ForeignTool, notes: Notes): JsonObject | undefined {
   if (dialect === "responses") return value;
-  dropped.add(nameOf({ value }));
+  notes.addDropped(nameOf({ value }));
   return undefined;
 }

@@ -15,6 +15,7 @@ import type {
 } from "../hub/conversation";
 import { Fields } from "../hub/fields";
 import { arrayAt, omitUndefined, textIn } from "../hub/json";
+import type { Notes } from "../hub/notes";
 import { signedThinking, unpackSignature } from "../hub/signature";
 import { dataOf, dataUrl, extrasOf } from "../openai";
 import { chatOnly, ownExtras, ownValue } from "./extras";
@@ -134,8 +135,8 @@ export const isContent = (part: Part): part is ContentPart =>
   part.kind === "text" || part.kind === "image" || part.kind === "file" || part.kind === "file-link";
 
 /** @param textType The type of plain text at this place. */
-export function encodeContent(part: ContentPart, textType: string, dropped: Set<string>): JsonObject {
-  const extras = ownExtras(part, chatOnly.others, dropped);
+export function encodeContent(part: ContentPart, textType: string, notes: Notes): JsonObject {
+  const extras = ownExtras(part, chatOnly.others, notes);
   switch (part.kind) {
     case "text":
       return part.refusal
@@ -160,7 +161,7 @@ export interface Writing {
   conversation: Conversation;
   /** The results of freeform calls, which have another type. */
   freeformResults: ReadonlySet<ToolResultPart>;
-  dropped: Set<string>;
+  notes: Notes;
 }
 
 /** The results of freeform calls: those whose call is one, and those without a call that say so themselves. */
@@ -177,21 +178,21 @@ export function freeformResultsIn({ turns }: Conversation): Set<ToolResultPart> 
   return found;
 }
 
-/** Undefined for what the dialect does not have; its name is added to `dropped`. */
+/** Undefined for what the dialect does not have; it is noted as dropped. */
 export function encodeItem(part: Exclude<Part, ContentPart>, writing: Writing): JsonObject | undefined {
-  const { dropped, freeformResults } = writing;
-  const extras = ownExtras(part, chatOnly.others, dropped);
+  const { notes, freeformResults } = writing;
+  const extras = ownExtras(part, chatOnly.others, notes);
   switch (part.kind) {
     case "server-call":
     case "server-result":
       // `adapt` has made functions of them.
-      dropped.add(part.tool);
+      notes.addDropped(part.tool);
       return undefined;
     case "foreign":
-      return ownValue(part, dropped);
+      return ownValue(part, notes);
     case "thinking": {
       if (part.signature?.dialect !== "responses") {
-        dropped.add("thinking");
+        notes.addDropped("thinking");
         return undefined;
       }
       const { value, id } = part.signature;
@@ -211,7 +212,7 @@ export function encodeItem(part: Exclude<Part, ContentPart>, writing: Writing): 
     case "tool-result": {
       const type = freeformResults.has(part) ? "custom_tool_call_output" : "function_call_output";
       const status = part.failed ? { status: "incomplete" } : {};
-      return { ...extras, type, call_id: part.id, output: encodeOutput(part.parts, dropped), ...status };
+      return { ...extras, type, call_id: part.id, output: encodeOutput(part.parts, notes), ...status };
     }
     default:
       return part satisfies never;
@@ -219,10 +220,10 @@ export function encodeItem(part: Exclude<Part, ContentPart>, writing: Writing): 
 }
 
 /** A tool's output: a single plain text as a string, anything else as parts. */
-function encodeOutput(parts: Part[], dropped: Set<string>): string | JsonObject[] {
+function encodeOutput(parts: Part[], notes: Notes): string | JsonObject[] {
   const pieces = parts.flatMap((part): JsonObject[] => {
-    if (isContent(part)) return [encodeContent(part, "input_text", dropped)];
-    const own = part.kind === "foreign" ? ownValue(part, dropped) : undefined;
+    if (isContent(part)) return [encodeContent(part, "input_text", notes)];
+    const own = part.kind === "foreign" ? ownValue(part, notes) : undefined;
     return own ? [own] : [];
   });
   const [first] = pieces;

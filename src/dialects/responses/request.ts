@@ -1,7 +1,7 @@
 /** Requests of the responses dialect: a flat list of items. */
 
 import { isObject } from "../../lib/json";
-import type { EncodedRequest, TranslationOptions } from "../codec";
+import type { TranslationOptions } from "../codec";
 import type {
   Conversation,
   JsonObject,
@@ -16,6 +16,7 @@ import { Fields } from "../hub/fields";
 import { dropOverwritten, includedLogprobs } from "../hub/ignorable-fields";
 import { arrayAt, countIn, filled, filledAt, listAt, objectAt, omit, omitUndefined, textIn } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
+import { type Notes, unnoted } from "../hub/notes";
 import { decodePlainFields, encodePlainFields } from "../hub/plain-fields";
 import { effortOf } from "../hub/reasoning";
 import { searches } from "../hub/searches";
@@ -257,35 +258,30 @@ export function encodeRequest(
   conversation: Conversation,
   model: ModelFacts,
   options: TranslationOptions = { webSearch: true },
-): EncodedRequest {
-  const dropped = new Set<string>();
-  const extras = encodeExtras(conversation, dropped);
-  const tools = encodeTools(conversation, dropped);
-  if (conversation.stop) dropped.add("stop");
+): JsonObject {
+  const { cache, notes = unnoted } = options;
+  const extras = encodeExtras(conversation, notes);
+  const tools = encodeTools(conversation, notes);
+  if (conversation.stop) notes.addDropped("stop");
 
   const body = omitUndefined({
     ...extras,
     model: model.id,
     instructions: instructionsOf(conversation),
-    input: encodeInput(conversation, tools.additional, dropped),
+    input: encodeInput(conversation, tools.additional, notes),
     tools: tools.list.length > 0 ? tools.list : undefined,
     tool_choice: encodeChoice(conversation),
     parallel_tool_calls: conversation.parallelTools,
     max_output_tokens: conversation.maxTokens,
-    ...encodePlainFields(conversation, "responses", dropped),
+    ...encodePlainFields(conversation, "responses", notes),
     reasoning: encodeReasoning(conversation, model),
     text: encodeTextOptions(conversation),
     store: extras.store ?? false,
     stream: conversation.stream,
   });
-
-  dropOverwritten(extras, body, dropped);
-
-  const fixups = addCacheKey(body, options.cache);
-
-  const ruled = applyRules(body, model, options);
-  for (const note of ruled.dropped) dropped.add(note);
-  return { body: ruled.body, dropped: [...dropped], fixups };
+  dropOverwritten(extras, body, notes);
+  addCacheKey(body, cache, notes);
+  return applyRules(body, model, options);
 }
 
 export function instructionsOf({ turns }: Conversation): string | undefined {
@@ -293,30 +289,26 @@ export function instructionsOf({ turns }: Conversation): string | undefined {
   return parts?.map((part) => (part.kind === "text" ? part.text : "")).join("\n\n");
 }
 
-function encodeExtras(conversation: Conversation, dropped: Set<string>): JsonObject {
-  refuseSeveral(conversation.extras?.openai?.n);
+function encodeExtras(conversation: Conversation, notes: Notes): JsonObject {
+  const { n, ...openai } = conversation.extras?.openai ?? {};
+  refuseSeveral(n);
   const { verbosity, text, reasoning, tool_choice, stream_options, ...extras } = ownExtras(
-    conversation,
+    { extras: { ...conversation.extras, openai } },
     chatOnly.request,
-    dropped,
+    notes,
   );
-  dropped.delete("n");
   // Usage is always sent, so the chat dialect's `include_usage` is not needed.
   const options = isObject(stream_options) ? omit(stream_options, new Set(["include_usage"])) : stream_options;
   // A chat client sends it with `logprobs`; here it needs the `include` value.
   const { top_logprobs, ...others } = extras;
   const isShown = Array.isArray(extras.include) && extras.include.includes(includedLogprobs);
-  if (top_logprobs != null && !isShown) dropped.add("top_logprobs");
+  if (top_logprobs != null && !isShown) notes.addDropped("top_logprobs");
   return omitUndefined({ ...others, top_logprobs: isShown ? top_logprobs : undefined, stream_options: options });
 }
 
-function encodeInput(
-  conversation: Conversation,
-  additional: Map<ToolItem, JsonObject[]>,
-  dropped: Set<string>,
-): JsonObject[] {
+function encodeInput(conversation: Conversation, additional: Map<ToolItem, JsonObject[]>, notes: Notes): JsonObject[] {
   const items: JsonObject[] = [];
-  const writing: Writing = { conversation, freeformResults: freeformResultsIn(conversation), dropped };
+  const writing: Writing = { conversation, freeformResults: freeformResultsIn(conversation), notes };
   const placeTools = (from: number, to: number) => {
     for (const [{ at, item }, tools] of additional) if (at >= from && at < to) items.push({ ...item, tools });
   };
@@ -329,7 +321,7 @@ function encodeInput(
 }
 
 function encodeTurn(turn: Turn, writing: Writing, items: JsonObject[]): void {
-  const { role, ...extras } = ownExtras(turn, chatOnly.turn, writing.dropped);
+  const { role, ...extras } = ownExtras(turn, chatOnly.turn, writing.notes);
   let content: JsonObject[] = [];
   const endMessage = () => {
     if (content.length > 0)
@@ -338,7 +330,7 @@ function encodeTurn(turn: Turn, writing: Writing, items: JsonObject[]): void {
   };
   for (const part of turn.parts) {
     if (isContent(part)) {
-      content.push(encodeContent(part, textTypes[turn.role], writing.dropped));
+      content.push(encodeContent(part, textTypes[turn.role], writing.notes));
       continue;
     }
     const isPiece = part.kind === "foreign" && part.isContent;

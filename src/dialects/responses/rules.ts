@@ -58,7 +58,7 @@ export const rules: Record<string, RuleRow> = {
 };
 
 /** What a rule removed, for the client to know; rules without an entry change nothing for the client. */
-const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]> = {
+const dropped: Record<string, (before: JsonObject, after: JsonObject) => string[]> = {
   store: (before) => (before.store === true ? ["store"] : []),
   "service-tier": (before) => (before.service_tier == null ? [] : ["service_tier"]),
   "image-generation": () => ["image_generation"],
@@ -75,7 +75,7 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
 
 export const { applyRules, fixRequest } = requestRules({
   rules,
-  notes,
+  dropped,
   providerRules: rulesNamed(rules, ["model-name", "web-search", "foreign-thinking", "call-ids"]),
 });
 

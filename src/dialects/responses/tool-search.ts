@@ -4,6 +4,7 @@ import type { Conversation, ForeignPart, JsonObject, Part } from "../hub/convers
 import { listAt, objectAt, omit, textIn } from "../hub/json";
 import { objectsAmong } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
+import { unnoted } from "../hub/notes";
 import { searches } from "../hub/searches";
 import type { ServerToolCall, ServerToolResult } from "../hub/server-tools";
 import { outputText } from "../hub/server-turns";
@@ -110,7 +111,7 @@ export function toolSearchWriter(
       const found = names.flatMap(
         (name) => conversation.tools.find((tool) => tool.kind !== "foreign" && tool.name === name) ?? [],
       );
-      const tools = encodeTools({ ...conversation, tools: found }, new Set(), true).list;
+      const tools = encodeTools({ ...conversation, tools: found }, unnoted, true).list;
       write("tso", { type: types.output, tools }, output.kind === "error" ? "incomplete" : "completed");
     },
   };

@@ -14,6 +14,7 @@ import type {
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
 import { arrayAt, objectAt, omitUndefined, textAt } from "../hub/json";
+import type { Notes } from "../hub/notes";
 import { searches } from "../hub/searches";
 import { decodeToolChoice, extrasOf, withProperties } from "../openai";
 import { chatOnly, ownExtras, ownValue } from "./extras";
@@ -158,7 +159,7 @@ export const decodeChoice = (choice: unknown, scope: ToolNames) =>
  */
 export function encodeTools(
   conversation: Conversation,
-  dropped: Set<string>,
+  notes: Notes,
   withFound = false,
 ): { list: JsonObject[]; additional: Map<ToolItem, JsonObject[]> } {
   const list: JsonObject[] = [];
@@ -166,13 +167,13 @@ export function encodeTools(
   let nest: { namespace: JsonObject; tools: JsonObject[] } | undefined;
   for (const tool of conversation.tools) {
     const { namespace, listedIn } = tool;
-    const extras = ownExtras(tool, chatOnly.others, dropped);
+    const extras = ownExtras(tool, chatOnly.others, notes);
     if (tool.isFound && !withFound) continue;
     if (tool.kind === "foreign" && tool.dialect !== "responses") {
-      dropped.add(nameOf(tool));
+      notes.addDropped(nameOf(tool));
       continue;
     }
-    const wire = tool.kind === "foreign" ? ownValue(tool, dropped) : encodeTool(tool, extras);
+    const wire = tool.kind === "foreign" ? ownValue(tool, notes) : encodeTool(tool, extras);
     if (!wire) continue;
     const tools = listedIn ? (additional.get(listedIn) ?? []) : list;
     if (listedIn) additional.set(listedIn, tools);

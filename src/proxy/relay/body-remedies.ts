@@ -1,8 +1,9 @@
 /** What can be changed in a request's body after an upstream refused it, whichever upstream that was. */
 
-import type { Changes } from "../../dialects/hub/changes";
+import type { TranslationOptions } from "../../dialects/codec";
 import type { JsonObject } from "../../dialects/hub/conversation";
 import { omit, omitUndefined } from "../../dialects/hub/json";
+import { type Notes, unnoted } from "../../dialects/hub/notes";
 import { type MendedRequest, mendKnown, mendRefused, type SchemaTarget } from "../../dialects/hub/refused-schemas";
 import { withNearestEffort, withoutTools } from "../../dialects/hub/value-remedies";
 import { isObject, parseWithSource } from "../../lib/json";
@@ -49,10 +50,15 @@ interface ValueRow<Kind extends ValueKind> {
   about?(body: JsonObject): string;
   /** The request as the model takes it; undefined where nothing can be changed, or need be. */
   mend(body: JsonObject, taught: Taught[Kind], codec: BodyRules["codec"]): JsonObject | undefined;
-  changes: Partial<Changes>;
+  fixup: string;
+  dropped?: string;
 }
 
-function valueRemedy<Kind extends ValueKind>({ when, kind, taught, about, mend, changes }: ValueRow<Kind>) {
+function valueRemedy<Kind extends ValueKind>({ when, kind, taught, about, mend, fixup, dropped }: ValueRow<Kind>) {
+  const note = (book: Book) => {
+    book.addFixup(fixup);
+    if (dropped !== undefined) book.addDropped(dropped);
+  };
   const remedy: Remedy<SentRequest> = {
     when,
     apply: (current, failure) =>
@@ -60,7 +66,7 @@ function valueRemedy<Kind extends ValueKind>({ when, kind, taught, about, mend, 
         const value = taught(failure);
         const mended = mend(json, value, codec);
         if (!mended) return undefined;
-        current.book.addChanges(changes);
+        note(current.book);
         current.mending.taught.push({ kind, scope: valuesOf(current), about: about?.(json), value } as Lesson);
         return editedTo(text, json, mended);
       }),
@@ -70,7 +76,7 @@ function valueRemedy<Kind extends ValueKind>({ when, kind, taught, about, mend, 
   const mendKnown = (lessons: Lessons, current: SentRequest, body: JsonObject, codec: BodyRules["codec"]) => {
     const value = lessons.of(kind, valuesOf(current), about?.(body));
     const mended = value && mend(body, value, codec);
-    if (mended) current.book.addChanges(changes);
+    if (mended) note(current.book);
     return mended ?? body;
   };
   return { remedy, mendKnown };
@@ -82,14 +88,15 @@ const valueRemedies = [
     kind: "effort",
     taught: ({ values }) => values?.efforts ?? [],
     mend: withNearestEffort,
-    changes: { fixups: ["effort"] },
+    fixup: "effort",
   }),
   valueRemedy({
     when: "drop-tools",
     kind: "tools",
     taught: ({ values }) => values?.tools ?? [],
     mend: withoutTools,
-    changes: { fixups: ["server-tools"], dropped: ["tools"] },
+    fixup: "server-tools",
+    dropped: "tools",
   }),
   valueRemedy({
     when: "free-choice",
@@ -98,14 +105,14 @@ const valueRemedies = [
     // Some models take such a choice where they do not think.
     about: ({ thinking }) => (isObject(thinking) ? String(thinking.type) : ""),
     mend: (body, _, { remedies }) => withChanges(body, remedies.freeChoice?.(body)),
-    changes: { fixups: ["forced-choice"] },
+    fixup: "forced-choice",
   }),
   valueRemedy({
     when: "fold-system",
     kind: "system",
     taught: () => true,
     mend: (body, _, { remedies }) => withChanges(body, remedies.foldSystem?.(body)),
-    changes: { fixups: ["system-role"] },
+    fixup: "system-role",
   }),
 ];
 
@@ -172,9 +179,13 @@ export const bodyRemedies: readonly Remedy<SentRequest>[] = [
       change(current, (rules, json, text) => {
         const { mending } = current;
         mending.schemaMends++;
-        const made = mendRefused(json, schemaTarget(rules), schema, mending.schemaMends >= maxSchemaMends);
+        const made = mendRefused(
+          json,
+          schemaTarget(rules, current.book),
+          schema,
+          mending.schemaMends >= maxSchemaMends,
+        );
         if (!made) return undefined;
-        current.book.addChanges(made);
         mending.taught.push(...schemaLessons(current.model, made.lessons));
         return withFields(text, made.set);
       }),
@@ -215,26 +226,26 @@ async function change(
 /** Sends a beta no more, and none of the fields that need it; false where the request cannot be without one of them. */
 const dropBeta = (current: SentRequest, param: string, beta: string): Promise<boolean> =>
   change(current, ({ codec, model, options, clientHeaders }, json, text) => {
+    const { book } = current;
+    const { mark } = book;
     const refused = [
       ...(options.refusedBetas ?? []),
       ...current.mending.removed.flatMap((each) => betaIn(each) ?? []),
       beta,
     ];
-    const headersOf = (body: JsonObject, refusedBetas = options.refusedBetas) =>
-      clientHeaders === undefined
-        ? undefined
-        : codec.requestHeaders?.(clientHeaders, body, model, { ...options, refusedBetas });
-    const { body, ...changes } = codec.fixRequest(json, model, { ...options, refusedBetas: refused });
-    const headers = headersOf(body, refused);
-    if (Object.values(headers?.headers ?? {}).some((value) => value.includes(beta))) return undefined;
-    const before = new Set(Object.keys(headersOf(json)?.headers ?? {}));
-    current.sent.headers = { ...omit(current.sent.headers ?? {}, before), ...headers?.headers } as Record<
-      string,
-      string
-    >;
+    const without = { ...options, refusedBetas: refused };
+    const headersOf = (body: JsonObject, asked: TranslationOptions) =>
+      clientHeaders === undefined ? undefined : codec.requestHeaders?.(clientHeaders, body, model, asked);
+    const body = codec.fixRequest(json, model, without);
+    const headers = headersOf(body, without);
+    if (Object.values(headers ?? {}).some((value) => value.includes(beta))) {
+      book.takeBack(mark);
+      return undefined;
+    }
+    const before = new Set(Object.keys(headersOf(json, { ...options, notes: unnoted }) ?? {}));
+    current.sent.headers = { ...omit(current.sent.headers ?? {}, before), ...headers } as Record<string, string>;
     current.mending.removed.push(param);
-    for (const made of [changes, headers ?? {}]) current.book.addChanges(made);
-    current.book.addFixup(`refused:${param}`);
+    book.addFixup(`refused:${param}`);
     return editedTo(text, json, body);
   });
 
@@ -274,8 +285,9 @@ function withFields(text: string, fields: JsonObject): string {
 const schemaLessons = (model: string, lessons: MendedRequest["lessons"]): Lesson[] =>
   lessons.map(([schema, value]) => ({ kind: "schema", scope: schemasOf(model), about: JSON.stringify(schema), value }));
 
-const schemaTarget = ({ codec, dialect, model }: BodyRules): SchemaTarget => ({
+const schemaTarget = ({ codec, dialect, model }: BodyRules, notes: Notes): SchemaTarget => ({
   dialect,
+  notes,
   vendor: model.vendor,
   places: codec.schemas,
 });
@@ -297,9 +309,8 @@ const withKnownSchemas = (lessons: Lessons, scope: string, rules: BodyRules, bod
     const json = parseWithSource(text);
     if (!isObject(json)) return text;
     const mendOf = (schema: JsonObject) => lessons.of("schema", scope, JSON.stringify(whole(schema)));
-    const made = mendKnown(json, schemaTarget(rules), mendOf, whole);
+    const made = mendKnown(json, schemaTarget(rules, book), mendOf, whole);
     if (!made) return text;
-    book.addChanges(made);
     return withFields(text, made.set);
   });
 

@@ -5,8 +5,8 @@
 
 import { maxText } from "../../books/history/entry";
 import type { ExchangeTrace } from "../../books/observe/tracing";
-import type { Changes } from "../../dialects/hub/changes";
 import type { ClientDialect } from "../../dialects/hub/conversation";
+import { Noted } from "../../dialects/hub/notes";
 import { believable, hasSearched, type ReplyEvent, type ReplyFailure, type Usage } from "../../dialects/hub/reply";
 import type { Awaitable } from "../../lib/awaitable";
 import { beginningOf } from "../../lib/beginning";
@@ -99,9 +99,6 @@ export interface Chapter {
   estimatedInput?: number;
   /** The same of the output tokens, if it has reported none at the end. */
   estimatedOutput?: number;
-  /** Missing while there are none, like `dropped`. */
-  fixups?: Set<string>;
-  dropped?: Set<string>;
   stopReason?: string | undefined;
   error?: { code: string; words: Words; isOurs?: true | undefined } | undefined;
   /** The reply's last event was seen. */
@@ -113,7 +110,7 @@ const maxReason = 300;
 
 type Parts = Pick<RequestScope, "inFlight" | "logger" | "sessionPrompts" | "tracing">;
 
-export class Book implements Identity {
+export class Book extends Noted implements Identity {
   readonly requestId: string;
   readonly path: string;
   readonly keyName: string | null;
@@ -158,6 +155,9 @@ export class Book implements Identity {
   #account: AttemptedAccount | null = null;
   /** When the present attempt was sent, by the clock that never jumps. */
   #sentAt = 0;
+  /** What was noted when the request had been read, and when the present attempt began. */
+  #read = this.mark;
+  #begun = this.mark;
 
   /** @param parent Of the request for which this one runs. */
   constructor(
@@ -167,6 +167,7 @@ export class Book implements Identity {
     dialect: ClientDialect | "embeddings",
     parent?: ExchangeTrace,
   ) {
+    super();
     this.requestId = requestId;
     this.path = path;
     this.keyName = keyName;
@@ -194,6 +195,7 @@ export class Book implements Identity {
 
   setRequest({ model, stream, bytes }: Pick<Incoming, "model" | "stream" | "bytes">): void {
     this.asked = { model, stream, bytes: bytes.length };
+    this.#read = this.mark;
   }
 
   /** @param said What the body says. A prompt that a header names takes precedence. */
@@ -228,6 +230,7 @@ export class Book implements Identity {
   beginAttempt(account: AttemptedAccount | null, baseUrl: string | null): void {
     this.#account = account;
     this.#sentAt = performance.now();
+    this.#begun = this.mark;
     this.trace?.beginAttempt({
       account: account?.key ?? null,
       endpoint: this.target?.endpoint ?? null,
@@ -261,6 +264,7 @@ export class Book implements Identity {
       attempt.error = errorName(code, this.#parts.logger.scrub);
       this.trace?.failAttempt(attempt.error);
     }
+    this.takeBack(this.#begun);
     const { chapter } = this;
     chapter.error = chapter.stopReason = undefined;
     chapter.isOver = false;
@@ -284,22 +288,15 @@ export class Book implements Identity {
     const passedOver = { model, status, why: this.#parts.logger.scrub(written, maxReason) };
     this.passedOver ??= [];
     this.passedOver.push(passedOver);
-    this.chapter = { account: null, usage: {}, isOver: false };
+    this.beginChapter();
     this.#tell();
     return passedOver;
   }
 
-  addFixup(name: string): void {
-    this.chapter.fixups ??= new Set();
-    this.chapter.fixups.add(name);
-  }
-
-  addChanges({ fixups = [], dropped = [] }: Partial<Record<keyof Changes, Iterable<string>>>): void {
-    for (const name of fixups) this.addFixup(name);
-    for (const name of dropped) {
-      this.chapter.dropped ??= new Set();
-      this.chapter.dropped.add(name);
-    }
+  /** What was known of the model and its answers no longer holds, nor what was changed for it. */
+  beginChapter(): void {
+    this.chapter = { account: null, usage: {}, isOver: false };
+    this.takeBack(this.#read);
   }
 
   /** An event of the reply. `addEvent` of the running request calls it. */

@@ -95,10 +95,10 @@ async function knownOf(
 /** The request as it would be sent for a reply. @throws ProxyError `invalid_request` for what would be refused. */
 function sentFor(body: JsonObject, { upstreamModel }: ChatTarget, client: Headers): CountedRequest {
   const codec = codecs.messages;
-  const { body: sent } = codec.fixRequest(body, upstreamModel);
+  const sent = codec.fixRequest(body, upstreamModel);
   return {
     body: sent,
-    headers: codec.requestHeaders?.(client, sent, upstreamModel).headers ?? {},
+    headers: codec.requestHeaders?.(client, sent, upstreamModel) ?? {},
     vision: overviewOf(codec.outline(sent)).image,
   };
 }

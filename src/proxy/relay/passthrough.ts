@@ -36,7 +36,7 @@ export function verbatim(exchange: Exchange, target: PassedTarget): UpstreamCall
   return { who, body: bytes, stream, headers: {}, reply };
 }
 
-/** The body and headers to send; the book has each change. @param wanted The client's body, with `stream` if a full reply is to be collected. */
+/** The body and headers to send. @param wanted The client's body, with `stream` if a full reply is to be collected. */
 function prepared(
   { incoming, book, headers: clientHeaders }: Exchange,
   target: PassedTarget,
@@ -44,18 +44,13 @@ function prepared(
   wanted: JsonObject,
 ) {
   const codec = codecs[target.dialect];
-  const { body, fixups, dropped } = codec.fixRequest(wanted, target.upstreamModel, options);
-  if (wanted !== incoming.body) fixups.push("stream-gathered");
+  const body = codec.fixRequest(wanted, target.upstreamModel, options);
+  if (wanted !== incoming.body) book.addFixup("stream-gathered");
   // A provider gets the client's own headers of the dialect.
-  const dialectHeaders = target.provider
+  const headers = target.provider
     ? undefined
     : codec.requestHeaders?.(clientHeaders, body, target.upstreamModel, options);
-  book.addChanges({ fixups, dropped });
-  if (dialectHeaders) book.addChanges(dialectHeaders);
-  return {
-    body: editIncoming(incoming, body),
-    headers: dialectHeaders?.headers ?? {},
-  };
+  return { body: editIncoming(incoming, body), headers: headers ?? {} };
 }
 
 /** The reply in the client's own dialect, passed on with the fixups. */

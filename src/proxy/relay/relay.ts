@@ -3,6 +3,7 @@
 import { codecs, type TranslationOptions } from "../../dialects/codecs";
 import type { ClientDialect, Dialect, JsonObject } from "../../dialects/hub/conversation";
 import { hasRefusedName } from "../../dialects/hub/property-names";
+import type { OfferedTools } from "../../dialects/hub/server-offers";
 import { vendorRow } from "../../dialects/hub/tool-schema";
 import { longTexts } from "../../dialects/long-texts";
 import type { Awaitable } from "../../lib/awaitable";
@@ -11,7 +12,7 @@ import { asSent } from "../../lib/net/in/request-body";
 import type { CallResponse, ResponseBody } from "../../lib/net/out/body";
 import type { KeyedCaller } from "../../people/keys/client-keys";
 import type { RequestScope } from "../scope";
-import { PlannedPrompt, planTools, type ServerToolPlan } from "../server-tools/plan";
+import { PlannedPrompt, planTools } from "../server-tools/plan";
 import { betaIn } from "../upstream/copilot/unsupported-params";
 import { withHeaders } from "../upstream/providers/provider-error";
 import { affinityOf, type Preference } from "./affinity-keys";
@@ -108,7 +109,7 @@ export async function relayToProvider(
 /** The answer of one model. @throws ProxyError */
 async function serve(parts: RequestScope, exchange: Exchange, target: ChatTarget): Promise<Response> {
   const { incoming, book } = exchange;
-  const plan = exchange.reshape ? undefined : await planTools(parts, exchange.prompt, target);
+  const plan = exchange.reshape ? undefined : await planTools(parts, exchange.prompt, target, book);
   // Another model serves after an answer that says so, and an answer with tools goes on.
   if (plan || parts.config.current.autoWhenOnly) exchange.keep();
   const isPassed = !exchange.reshape && !plan && isPassable(exchange, target);
@@ -127,6 +128,7 @@ async function serve(parts: RequestScope, exchange: Exchange, target: ChatTarget
     cache: cache.hints,
     hourCache: promptCache === "1h" && !isProvided(target),
     refusedBetas: betasAmong(parts.unsupportedParams.known(target.model.id)),
+    notes: book,
   };
   const ownHeaders = exchange.dialect === target.dialect ? exchange.headers : null;
   const rules: BodyRules = {
@@ -149,7 +151,7 @@ async function serve(parts: RequestScope, exchange: Exchange, target: ChatTarget
 }
 
 interface Translated {
-  plan: ServerToolPlan | undefined;
+  plan: OfferedTools | undefined;
   prompt: PlannedPrompt;
   rules: BodyRules;
   affinity: Preference;

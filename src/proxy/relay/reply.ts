@@ -10,6 +10,7 @@ import type { Conversation } from "../../dialects/hub/conversation";
 import { omitUndefined } from "../../dialects/hub/json";
 import type { ReplyError, ReplyEvent, Usage } from "../../dialects/hub/reply";
 import { separateTexts } from "../../dialects/hub/separate-texts";
+import type { OfferedTools } from "../../dialects/hub/server-offers";
 import { itemsIn } from "../../dialects/responses/references";
 import { isObject, notJson, parseWithSource } from "../../lib/json";
 import type { ResponseBody } from "../../lib/net/out/body";
@@ -17,7 +18,6 @@ import { readSse, type SseFrame } from "../../lib/net/stream/sse";
 import type { Sink, Stage } from "../../lib/net/stream/stream";
 import type { RequestScope } from "../scope";
 import { openLoop } from "../server-tools/open-loop";
-import type { ServerToolPlan } from "../server-tools/plan";
 import type { Book } from "./book";
 import { BrokenReply } from "./respond";
 import { keepingItems } from "./restored-items";
@@ -43,7 +43,7 @@ interface Way {
   };
   /** Tools that run while the model answers. */
   loop?: {
-    plan: ServerToolPlan;
+    plan: OfferedTools;
     parts: RequestScope;
     /** Asks the upstream to go on. */
     ask(conversation: Conversation): Promise<{ body: ResponseBody; reader: ReplyReader }>;

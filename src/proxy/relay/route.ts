@@ -175,6 +175,7 @@ class Route {
     const step = after(troubles, this);
     if (step === "in words") {
       this.#summary = "refused";
+      book.beginChapter();
       book.addFixup(`refused:${codec.compaction!.trigger}`);
     }
     if (step === "Auto") book.passOver(model.model.id, error.status, error.words);

@@ -117,9 +117,9 @@ export function finishedRow(book: Book, { status, durationMs, isCut, lost, watch
     cost: amount,
     cost_unit: amount === null ? null : cost.unit,
     cost_at_least: refused === null && cost.isAtLeast ? 1 : 0,
-    fixups: listOf(chapter.fixups),
+    fixups: listOf(book.fixups),
     auto: target?.choice ? JSON.stringify(shownChoice(target.choice)) : null,
-    dropped: listOf(chapter.dropped),
+    dropped: listOf(book.dropped),
   };
 }
 

@@ -36,7 +36,7 @@ export function openRequest(
   const hints = hintsIn(request.headers);
   const identity = { requestId, path, keyName: key?.name ?? null, member: key?.member ?? null, hints };
   const running = new RunningRequest(parts, request, new Book(parts, request, identity, dialect));
-  if (connection.fixups) running.book.addChanges(connection);
+  for (const name of connection.fixups ?? []) running.book.addFixup(name);
   parts.inFlight.begin(requestId, running);
   return running;
 }

@@ -23,6 +23,8 @@ export abstract class Seats<Answer> implements SentRequest, CallListener {
   abstract sent: Outgoing;
   abstract readonly asked: string;
   #mending: Mending | undefined;
+  /** What was noted of the request as every account would get it. */
+  readonly #plain: Book["mark"];
 
   constructor(
     protected readonly parts: RequestScope,
@@ -31,6 +33,7 @@ export abstract class Seats<Answer> implements SentRequest, CallListener {
     const { running, target } = dispatch;
     this.running = running;
     this.book = running.book;
+    this.#plain = this.book.mark;
     this.model = target.model.id;
   }
 
@@ -42,6 +45,7 @@ export abstract class Seats<Answer> implements SentRequest, CallListener {
   /** Another one is asked, with the request as it was. */
   protected startOver(): void {
     this.#mending = undefined;
+    this.book.takeBack(this.#plain);
   }
 
   abstract retried(why: string): void;

@@ -5,12 +5,12 @@ import { adapt } from "../../dialects/hub/adapt";
 import { said, unframed } from "../../dialects/hub/beat";
 import type { Conversation, Dialect } from "../../dialects/hub/conversation";
 import type { ReplyEvent } from "../../dialects/hub/reply";
+import type { OfferedTools } from "../../dialects/hub/server-offers";
 import { shownNatively } from "../../dialects/native-search";
 import { withTexts } from "../../lib/net/in/request-body";
 import type { ResponseBody } from "../../lib/net/out/body";
 import { joined, pipe, run, type Stage } from "../../lib/net/stream/stream";
 import type { RequestScope } from "../scope";
-import type { ServerToolPlan } from "../server-tools/plan";
 import type { Book } from "./book";
 import type { Exchange } from "./exchange";
 import { passed } from "./passthrough";
@@ -28,7 +28,7 @@ type TranslationTarget = Target & { dialect: Dialect };
 
 interface TranslationTools {
   /** What is sent in place of the client's tools. */
-  plan?: ServerToolPlan;
+  plan?: OfferedTools;
   parts: RequestScope;
   /** Sends the request for a further answer, after tools have run here. */
   send(encoded: Encoded, stream: boolean): Promise<ResponseBody>;
@@ -48,7 +48,6 @@ export function translation(
   const conversation = exchange.decoded();
   // Collected into a full reply where the client did not ask for a stream.
   const isStreamed = conversation.stream || needsStream(conversation.maxTokens, target);
-  book.addChanges(plan ?? {});
   const asked = plan?.conversation ?? conversation;
   const plain = encode(exchange, target, options, asked, isStreamed);
   const who = whoOf(target);
@@ -102,19 +101,15 @@ function encode(
   conversation: Conversation,
   stream: boolean,
 ): Encoded {
-  const { dialect: client, headers, incoming, book } = exchange;
+  const { dialect: client, headers, incoming } = exchange;
   const { dialect: upstream, upstreamModel } = target;
   const codec = codecs[upstream];
-  const notes = { fixups: new Set<string>(), dropped: new Set<string>() };
-  const adapted = adapt(conversation, upstream, upstreamModel.vendor, notes);
-  book.addChanges(notes);
-  const encoded = codec.encodeRequest({ ...adapted.conversation, stream }, upstreamModel, options);
-  book.addChanges(encoded);
-  const ofDialect = codec.requestHeaders?.(client === upstream ? headers : null, encoded.body, upstreamModel, options);
-  book.addChanges(ofDialect ?? {});
+  const adapted = adapt(conversation, upstream, upstreamModel.vendor, options.notes);
+  const body = codec.encodeRequest({ ...adapted.conversation, stream }, upstreamModel, options);
+  const ofDialect = codec.requestHeaders?.(client === upstream ? headers : null, body, upstreamModel, options);
   return {
-    body: withTexts(JSON.stringify(encoded.body), incoming.skeleton),
-    headers: ofDialect?.headers ?? {},
+    body: withTexts(JSON.stringify(body), incoming.skeleton),
+    headers: ofDialect ?? {},
     restore: joined(client !== "responses" && upstream === "responses" ? shownNatively : undefined, adapted.restore),
   };
 }

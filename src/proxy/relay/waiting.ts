@@ -107,6 +107,7 @@ async function served(
     let wasServed = false;
     try {
       if (key) requireUnexpired(key, parts.now());
+      book.beginChapter();
       const answer = await serve(parts, exchange);
       wasServed = true;
       return answer;

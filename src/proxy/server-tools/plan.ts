@@ -1,7 +1,7 @@
 /** Plans the tools that dragoman runs for a request: which functions the model gets, and which tools wait. */
 
-import type { Changes } from "../../dialects/hub/changes";
 import type { ClientDialect, Conversation, JsonObject } from "../../dialects/hub/conversation";
+import { type Notes, unnoted } from "../../dialects/hub/notes";
 import { type OfferedTools, offerFunctions } from "../../dialects/hub/server-offers";
 import { deferTools, hasToolSearch, withoutWaiting } from "../../dialects/hub/tool-search";
 import { withNativeSearch } from "../../dialects/native-search";
@@ -21,17 +21,15 @@ export interface PlannedRequest {
   conversation(): Conversation | undefined;
 }
 
-/** What is sent in place of the client's tools. */
-export type ServerToolPlan = OfferedTools & Pick<Changes, "fixups">;
-
-/** Undefined if the client's tools stay as they are. */
+/** What is sent in place of the client's tools. Undefined if they stay as they are. */
 export function planTools(
   parts: ToolParts,
   asked: PlannedRequest,
   target: ToolTarget,
-): Awaitable<ServerToolPlan | undefined> {
+  notes = unnoted,
+): Awaitable<OfferedTools | undefined> {
   const translated = mayOffer(asked, target) ? asked.conversation() : undefined;
-  return translated && planServerTools(parts, translated, asked.dialect, target);
+  return translated && planServerTools(parts, translated, asked.dialect, target, notes);
 }
 
 /** A provider of the client's own dialect runs its tools itself. */
@@ -48,7 +46,8 @@ async function planServerTools(
   conversation: Conversation,
   client: ClientDialect,
   target: ToolTarget,
-): Promise<ServerToolPlan | undefined> {
+  notes: Notes,
+): Promise<OfferedTools | undefined> {
   const { dialect, upstreamModel } = target;
   const isNative = client === dialect && hasToolSearch(upstreamModel, dialect);
   const deferred = maySearchTools(parts) ? deferTools(conversation, dialect, isNative) : undefined;
@@ -68,15 +67,13 @@ async function planServerTools(
   });
   if (!offered && !deferred && !native) return undefined;
   const isShown = [...(offered?.offers.values() ?? [])].some(({ isHidden }) => !isHidden);
+  if (isShown) notes.addFixup("server-tools-here");
+  if (deferred && deferred.waiting.tools.size > deferred.overflow) notes.addFixup("tools-deferred");
+  if (deferred && deferred.overflow > 0) notes.addFixup("tools-over-limit");
   return {
     conversation: offered?.conversation ?? request,
     offers: offered?.offers ?? new Map(),
     waiting: deferred?.waiting,
-    fixups: [
-      ...(isShown ? ["server-tools-here"] : []),
-      ...(deferred && deferred.waiting.tools.size > deferred.overflow ? ["tools-deferred"] : []),
-      ...(deferred && deferred.overflow > 0 ? ["tools-over-limit"] : []),
-    ],
   };
 }
 
@@ -84,7 +81,7 @@ async function planServerTools(
 export class PlannedPrompt implements Prompt {
   constructor(
     private readonly asked: PlannedRequest & Pick<Prompt, "whole">,
-    private readonly plan: Pick<ServerToolPlan, "waiting" | "conversation"> | undefined,
+    private readonly plan: Pick<OfferedTools, "waiting" | "conversation"> | undefined,
     private readonly target: ToolTarget,
   ) {}
 

@@ -114,7 +114,7 @@ function askModel(
 ): Promise<WebFindings> {
   const effort = model.supports.efforts.includes("low") ? "low" : undefined;
   const conversation = searchConversation(query, offer, { model: model.id, effort });
-  const { body } = codecs.responses.encodeRequest(conversation, model, { webSearch: true });
+  const body = codecs.responses.encodeRequest(conversation, model, { webSearch: true });
   return searches.byModel(model, body, (events) => {
     const findings = findingsIn(events);
     if (!findings)

@@ -14,6 +14,7 @@ import {
   type JsonObject,
 } from "../../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../../src/dialects/hub/model";
+import { unnoted } from "../../../src/dialects/hub/notes";
 import { mendRefused } from "../../../src/dialects/hub/refused-schemas";
 import type { ReplyEvent } from "../../../src/dialects/hub/reply";
 import { separateTexts } from "../../../src/dialects/hub/separate-texts";
@@ -96,7 +97,7 @@ const withTrigger = ({ compaction }: Codec, input: unknown) => [input, { type: c
 /** What a refusal that names nothing changes, the first time or the last. */
 function mendSchemas(isLast: boolean) {
   return (codec: Codec, body: JsonObject, { vendor }: ModelFacts) =>
-    codec.schemas && mendRefused(body, { dialect: "chat", vendor, places: codec.schemas }, {}, isLast);
+    codec.schemas && mendRefused(body, { dialect: "chat", vendor, places: codec.schemas, notes: unnoted }, {}, isLast);
 }
 
 function forModels(

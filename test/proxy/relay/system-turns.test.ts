@@ -198,7 +198,7 @@ describe("a model that takes system messages within the conversation", () => {
     const able = { ...facts, supports: { ...facts.supports, systemTurns: true, turnEfforts: true } };
     const refusedBetas = ["per-turn-control-2026-07-01"];
     const body = { model, max_tokens: 9, messages: [user("Hello"), effort] };
-    const { body: sent } = codecs.messages.fixRequest(body, able, { webSearch: false, refusedBetas });
+    const sent = codecs.messages.fixRequest(body, able, { webSearch: false, refusedBetas });
     expect([sent.messages, sent.output_config]).toEqual([[user("Hello")], { effort: "low" }]);
   });
 
