@@ -182,7 +182,13 @@ async function openStage(setup: Setup) {
     const made = proxy.rows().slice(0, proxy.rows().length - rows);
     keep?.(text);
     const seen = { response, text, row: made.find(({ parent_id }) => parent_id === null), rows: made };
-    return outcomeOf(seen, { proxy, calls: proxy.demo.journal.slice(calls), expected, tokens });
+    return outcomeOf(seen, {
+      proxy,
+      calls: proxy.demo.journal.slice(calls),
+      expected,
+      tokens,
+      provided: provider?.seen,
+    });
   }
 
   /** The client hangs up while the upstream has not answered at this path. */
@@ -324,6 +330,8 @@ interface Scene {
   expected: Json;
   /** Of Auto's sessions, in the order in which they were sent. */
   tokens: string[];
+  /** What the provider was asked in the whole scene. */
+  provided: Json[] | undefined;
 }
 
 interface Seen {
@@ -337,7 +345,7 @@ interface Seen {
  * What always has to be as expected, without what is plain: status 200 by the first account, with all accounts ready. And
  * what the expected outcome names besides.
  */
-function outcomeOf({ response, text, row, rows }: Seen, { proxy, calls, expected, tokens }: Scene): Json {
+function outcomeOf({ response, text, row, rows }: Seen, { proxy, calls, expected, tokens, provided }: Scene): Json {
   const json: Json = /json/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : undefined;
   const { code, type, status } = json?.error ?? {};
   const tries = row && attemptsOf(row);
@@ -363,7 +371,12 @@ function outcomeOf({ response, text, row, rows }: Seen, { proxy, calls, expected
     row: () => withJson(row),
     rows: () => rows.map(withJson),
     sent: () => sent.at(-1)?.body,
+    holds: () => {
+      const body = JSON.stringify(sent.at(-1)?.body) ?? "";
+      return Object.fromEntries(Object.keys(expected.holds).map((part) => [part, body.split(part).length - 1]));
+    },
     calls: () => sent,
+    provided: () => provided,
     tokens: () => calls.flatMap(({ headers }) => placeOf(headers["copilot-session-token"], tokens)),
     posted: () =>
       Object.fromEntries(

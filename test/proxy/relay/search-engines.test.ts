@@ -210,3 +210,12 @@ test("an engine's long titles and addresses are cut or left out: they are paid f
   expect(last).not.toContain("b.example.com");
   expect(last.length).toBeLessThan(8_000);
 });
+
+test("an engine that the owner has chosen goes before a model that searches by itself", async () => {
+  await using engine = startEngine(() =>
+    Response.json({ results: [{ url: "https://engine.example/", title: "E", content: "Red." }] }),
+  );
+  await using proxy = await startProxy({ config: { webSearchEngine: { name: "searxng", url: engine.url } } });
+  const reply = await proxy.post("/v1/messages", { ...ask(), model: "gpt-5.2" });
+  expect(await reply.text()).toContain("https://engine.example/");
+});

@@ -145,30 +145,3 @@ test.each<[string, string[], string[]]>([
   }
   expect(isAllowedPage("https://notexample.com/blog", { allowedDomains: [limit] })).toBe(false);
 });
-
-test.each<[string, object]>([
-  ["/v1/messages", ask({ tools: [{ ...search, allowed_domains: [], blocked_domains: [] }] })],
-  [
-    "/v1/responses",
-    {
-      model: "claude-sonnet-4.6",
-      input: "Please search the web for red pandas.",
-      tools: [{ type: "web_search", filters: { allowed_domains: [] } }],
-    },
-  ],
-])("limits of sites that are empty limit nothing at %s", async (path, body) => {
-  await using proxy = await startProxy();
-  expect(await (await proxy.post(path, body)).text()).toContain("https://example.com/demo");
-  const told = JSON.stringify(proxy.demo.journal.map(({ body }) => body));
-  expect(told).not.toContain("Only pages of these sites");
-  expect(told).not.toContain("filters");
-});
-
-test("limits of sites with a path or a wildcard are sent to the model that searches as host names", async () => {
-  await using proxy = await startProxy();
-  const limits = ["example.com/*", "example.com/blog", "https://other.example/a"];
-  const body = ask({ tools: [{ ...search, allowed_domains: limits }] });
-  await (await proxy.post("/v1/messages", body)).text();
-  const searching = proxy.demo.journal.map(({ body }) => body as Json).find((each) => each?.tools?.[0]?.filters);
-  expect(searching.tools[0].filters).toEqual({ allowed_domains: ["example.com", "other.example"] });
-});

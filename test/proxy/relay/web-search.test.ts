@@ -1,6 +1,6 @@
 /**
  * Scenario: web searches that run while the model answers, for clients of every dialect on models of every upstream
- * dialect.
+ * dialect; `fixtures/scenes/searches.txt` has who searches, and what is not found.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
@@ -11,6 +11,9 @@ import { checkMessagesStream } from "../../support/grammar-messages";
 import { checkResponsesStream } from "../../support/grammar-responses";
 import type { Json } from "../../support/json";
 import { startProxy } from "../../support/proxy";
+import { testScenes } from "../../support/scenes";
+
+testScenes("searches");
 
 const proxy = await startProxy();
 const anthropic = new Anthropic({ baseURL: proxy.url, apiKey: "none", maxRetries: 0 });
@@ -306,124 +309,5 @@ describe.each(upstreams)("on a model of %s", (upstream) => {
     const { choices }: Json = await openai.chat.completions.create(asked);
     expect(choices[0].finish_reason).toBe("tool_calls");
     expect(choices[0].message.tool_calls).toMatchObject([{ function: { name: "lookup" } }]);
-  });
-});
-
-test("a search in the history is a row of its own, linked to its request, an agent's, and has no query", async () => {
-  await using own = await startProxy();
-  const body = {
-    model: "claude-sonnet-4.6",
-    max_tokens: 1000,
-    messages: [{ role: "user", content: wish }],
-    tools: [search],
-  };
-  expect((await own.post("/v1/messages", body)).status).toBe(200);
-  const [parent, child] = own.rows();
-  expect(parent).toMatchObject({ path: "/v1/messages", searches: 1, parent_id: null, initiator: "user" });
-  expect(child).toMatchObject({
-    path: "web_search",
-    parent_id: parent!.request_id,
-    searches: null,
-    initiator: "agent",
-    upstream_model: "gpt-5-mini",
-    http_status: 200,
-  });
-  expect(parent!.input_tokens).toBeGreaterThan(0);
-  expect(own.rows()).toHaveLength(2);
-  expect(JSON.stringify(own.rows()) + own.lines.join("\n")).not.toContain("red pandas");
-  const initiators = own.demo.journal.map(({ headers }) => headers["x-initiator"]).filter(Boolean);
-  expect(initiators).toEqual(["user", "agent", "agent"]);
-});
-
-describe("limits and failures", () => {
-  const ask = (more: object = {}): Json => ({
-    model: "claude-sonnet-4.6",
-    max_tokens: 1000,
-    messages: [{ role: "user", content: wish }],
-    tools: [{ ...search, ...more }],
-  });
-  const resultsOf = ({ content }: Json) => content.filter(({ type }: Json) => type === "web_search_tool_result");
-
-  test("after `max_uses` a call gets an error, and the model goes on without the tool", async () => {
-    const twice = {
-      ...ask({ max_uses: 1 }),
-      messages: [{ role: "user", content: "Search the web for pandas twice." }],
-    };
-    const message: Json = await anthropic.messages.create(twice);
-    const [first, second] = resultsOf(message);
-    expect(first.content[0].url).toBe(page);
-    expect(second.content).toEqual({ type: "web_search_tool_result_error", error_code: "max_uses_exceeded" });
-    expect(message.usage.server_tool_use.web_search_requests).toBe(1);
-    expect(message.stop_reason).toBe("end_turn");
-    expect(proxy.demo.journal.at(-1)!.body).toMatchObject({ tool_choice: { type: "none" } });
-  });
-
-  test("pages outside the client's domains are left out", async () => {
-    for (const [limit, count] of [
-      [{ allowed_domains: ["example.com"] }, 1],
-      [{ allowed_domains: ["example.org"] }, 0],
-      [{ blocked_domains: ["example.com"] }, 0],
-      [{ blocked_domains: ["ample.com", "example.com/other"] }, 1],
-    ] as const)
-      expect(resultsOf(await anthropic.messages.create(ask(limit)))[0].content).toHaveLength(count);
-  });
-
-  test("a search that fails is an error block, never a failed reply", async () => {
-    await using own = await startProxy();
-    own.demo.intercept("/responses", () => new Response("Internal error", { status: 500 }));
-    const response = await own.post("/v1/messages", ask());
-    const message: Json = await response.json();
-    expect(resultsOf(message)[0].content).toEqual({ type: "web_search_tool_result_error", error_code: "unavailable" });
-    expect(message.stop_reason).toBe("end_turn");
-    const [parent, child] = own.rows();
-    expect(parent).toMatchObject({ http_status: 200, error_type: null, searches: null });
-    expect(child!.error_type).not.toBeNull();
-  });
-
-  test("a model that refuses to search is not asked again; the next one is", async () => {
-    await using own = await startProxy();
-    const message = "The requested tool web_search is not supported.";
-    own.demo.intercept("/responses", () =>
-      Response.json({ error: { message, code: "unsupported_value" } }, { status: 400 }),
-    );
-    for (const asked of [2, 1]) {
-      const before = own.rows().length;
-      const reply: Json = await (await own.post("/v1/messages", ask())).json();
-      expect(resultsOf(reply)[0].content).toHaveLength(1);
-      const searches = own
-        .rows()
-        .slice(0, own.rows().length - before)
-        .filter(({ path }) => path === "web_search");
-      expect(searches).toHaveLength(asked);
-      expect(searches[0]!.upstream_model).not.toBe("gpt-5-mini");
-    }
-  });
-
-  test("a model of the config that does not exist is an error of the tool, with a row that says so", async () => {
-    await using own = await startProxy({ config: { webSearchModel: "gpt-0" } });
-    const reply: Json = await (await own.post("/v1/messages", ask())).json();
-    expect(resultsOf(reply)[0].content).toMatchObject({ error_code: "unavailable" });
-    expect(own.rows().find(({ path }) => path === "web_search")!.error_message).toContain("There is no model");
-  });
-
-  test("a key searches whichever models it may use, and its budget counts the search", async () => {
-    const key = { name: "narrow", key: "k-narrow", models: [models.messages] };
-    const budgets = [{ name: "all", scope: { key: "narrow" }, unit: "requests", limit: 9, per: "day" }];
-    await using narrow = await startProxy({ config: { auth: { apiKeys: [key] }, budgets } });
-    const reply = await narrow.post("/v1/messages", ask(), { headers: { "x-api-key": key.key } });
-    expect(resultsOf(await reply.json())[0].content).toMatchObject([{ type: "web_search_result" }]);
-    const search = narrow.rows().find(({ path }) => path === "web_search")!;
-    expect([search.http_status, search.upstream_model]).not.toContain(models.messages);
-    expect(await narrow.app.budgets.overview()).toMatchObject([{ used: narrow.rows().length }]);
-  });
-
-  test("`webSearchModel` names the model, or turns searches off", async () => {
-    await using named = await startProxy({ config: { webSearchModel: "gpt-5.2" } });
-    await named.post("/v1/messages", ask());
-    expect(named.rows()[1]!.upstream_model).toBe("gpt-5.2");
-    for (const config of [{ webSearchModel: "off" }, { useResponsesApiWebSearch: false }]) {
-      await using off = await startProxy({ config });
-      expect((await off.post("/v1/messages", ask())).status).toBe(400);
-    }
   });
 });

@@ -1,4 +1,4 @@
-/** Rows: parameters that an upstream refuses are named, left out and tried again later. */
+/** Rows: parameters that an upstream refuses: named and left out. `fixtures/scenes/refusals.txt` has what follows. */
 import { expect, test } from "bun:test";
 import {
   patternOf,
@@ -6,7 +6,6 @@ import {
   UnsupportedParams,
   withoutParams,
 } from "../../../src/proxy/upstream/copilot/unsupported-params";
-import { type RunningProxy, startProxy } from "../../support/proxy";
 
 test.each([
   // Anthropic's way.
@@ -88,128 +87,4 @@ test("a client that invents names does not fill the memory", () => {
   for (let at = 0; at < 2000; at++) params.learn("m", `x${at}`);
   expect(params.all().length).toBeLessThanOrEqual(500);
   expect(params.known("m")).toContain("x1999");
-});
-
-/** An upstream that refuses a request for as long as `objection` has words for its body. */
-function refuse(proxy: RunningProxy, path: string, objection: (body: never) => string | undefined): string[] {
-  const sent: string[] = [];
-  proxy.demo.intercept(
-    path,
-    (seen) => {
-      sent.push(Buffer.from(seen.bytes).toString());
-      const message = objection(seen.body as never);
-      if (message === undefined) return undefined;
-      const error = { type: "invalid_request_error", message };
-      return Response.json({ type: "error", error }, { status: 400 });
-    },
-    Number.POSITIVE_INFINITY,
-  );
-  return sent;
-}
-
-const hello = [{ role: "user", content: "Hello" }];
-
-test("a refused parameter costs one more try the first time, none for an hour after that, and then one again", async () => {
-  let ahead = 0;
-  await using proxy = await startProxy({ clock: { now: () => Date.now() + ahead } });
-  const sent = refuse(proxy, "/chat/completions", (body: { new_field?: unknown }) =>
-    body.new_field === undefined ? undefined : "Unrecognized request argument supplied: new_field",
-  );
-  const ask = { model: "gpt-5-mini", new_field: 1, messages: hello };
-  for (let turn = 0; turn < 3; turn++) expect((await proxy.post("/v1/chat/completions", ask)).status).toBe(200);
-  expect(sent.length).toBe(4);
-  expect(proxy.rows().map(({ fixups }) => JSON.parse(fixups).includes("refused:new_field"))).toEqual([
-    true,
-    true,
-    true,
-  ]);
-  expect(proxy.rows().map(({ attempts }) => JSON.parse(attempts).length)).toEqual([1, 1, 2]);
-
-  ahead = 3600_000;
-  for (let turn = 0; turn < 2; turn++) expect((await proxy.post("/v1/chat/completions", ask)).status).toBe(200);
-  expect(sent.map((body) => body.includes("new_field"))).toEqual([true, false, false, false, true, false, false]);
-});
-
-test("a remedy that did not help is not remembered, and other requests are not changed", async () => {
-  await using proxy = await startProxy();
-  const sent = refuse(proxy, "/v1/messages", (body: { messages: { content: { odd?: 1 }[] }[]; bad?: 1 }) => {
-    if (body.messages.some(({ content }) => content[0]?.odd))
-      return "messages.0.content.0.text.odd: Extra inputs are not permitted";
-    return body.bad ? "The request is bad in another way." : undefined;
-  });
-  const ask = (block: object, more: object = {}) =>
-    proxy.post("/v1/messages", {
-      model: "claude-sonnet-4.6",
-      max_tokens: 100,
-      messages: [{ role: "user", content: [{ type: "text", text: "Hello", ...block }] }],
-      ...more,
-    });
-  expect((await ask({ odd: 1 }, { bad: 1 })).status).toBe(400);
-  expect([sent.length, proxy.app.unsupportedParams.all()]).toEqual([2, []]);
-  expect((await ask({ odd: 1 })).status).toBe(200);
-  expect(proxy.app.unsupportedParams.known("claude-sonnet-4.6")).toEqual(["messages.*.content.*.text.odd"]);
-  const before = sent.length;
-  expect((await ask({ odd: 1, fine: 2 })).status).toBe(200);
-  expect(sent.slice(before).map((body) => JSON.parse(body).messages[0].content)).toEqual([
-    [{ type: "text", text: "Hello", fine: 2 }],
-  ]);
-});
-
-test("an answer that is an error with status 200 proves nothing either", async () => {
-  await using proxy = await startProxy();
-  proxy.demo.intercept(
-    "/chat/completions",
-    ({ body }) =>
-      (body as { odd?: 1 }).odd
-        ? Response.json({ error: { message: "Unknown parameter: 'odd'." } }, { status: 400 })
-        : Response.json({ error: { code: "invalid_request_error", message: "Something else." } }),
-    4,
-  );
-  const response = await proxy.post("/v1/chat/completions", { model: "gpt-5-mini", odd: 1, messages: hello });
-  expect([response.status, proxy.app.unsupportedParams.all()]).toEqual([400, []]);
-});
-
-test.each([
-  ["/v1/chat/completions", { model: "gpt-5-mini", messages: hello, tools: [] }, "Unsupported parameter: 'messages'"],
-  [
-    "/v1/chat/completions",
-    { model: "gpt-5-mini", messages: hello, response_format: { type: "json_object" } },
-    "Unsupported parameter: 'response_format' is not supported with this model.",
-  ],
-  [
-    "/v1/chat/completions",
-    {
-      model: "gpt-5-mini",
-      messages: hello,
-      tools: [{ type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } }],
-      tool_choice: "required",
-    },
-    "Unsupported parameter: 'tools' is not supported with this model.",
-  ],
-])("%s: what the question is made of is not removed: the client is told", async (path, ask, message) => {
-  await using proxy = await startProxy();
-  proxy.demo.intercept("/chat/completions", () => Response.json({ error: { message } }, { status: 400 }), 5);
-  const response = await proxy.post(path, ask);
-  expect([response.status, ((await response.json()) as { error: { message: string } }).error.message]).toEqual([
-    400,
-    message,
-  ]);
-  expect(JSON.parse(proxy.rows()[0]!.attempts)).toHaveLength(1);
-});
-
-test("OpenAI's spelling with an index is healed on /v1/responses", async () => {
-  await using proxy = await startProxy();
-  const sent = refuse(proxy, "/responses", (body: { input: { phase?: string }[] }) => {
-    const at = body.input.findIndex(({ phase }) => phase !== undefined);
-    return at === -1 ? undefined : `Unknown parameter: 'input[${at}].phase'.`;
-  });
-  const response = await proxy.post("/v1/responses", {
-    model: "gpt-5.3-codex",
-    input: [
-      { role: "user", content: "Hi", phase: "x" },
-      { role: "user", content: "Hello", phase: "y" },
-    ],
-  });
-  expect([response.status, sent.length]).toEqual([200, 2]);
-  expect(proxy.app.unsupportedParams.known("gpt-5.3-codex")).toEqual(["input.*.phase"]);
 });
