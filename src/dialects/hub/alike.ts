@@ -20,7 +20,7 @@ const free = { text: '"(?<text>§)"', number: "(?<number>\\d+)", id: '"(?<id>§)
  */
 export function freeMembers(members: Partial<Record<Kind, readonly string[]>>): RegExp {
   const kinds = Object.entries(members).map(([kind, names]) => `"(?:${names.join("|")})": ?${free[kind as "text"]}`);
-  return new RegExp(kinds.join("|").replaceAll("§", String.raw`[^"\\]*(?:\\.[^"\\]*)*`), "dg");
+  return new RegExp(kinds.join("|").replaceAll("§", String.raw`[^"\\]*(?:\\.[^"\\]*)*`), "g");
 }
 
 /** The inside of a JSON string that is not empty: one character for each byte, so that UTF-8 passes. */
@@ -144,7 +144,8 @@ export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
 
   #learn(event: string, made: string): void {
     if (event.length > longest || event.includes("\r")) return;
-    const { source, by } = replacementOf(partsOf(event, this.free), partsOf(made, this.free));
+    const parts = partsOf(event, this.free);
+    const { source, by } = replacementOf(parts, event === made ? parts : partsOf(made, this.free));
     const pattern = patterns.renewed(source, () => new RegExp(source, "gy"));
     pattern.lastIndex = 0;
     const found = this.#candidate?.pattern === pattern && pattern.exec(event);
@@ -164,12 +165,18 @@ type Part = [text: string, kind?: Kind];
 function partsOf(event: string, free: RegExp): Part[] {
   const parts: Part[] = [];
   let from = 0;
-  for (const { indices } of event.matchAll(free)) {
-    const [kind, at] = Object.entries(indices!.groups!).find(([, place]) => place !== undefined)!;
-    parts.push([event.slice(from, at[0])], [event.slice(...at), kind as Kind]);
-    from = at[1];
+  free.lastIndex = 0;
+  for (let found = free.exec(event); found; found = free.exec(event)) {
+    const { text, number, id } = found.groups as Partial<Record<Kind, string>>;
+    const value = text ?? number ?? id!;
+    // A string's quote comes after it.
+    const end = free.lastIndex - (number === undefined ? 1 : 0);
+    const kind = text !== undefined ? "text" : number !== undefined ? "number" : "id";
+    parts.push([event.slice(from, end - value.length)], [value, kind]);
+    from = end;
   }
-  return [...parts, [event.slice(from)]];
+  parts.push([event.slice(from)]);
+  return parts;
 }
 
 /** What stays the same, from one difference to the next, is a group of the pattern; `by` is what comes around its groups. */
@@ -190,7 +197,8 @@ function replacementOf(event: readonly Part[], made: readonly Part[]): { source:
   return { source: isOpen ? `${source})` : source, by };
 }
 
-const literally = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&").replaceAll("\n", "\\n");
+const special = /[\\^$.*+?()[\]{}|/]/g;
+const literally = (text: string): string => text.replaceAll(special, "\\$&").replaceAll("\n", "\\n");
 
 /** Quicker than `String.replace`. */
 function filled(by: readonly string[], found: RegExpExecArray): string {
