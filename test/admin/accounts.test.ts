@@ -9,6 +9,7 @@ import { DeviceCode } from "../../src/admin/pages/accounts/sign-in";
 import type { Demo, DemoOptions } from "../../src/demo/demo";
 import type { AppOptions } from "../../src/parts/open-app";
 import { openAccountStore } from "../../src/people/accounts/account-store";
+import { signInApps } from "../../src/people/accounts/hosts";
 import { keptLog, savedFrom } from "../people/accounts/bench";
 import { formTokenIn } from "../support/form-fields";
 import { acme, installApp } from "../support/github-app";
@@ -149,8 +150,12 @@ describe("a sign-in by the admin API", () => {
     expect(here.app.accounts).toHaveLength(1);
   });
 
-  test("a sign-in by the admin API refuses a host and an app that are none, and says when GitHub is not there", async () => {
-    await using here = await world();
+  test("a sign-in by the admin API is of the owner's app unless another is chosen; what is none, or no GitHub, is refused", async () => {
+    await using here = await world({ env: { DRAGOMAN_OAUTH_APP: "Ov23liOfMyOwn" } });
+    for (const app of [undefined, "opencode"]) expect((await here.ask("/sign-ins", { app })).status).toBe(200);
+    const codes = here.demo.journal.filter(({ path }) => path === "/login/device/code");
+    const apps = codes.map(({ body }) => (body as { client_id: string }).client_id);
+    expect(apps).toEqual(["Ov23liOfMyOwn", signInApps.opencode.clientId]);
     for (const wrong of [
       { host: "https://x" },
       { host: "127.0.0.1" },
