@@ -32,7 +32,8 @@ const chatPart = { text, image_url: texts({ url: text }), file: { members: { fil
 const block = { text, source: media };
 /** The content of a message, or the output of a tool. */
 const item = texts({ text, image_url: text, file_data: file });
-const googleContent: MarkPlace = { members: { parts: { members: { text, inlineData: media, inline_data: media } } } };
+/** Not the data of files: Google takes them in an alphabet that no other API takes, so that they are read to their end. */
+const googleContent: MarkPlace = { members: { parts: { members: { text } } } };
 
 export const longTexts: Readonly<Record<ClientDialect, MarkPlace>> = {
   chat: { members: { messages: { members: { content: texts(chatPart) } } } },

@@ -120,11 +120,20 @@ function outputOf(response: JsonObject): { text: string; failed?: true } {
 function decodeData(blob: GoogleFields): ImagePart | FilePart {
   blob.skip("displayName", "fileUri");
   const mediaType = blob.text("mimeType");
-  const base64 = blob.text("data");
+  const base64 = standardBase64(blob.text("data"));
   const extras = unreadExtras(blob);
   if (mediaType.startsWith("image/")) return { kind: "image", source: { mediaType, base64 }, ...extras };
   const name = blob.optionalText("displayName");
   return { kind: "file", ...(name === undefined ? {} : { name }), mediaType, base64, ...extras };
+}
+
+/**
+ * Bytes in the one form that other APIs take. Protobuf's JSON mapping has two alphabets, with padding or without, and Google's
+ * package for Python writes the one for URLs (google-genai 2.25.0, `_common.py`, 2026-11).
+ */
+function standardBase64(data: string): string {
+  const standard = /[-_]/.test(data) ? data.replaceAll("-", "+").replaceAll("_", "/") : data;
+  return standard.padEnd(Math.ceil(standard.length / 4) * 4, "=");
 }
 
 /** @throws ProxyError `invalid_request` for a file that was uploaded to Google: no upstream here has it. */

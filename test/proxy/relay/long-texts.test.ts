@@ -82,7 +82,7 @@ function bodiesOf(dialect: ClientDialect): [name: string, body: JsonObject][] {
 const ways: readonly ((text: string) => string)[] = [
   (text) => text + " and so on, in many words ß 語 😀".repeat(120),
   (text) => text + '\n\t"quoted" \\ and \u2028 more'.repeat(160),
-  (text) => text + "iVBORw0KGgoAAAANSUhEUgAA".repeat(160),
+  (text) => text + "iVBORw0KGgoAAAANSUhEUg_-".repeat(160),
   () => " ".repeat(3000),
   () => `${"\n".repeat(400)}words${" ".repeat(3000)}`,
   (text) => " ".repeat(3000) + text,
