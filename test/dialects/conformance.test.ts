@@ -112,7 +112,7 @@ test("every folder of a scenario is on the list", () => {
   expect(folders.sort()).toEqual([...scenarios].sort());
 });
 
-/** A full reply of chat has one text and one thought, wherever in its stream their pieces were; what it cost is in the books. */
+/** A full reply of chat has one text and one thought, wherever in its stream their pieces were; its client is not told what it cost. */
 function gatheredForm({ blocks, usage: { nanoCredits: _, ...usage }, end }: ReturnType<typeof meaningOf>) {
   const texts = (kind: string) => blocks.flatMap((block) => (block.kind === kind ? [block.text] : [])).join("");
   return {
@@ -131,11 +131,15 @@ test.each(dialects)("a stream of %s that is gathered to a full reply says the sa
     const frames = run(readSse, [bytesAt(folder, `${dialect}.stream.txt`)]);
     const said = meaningOf(decodeFrames(codec, frames));
     if (said.end.type !== "finish") continue;
-    const reply = collects(codec, () => {});
+    const [notes, events]: [Set<string>, ReplyEvent[]] = [new Set(), []];
+    const reply = collects(codec, (name) => notes.add(name), { push: (event) => events.push(event), end() {} });
     for (const frame of frames) reply.push(frame);
     reply.end();
     const meant = meaningOf([...codec.decodeReply(reply.body())]);
     expect({ folder, ...gatheredForm(meant) }).toEqual({ folder, ...gatheredForm(said) });
+    expect({ folder, usage: meaningOf(events).usage }).toEqual({ folder, usage: said.usage });
+    if (dialect !== "chat")
+      expect([folder, notes.has("copilot-fields")]).toEqual([folder, said.usage.nanoCredits !== undefined]);
     gathered++;
   }
   expect(gathered).toBeGreaterThan(10);

@@ -2,10 +2,11 @@
 import { isObject } from "../../lib/json";
 import type { FramedBeat } from "../hub/beat";
 import type { JsonObject } from "../hub/conversation";
+import { without } from "../hub/json";
 
 /**
- * The last event holds the response. Its ids stay as they are there, since no other event is left to agree with; only an
- * output that it lacks is the normalizer's.
+ * The last event holds the response; what stands beside it there, such as what it cost, is in it where it is full. Its ids
+ * stay as they are there, since no other event is left to agree with; only an output that it lacks is the normalizer's.
  */
 export class CollectedResponse {
   #response: JsonObject = {};
@@ -13,10 +14,14 @@ export class CollectedResponse {
   read({ json, frame: { json: sent } }: FramedBeat): void {
     if (!isObject(json.response) || !isObject(sent) || !isObject(sent.response)) return;
     const hasOutput = Array.isArray(sent.response.output) && sent.response.output.length > 0;
-    this.#response = hasOutput ? sent.response : { ...sent.response, output: json.response.output };
+    const output = hasOutput ? {} : { output: json.response.output };
+    this.#response = { ...without(sent, ofEvent), ...sent.response, ...output };
   }
 
   body(): JsonObject {
     return this.#response;
   }
 }
+
+/** Members of an event that belong to no response. */
+const ofEvent = ["type", "sequence_number", "response"];
