@@ -156,7 +156,13 @@ export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
   }
 }
 
-const bytesOf = (text: string): Uint8Array => Buffer.from(text, "latin1");
+const encoder = new TextEncoder();
+
+/** Most texts are ASCII, for which this is quicker. */
+function bytesOf(text: string): Uint8Array {
+  const bytes = encoder.encode(text);
+  return bytes.length === text.length ? bytes : Buffer.from(text, "latin1");
+}
 const textOf = (frame: SseFrame): string => latin1(frame.bytes ?? Buffer.from(frameText(frame)));
 
 /** A literal of an event, or a free value, which has a kind. They take turns, and a literal is the first and the last. */
