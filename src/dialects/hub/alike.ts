@@ -31,7 +31,7 @@ const anyNumber = String.raw`(?:0|[1-9]\d{0,14})`;
 const patterns = new BoundedMap<string, RegExp>(50);
 
 /** After so many events of a stream learning begins, and after so many it ends; a longer event is not learned from. */
-const [first, last, longest] = [6, 40, 8192];
+const [first, last, longest] = [3, 40, 8192];
 
 /** Stands before the reader of a stream, before its writer, and behind that. */
 export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
