@@ -1,5 +1,7 @@
 /** Every path for clients. A feature is a plugin: without its line here it is gone. */
 import { Elysia } from "elysia";
+import type { z } from "zod";
+import type { Server } from "../parts/app";
 import { type AccessName, access } from "../web/access";
 import { type Described, described, endpointsOf } from "../web/described";
 import { Served } from "../web/served";
@@ -13,7 +15,6 @@ import { providers } from "./providers";
 import { responses } from "./responses";
 import { responsesSocket } from "./responses-socket/plugin";
 import { frontSchema } from "./schemas";
-import { frontPage, toPages, wantsPage } from "./status";
 import { toolSignIn } from "./tool-sign-in";
 import { usages } from "./usages";
 
@@ -25,9 +26,21 @@ const underV1 = new Elysia({ name: "under-v1" })
   .use(embeddings)
   .use(modelLists);
 
+/** Whether a browser asks for a page to show. */
+const wantsPage = ({ headers }: Request): boolean => headers.get("accept")?.includes("text/html") === true;
+
+const toPages = (): Response => new Response(null, { status: 303, headers: { location: "/admin", vary: "accept" } });
+
+const frontPage = (app: Server): z.infer<ReturnType<typeof frontSchema>> => ({
+  name: "dragoman",
+  version: app.version,
+  ...(app.demo ? { demo: "DEMO: the upstream is scripted; no account is used and nothing leaves this machine." } : {}),
+  endpoints: [...new Set(clientEndpoints().map(({ path }) => path))],
+});
+
 const front = new Elysia({ name: "front" })
   .use(access)
-  .get("/", ({ dragoman, request }) => (wantsPage(request) ? toPages() : frontPage(dragoman, pathsOfClients())), {
+  .get("/", ({ dragoman, request }) => (wantsPage(request) ? toPages() : frontPage(dragoman)), {
     access: "everybody",
     detail: described({
       about: "Name, version and endpoints. A browser, which asks for HTML, is sent to `/admin`.",
@@ -61,5 +74,3 @@ export const served = new Served(() => ({ routes: [...clients.routes, ...otherSp
 
 /** The endpoints for clients, without their other spellings. */
 export const clientEndpoints = (): Described<AccessName>[] => endpointsOf(clients);
-
-const pathsOfClients = (): string[] => [...new Set(clientEndpoints().map(({ path }) => path))];

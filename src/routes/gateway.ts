@@ -4,8 +4,6 @@
  * 2.1.330 serves its text at `GET /protocol`.
  */
 
-import { clientOf } from "../clients/index";
-import { chooseModels } from "../clients/models";
 import { gatewayPaths } from "../lib/api-paths";
 import { asProxyError, ProxyError } from "../lib/errors";
 import { networkOf } from "../lib/net/address";
@@ -27,7 +25,7 @@ const confirmPath = "/admin/device";
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 
-/** With the names that a route's handler finds them under. */
+/** What a handler finds. Elysia reads the names in its text. */
 interface Asked {
   dragoman: Server;
   request: Request;
@@ -61,10 +59,10 @@ export function discovery({ dragoman, request }: Asked): Response {
   });
 }
 
-export const beginLogin = (asked: Asked): Promise<Response> =>
-  inOauth(asked, async (form, logins, network) => {
+export const beginLogin = ({ dragoman, request, caller }: Asked): Promise<Response> =>
+  inOauth(dragoman, request, caller, async (form, logins, network) => {
     const begun = await logins.begin(toolName(form.get("surface")), network ?? null);
-    const confirm = browserUrl(asked.request).origin + confirmPath;
+    const confirm = browserUrl(request).origin + confirmPath;
     return fresh({
       device_code: begun.deviceCode,
       user_code: begun.userCode,
@@ -76,9 +74,9 @@ export const beginLogin = (asked: Asked): Promise<Response> =>
     });
   });
 
-export const giveTokens = (asked: Asked): Promise<Response> =>
-  inOauth(asked, async (form, logins, network) => {
-    const { deviceTokens: tries } = asked.dragoman.wrongSecrets;
+export const giveTokens = ({ dragoman, request, caller }: Asked): Promise<Response> =>
+  inOauth(dragoman, request, caller, async (form, logins, network) => {
+    const { deviceTokens: tries } = dragoman.wrongSecrets;
     const [grant, code] = [form.get("grant_type"), form.get("device_code")];
     const sent = grant === deviceGrant ? code : form.get("refresh_token");
     if (grant !== deviceGrant && grant !== "refresh_token") return refused("unsupported_grant_type");
@@ -100,8 +98,8 @@ export const giveTokens = (asked: Asked): Promise<Response> =>
   });
 
 /** As RFC 7009 has it, a token that is not known is no error. */
-export const endLogin = (asked: Asked): Promise<Response> =>
-  inOauth(asked, async (form, logins) => {
+export const endLogin = ({ dragoman, request, caller }: Asked): Promise<Response> =>
+  inOauth(dragoman, request, caller, async (form, logins) => {
     const token = form.get("token");
     if (!token) return refused("invalid_request");
     await logins.end(token);
@@ -110,7 +108,9 @@ export const endLogin = (asked: Asked): Promise<Response> =>
 
 /** Answers in OAuth's words. */
 async function inOauth(
-  { dragoman, request, caller }: Asked,
+  dragoman: Server,
+  request: Request,
+  caller: KeyedCaller,
   answer: (form: URLSearchParams, logins: Logins, network: string | undefined) => Promise<Response>,
 ): Promise<Response> {
   const logins = loginsOf(dragoman);
@@ -154,6 +154,8 @@ export async function managedSettings({ scope, request, caller }: AskedByMember)
 }
 
 async function settingsFor(app: Scope, { key }: KeyedCaller): Promise<Record<string, unknown>> {
+  const { clientOf } = await import("../clients/index");
+  const { chooseModels } = await import("../clients/models");
   const { models } = await allModels(app, "cached");
   const usable = models.filter(({ id }) => mayUse(key, id));
   const choice = chooseModels(ownClientModels(usable, app.config.current));

@@ -1,11 +1,14 @@
 /** Probes and metrics for machines. */
 import { Elysia } from "elysia";
 import { z } from "zod";
+import { readMetrics } from "../books/observe/metrics";
+import { prometheusText, prometheusType } from "../books/observe/prometheus";
 import { metricsPath, probePaths } from "../lib/api-paths";
+import type { Server } from "../parts/app";
+import { countStates } from "../people/accounts/account-state";
 import { access } from "../web/access";
 import { described } from "../web/described";
 import { healthSchema, liveSchema, readySchema } from "./schemas";
-import { health, live, metricsResponse, ready } from "./status";
 
 export const probes = new Elysia({ name: "probes" })
   .use(access)
@@ -45,3 +48,40 @@ export const probes = new Elysia({ name: "probes" })
       errors: ["rate_limit"],
     }),
   });
+
+/** 200 as long as requests are accepted; the body says whether an account can serve them. */
+const health = (app: Server): z.infer<ReturnType<typeof healthSchema>> => ({
+  status: "ok",
+  version: app.version,
+  demo: app.demo,
+  accounts: app.owner.accounts.map(({ state }) => state.name),
+  ...(app.members?.needKeys ? { team_accounts: countStates(app.allAccounts) } : {}),
+  history: app.history.degraded ? "degraded" : "ok",
+});
+
+/** 200 as long as the process answers at all. */
+const live = (app: Server): z.infer<ReturnType<typeof liveSchema>> => ({ status: "ok", version: app.version });
+
+/**
+ * 200 if new requests should come here, else 503: while running requests end, while the database has been away for too long, and
+ * while the config has an error, because what it should change, for example a removed key, is not in effect. An account that
+ * cannot serve does not count: another server would have the same accounts.
+ */
+function ready(app: Server): Response {
+  const status = app.draining ? "draining" : app.isolation ? "database" : app.config.fault ? "config" : "ready";
+  const body: z.infer<ReturnType<typeof readySchema>> = { status, version: app.version, degraded: degradedParts(app) };
+  return Response.json(body, { status: status === "ready" ? 200 : 503, headers: { "cache-control": "no-store" } });
+}
+
+const degradedParts = ({ allAccounts, history, team }: Server): z.infer<ReturnType<typeof readySchema>>["degraded"] => [
+  ...(allAccounts.some(({ state }) => state.name === "ready") ? [] : (["accounts"] as const)),
+  ...(history.degraded ? (["history"] as const) : []),
+  ...(team?.isDatabaseAway ? (["database"] as const) : []),
+];
+
+async function metricsResponse(app: Server): Promise<Response> {
+  await app.members?.hearAll();
+  return new Response(prometheusText(await readMetrics(app)), {
+    headers: { "content-type": prometheusType, "cache-control": "no-store" },
+  });
+}

@@ -7,7 +7,6 @@ import { type Caller, refuseStrangers, unknownHost } from "../lib/net/in/caller"
 import { includesSecret, keyHeaders, sentSecrets } from "../lib/net/in/credentials";
 import type { Server } from "../parts/app";
 import { findClientKey, type KeyedCaller, requireLasting, requireUnexpired } from "../people/keys/client-keys";
-import { refuseKeyInAddress } from "./google-clients";
 
 /** Sets the caller's key. @throws ProxyError `authentication`, `permission`, `rate_limit`, `unable`. */
 export async function requireClientKey(app: Server, request: Request, caller: KeyedCaller): Promise<void> {
@@ -54,6 +53,16 @@ export function requireSignIn(_app: Server, _request: Request, caller: KeyedCall
   if (caller.foreign) throw new ProxyError("permission", "Pages of other sites cannot sign anybody in.");
   if (caller.host === "other" && !caller.connection.isFromTrustedProxy)
     throw unknownHost(caller, "name the proxy that it stands for with --trust-proxy");
+}
+
+/** @throws ProxyError `invalid_request`: addresses are written to logs, by proxies too. */
+function refuseKeyInAddress(url: string): void {
+  if (!new URL(url).searchParams.has("key")) return;
+  throw new ProxyError(
+    "invalid_request",
+    "A key in the address (its parameter `key`) is not accepted, because addresses end up in logs: send it as the header `x-goog-api-key`.",
+    { param: "key", code: "key_in_address" },
+  );
 }
 
 /** The same for Google's clients, some of which send the key in the address. @throws ProxyError `invalid_request` too. */

@@ -7,15 +7,14 @@ import { findNamedModel } from "../../proxy/relay/named-model";
 import { allModels } from "../../proxy/upstream/models/all-models";
 import type { Model } from "../../proxy/upstream/models/model";
 import { clientLimitsOf } from "../../proxy/upstream/models/prompt-limit";
-import { isGoogleClient } from "../../web/google-clients";
 import { methodNotAllowed } from "../../web/paths";
 import { freshness, type ListForm, mayAsk, usablePage } from "../models";
 import type { googleModelsQuery } from "../schemas";
 import { methods } from "./methods";
 
-/** For Google's clients, where they ask at the paths of other lists. */
+/** For Google's clients, where they ask at the paths of other lists: the headers are those of its packages. */
 export const googleForm: ListForm = {
-  isAsked: isGoogleClient,
+  isAsked: ({ headers }) => headers.has("x-goog-api-client") || headers.has("x-goog-api-key"),
   list: listGoogleModels,
   get: getGoogleModel,
   refuse(name) {
