@@ -51,19 +51,10 @@ describe("wrong secrets from one network", () => {
 
   const [oldToken, oldCode, oldDevice] = [newToken("drr"), newCode(), newToken("drd")];
   // What is tried; what that one is answered after many; and the right ones that are refused with it.
+  // biome-ignore format: a table is read by its rows
   test.each<[what: string, wrong: (from: Headers) => Promise<Response>, then: number, refused: string[]]>([
-    [
-      "admin tokens",
-      (from) => get("/api/admin/meta", { ...from, "x-admin-token": crypto.randomUUID() }),
-      429,
-      ["the admin token"],
-    ],
-    [
-      "metrics tokens",
-      (from) => get("/metrics", { ...from, authorization: `Bearer ${crypto.randomUUID()}` }),
-      429,
-      ["the metrics token"],
-    ],
+    ["admin tokens", (from) => get("/api/admin/meta", { ...from, "x-admin-token": crypto.randomUUID() }), 429, ["the admin token"]],
+    ["metrics tokens", (from) => get("/metrics", { ...from, authorization: `Bearer ${crypto.randomUUID()}` }), 429, ["the metrics token"]],
     ["the same old refresh token", (from) => refresh(oldToken, from), 429, []],
     ["old refresh tokens of many tools", (from) => refresh(newToken("drr"), from), 401, []],
     ["the same old device code", (from) => poll(oldDevice, from), 429, []],
@@ -72,12 +63,7 @@ describe("wrong secrets from one network", () => {
     ["many old invitations", (from) => join(newCode(), from), 404, []],
     ["cut invitations", (from) => join(newCode().slice(1), from), 404, []],
     ["keys that were revoked", (from) => get("/api/admin/budgets", { ...from, "x-api-key": newClientKey() }), 401, []],
-    [
-      "keys that were revoked, as admin tokens",
-      (from) => get("/api/admin/meta", { ...from, "x-admin-token": newClientKey() }),
-      401,
-      [],
-    ],
+    ["keys that were revoked, as admin tokens", (from) => get("/api/admin/meta", { ...from, "x-admin-token": newClientKey() }), 401, []],
   ])("%s", async (what, wrong, then, refused) => {
     const from = { "x-forwarded-for": `2001:db8:0:${Bun.hash.crc32(what).toString(16).slice(0, 4)}::1` };
     let last = 0;

@@ -1,6 +1,6 @@
 /** Scenario: the config over the admin API: all of a change or nothing, secrets in and never out. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Stored } from "../../src/config/patch";
 import { configKeys } from "../../src/config/secrets";
@@ -96,14 +96,9 @@ describe("a header that carries a credential to the upstream", () => {
     "x-password": "hk-canary",
   };
   const plain = { "X-GitHub-Api-Version": "2099-01-01", "cf-access-client-id": "id.access" };
-  const masks = {
-    "X-Api-Key": "…1111",
-    "ocp-apim-subscription-key": "…2222",
-    "x-auth-token": "…3333",
-    "cf-access-client-secret": "…4444",
-    "x-gateway-authorization": "…5555",
-    "x-password": "…",
-  };
+  const masks = Object.fromEntries(
+    Object.entries(secrets).map(([name, secret]) => [name, secret.length < 16 ? "…" : `…${secret.slice(-4)}`]),
+  );
 
   test("is shown masked, comes back as it was, and is in no page, answer or line", async () => {
     await post({ upstreamHeaders: { ...secrets, ...plain } });
@@ -162,48 +157,13 @@ describe("is refused by name or path, and changes nothing:", () => {
       expect(await refused(body)).toMatchObject({ status: 400, type: "invalid_request" });
     },
   );
-
-  test("a change of the config with too many entries or bytes is refused", async () => {
-    const many = (item: (index: number) => [string, unknown]) =>
-      Object.fromEntries(Array.from({ length: 1_001 }, (_, index) => item(index)));
-    const providers = many((index) => [`p${index}`, x]);
-    expect(await refused({ modelAliases: { a: "x".repeat(2_000_000) } })).toMatchObject({
-      status: 413,
-      type: "too_large",
-    });
-    for (const body of [
-      { providers },
-      { auth: { apiKeys: Object.keys(providers) } },
-      { modelAliases: many((index) => [`m${index}`, "gpt"]) },
-      { upstreamHeaders: many((index) => [`x-${index}`, "1"]) },
-    ])
-      expect((await refused(body)).status).toBe(400);
-  });
 });
 
 describe("is accepted:", () => {
-  test.each([
-    [{ providers: { "my-prov_2": { type: "anthropic", baseUrl: "https://h.example/other" } } }],
-    [{ providers: { y: { type: "vendorx", baseUrl: "http://127.0.0.1:11434", apiKey: "k" } } }],
-    [{ providers: { y: { type: "anthropic", baseUrl: "https://h.example/path/", apiKey: "k" } } }],
-    [{ logLevel: "info" }],
-  ])("a change of the config to %j is accepted, and stands on the disk", async (body) => {
-    expect((await post(body, { "content-type": "Application/JSON; charset=utf-8" })).status).toBe(200);
-    expect(onDisk()).toMatchObject(body);
-  });
-
-  test("another address with the key that is for it; the same origin without", async () => {
-    const y = { type: "anthropic", baseUrl: "https://new.example", apiKey: "pk-new-0123456789" };
-    expect((await post({ providers: { x: y } })).status).toBe(200);
-    expect(
-      (await post({ providers: { x: { ...y, baseUrl: "https://new.example/v2", apiKey: "…6789" } } })).status,
-    ).toBe(200);
-    expect(onDisk().providers).toEqual({ x: { ...y, baseUrl: "https://new.example/v2" } });
-  });
-
   test("everything as it was shown, which leaves the file as it is, byte for byte", async () => {
     const before = readFileSync(file, "utf8");
-    expect((await post((await show()).config)).status).toBe(200);
+    const type = { "content-type": "Application/JSON; charset=utf-8" };
+    expect((await post((await show()).config, type)).status).toBe(200);
     expect(readFileSync(file, "utf8")).toBe(before);
     expect(before).not.toContain("…");
   });
@@ -221,12 +181,6 @@ describe("is accepted:", () => {
   test("a duplicate key, of which the last counts", async () => {
     expect((await post('{"logLevel":"debug","logLevel":"error"}')).status).toBe(200);
     expect([onDisk().logLevel, proxy.app.config.current.logLevel]).toEqual(["error", "error"]);
-  });
-
-  test("null, which takes a key back to its default", async () => {
-    expect((await post({ logLevel: null, anthropicApiKey: null })).status).toBe(200);
-    expect(Object.keys(onDisk()).sort()).toEqual(["auth", "providers"]);
-    expect((await show()).sources).toMatchObject({ logLevel: "default", anthropicApiKey: "default" });
   });
 });
 
@@ -256,15 +210,6 @@ test("what was changed counts at once: accounts in order, the multiplier of esti
 });
 
 describe("several at once", () => {
-  test("50 changes are 50 answers, one of which is in the file, and nothing is left beside it", async () => {
-    const values = Array.from({ length: 50 }, (_, index) => index + 1);
-    const answers = await Promise.all(values.map((maxRows) => post({ maxRows })));
-    expect(answers.map(({ status }) => status)).toEqual(Array(50).fill(200));
-    expect(values).toContain(onDisk().maxRows as number);
-    expect(onDisk()).toEqual({ ...stored(), maxRows: proxy.app.config.current.maxRows });
-    expect(readdirSync(proxy.home).filter((name) => name.includes("tmp") || name.includes("journal"))).toEqual([]);
-  });
-
   test("a change made for another revision is 409, by member or header, and does not reveal the current one", async () => {
     const { revision } = await show();
     expect((await post({ maxRows: 9, revision })).status).toBe(200);
@@ -298,12 +243,7 @@ describe("several at once", () => {
 
 test("an instance that others reach serves nobody when its last key is gone", async () => {
   await using exposed = await startProxy({ exposed: true, config: { auth: { apiKeys: ["k-only-0123456789"] } } });
-  const change = (body: unknown) =>
-    fetch(`${exposed.url}/api/admin/config`, {
-      method: "POST",
-      body: JSON.stringify(body),
-      headers: { "content-type": "application/json" },
-    });
+  const change = (body: unknown) => post(body, {}, exposed);
   const asked = (headers: Record<string, string> = {}) => fetch(`${exposed.url}/v1/models`, { headers });
   for (const body of [{ auth: { apiKeys: [] } }, { auth: {} }, { auth: null }]) {
     expect((await change({ auth: { apiKeys: ["k-only-0123456789"] } })).status).toBe(200);
@@ -322,21 +262,9 @@ test("an instance that others reach serves nobody when its last key is gone", as
     config: { auth: { apiKeys: ["k-only-0123456789"] } },
     env: { DRAGOMAN_API_KEY: "k-env-0123456789" },
   });
-  const response = await fetch(`${guarded.url}/api/admin/config`, {
-    method: "POST",
-    body: '{"auth":{"apiKeys":[]}}',
-    headers: { "content-type": "application/json" },
-  });
+  const response = await post({ auth: { apiKeys: [] } }, {}, guarded);
   const withEnvKey = await fetch(`${guarded.url}/v1/models`, { headers: { "x-api-key": "k-env-0123456789" } });
   expect([response.status, withEnvKey.status]).toEqual([200, 200]);
-});
-
-test("a folder that takes nothing is 500, and what held goes on", async () => {
-  await using other = await startProxy({ config: { logLevel: "warn" } });
-  mkdirSync(join(other.home, "config.json.lock"));
-  const response = await post({ logLevel: "debug" }, {}, other);
-  expect([response.status, await response.json()]).toMatchObject([500, { error: { type: "config_write_failed" } }]);
-  expect(other.app.config.current.logLevel).toBe("warn");
 });
 
 test("a new secret is never logged, and a change is logged by its keys only", async () => {

@@ -207,26 +207,19 @@ describe("what is shown", () => {
   });
 });
 
+// biome-ignore format: a table is read by its rows
 test.each<[ClientId, string, string]>([
   ["claude-code", '{"env": {"CLAUDE_CODE_USE_VERTEX": "1"}}', "makes Claude Code use Google Vertex AI"],
   ["codex", 'profile = "work"\n[profiles.work]\nmodel_provider = "openai"\n', "use the provider openai"],
   ["claude-code", '{"env": {"HTTP_PROXY": "http://127.0.0.1:1"}}', "HTTP_PROXY in it sends its requests to a proxy"],
   ["claude-code", '{"modelOverrides": {"claude-opus-4-6": "x"}}', "`modelOverrides` in it"],
-  [
-    "claude-code",
-    '{"availableModels": ["haiku"]}',
-    `\`availableModels\` in it leaves ${anthropicId(exampleModels.claude)} out`,
-  ],
+  ["claude-code", '{"availableModels": ["haiku"]}', `\`availableModels\` in it leaves ${anthropicId(exampleModels.claude)} out`],
   ["codex", 'review_model = "o3"\n', "its `review_model` is o3"],
   ["opencode", '{"enabled_providers": ["litellm"]}', "its `enabled_providers` leaves dragoman out"],
   ["opencode", '{"disabled_providers": ["x", "dragoman"]}', "its `disabled_providers` names dragoman"],
   ["opencode", '{"agent": {"plan": {"model": "openai/o3"}}}', "its `agent.plan.model` is openai/o3"],
   ["gemini-cli", '{"security": {"auth": {"enforcedType": "oauth-personal"}}}', "`security.auth.enforcedType` in it is"],
-  [
-    "qwen-code",
-    '{"env": {"https_proxy": "http://127.0.0.1:1", "ALL_PROXY": "http://127.0.0.1:1"}}',
-    "ALL_PROXY in its",
-  ],
+  ["qwen-code", '{"env": {"https_proxy": "http://127.0.0.1:1", "ALL_PROXY": "http://127.0.0.1:1"}}', "ALL_PROXY in its"],
   ["zed", '{"disable_ai": true}', "its `disable_ai` turns the agent off"],
   ["zed", '{"agent": {"inline_assistant_model": {"provider": "zed.dev"}}}', "its agent's `inline_assistant_model`"],
 ])("%s is written, and what else in the file keeps it from calling here is said", async (id, before, caveat) => {
@@ -337,23 +330,12 @@ describe("what is refused", () => {
     expect(readdirSync(own.home)).toEqual([]);
   });
 
+  // biome-ignore format: a table is read by its rows
   test.each<[string, (own: ReturnType<typeof person>) => unknown, RegExp]>([
-    [
-      "a server",
-      (own) => Object.assign(own.env, { DRAGOMAN_HOME: join(own.home, "data") }),
-      /Start one with `dragoman start`/,
-    ],
+    ["a server", (own) => Object.assign(own.env, { DRAGOMAN_HOME: join(own.home, "data") }), /Start one with `dragoman start`/],
     ["the client key", (own) => delete own.env.DRAGOMAN_API_KEY, /set DRAGOMAN_API_KEY/],
-    [
-      "a data folder that keeps anything",
-      (own) => writeFileSync(join(own.env.DRAGOMAN_HOME!, "connect"), ""),
-      /^dragoman: .*file already exists.*connect'.*$/m,
-    ],
-    [
-      "a folder for the file",
-      (own) => writeFileSync(dirname(own.path("codex")), "theirs"),
-      /cannot be reached \(ENOTDIR\)/,
-    ],
+    ["a data folder that keeps anything", (own) => writeFileSync(join(own.env.DRAGOMAN_HOME!, "connect"), ""), /^dragoman: .*file already exists.*connect'.*$/m],
+    ["a folder for the file", (own) => writeFileSync(dirname(own.path("codex")), "theirs"), /cannot be reached \(ENOTDIR\)/],
   ])("connecting without %s is refused in a sentence, before anything is written", async (_, take, sentence) => {
     using own = person();
     take(own);

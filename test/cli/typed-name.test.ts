@@ -34,41 +34,17 @@ const nameOf = (path: string[], running: Partial<Parameters<typeof typedName>[0]
   });
 
 describe.skipIf(process.platform === "win32")("a command is named", () => {
+  // biome-ignore format: a table is read by its rows
   test.each([
     ["dragoman, where the PATH has it", [withDragoman], inClone, "dragoman"],
     ["by the file of a clone", [withBun], inClone, "bun ./src/main.ts"],
     ["by the file of a clone, from another folder", [withBun], { main: inClone.main }, "bun ./clone/src/main.ts"],
-    [
-      "by npx in a clone without Bun",
-      [passing],
-      inClone,
-      `npx --yes --allow-scripts=bun bun@${Bun.version} ./src/main.ts`,
-    ],
+    ["by npx in a clone without Bun", [passing], inClone, `npx --yes --allow-scripts=bun bun@${Bun.version} ./src/main.ts`],
     ["by bunx", [passing], { main: "/tmp/bunx-0-dragoman/node_modules/dragoman/dist/main.js" }, "bunx dragoman"],
-    [
-      "by npx",
-      [passing],
-      { isExecutable: true, execPath: "/home/x/.npm/_npx/1/node_modules/@dragoman/linux-x64/dragoman" },
-      "npx dragoman",
-    ],
-    [
-      "by npx in a project that has it",
-      [],
-      { isExecutable: true, execPath: "/project/node_modules/@dragoman/linux-x64/dragoman" },
-      "npx dragoman",
-    ],
-    [
-      "by the path of an executable",
-      [],
-      { isExecutable: true, execPath: join(root, "dist/dragoman") },
-      "./clone/dist/dragoman",
-    ],
-    [
-      "by a path in quotes if it has a space",
-      [],
-      { isExecutable: true, execPath: "/My files/dragoman" },
-      '"/My files/dragoman"',
-    ],
+    ["by npx", [passing], { isExecutable: true, execPath: "/home/x/.npm/_npx/1/node_modules/@dragoman/linux-x64/dragoman" }, "npx dragoman"],
+    ["by npx in a project that has it", [], { isExecutable: true, execPath: "/project/node_modules/@dragoman/linux-x64/dragoman" }, "npx dragoman"],
+    ["by the path of an executable", [], { isExecutable: true, execPath: join(root, "dist/dragoman") }, "./clone/dist/dragoman"],
+    ["by a path in quotes if it has a space", [], { isExecutable: true, execPath: "/My files/dragoman" }, '"/My files/dragoman"'],
   ] as const)("%s", (_, path, running, name) => expect(nameOf([...path], running)).toBe(name));
 
   test("so in what the program says, and nowhere in what programs read", async () => {

@@ -98,41 +98,26 @@ describe("what to type", () => {
   const released = { ...own, repository: "https://github.com/Owner/dragoman" };
   const scripts = "https://github.com/Owner/dragoman/releases/latest/download";
 
+  // biome-ignore format: a table is read by its rows
   test.each([
-    [
-      "an executable of the install script",
-      ways.executable({ ...released, path: "/home/x/.local/bin/dragoman" }),
-      [`curl -fsSL ${scripts}/install.sh | sh`],
-    ],
+    ["an executable of the install script", ways.executable({ ...released, path: "/home/x/.local/bin/dragoman" }), [`curl -fsSL ${scripts}/install.sh | sh`]],
     [
       "an executable in another folder",
       ways.executable({ ...released, path: "/opt/my tools/dragoman-1.0.0-linux-x64" }),
       [`curl -fsSL ${scripts}/install.sh | DRAGOMAN_INSTALL_DIR='/opt/my tools' sh`],
     ],
-    [
-      "an executable of one's own build, in its clone",
-      ways.executable({ ...own, path: "/clone/dist/dragoman" }),
-      ["git pull", "bun install", "bun run build"],
-    ],
+    ["an executable of one's own build, in its clone", ways.executable({ ...own, path: "/clone/dist/dragoman" }), ["git pull", "bun install", "bun run build"]],
     [
       "an executable of one's own build, elsewhere and without Bun",
       ways.executable({ ...own, path: "/home/x/bin/dragoman", bun: "npx --yes bun@1" }),
       ["git pull", "npx --yes bun@1 install", "npx --yes bun@1 run build", "mv dist/dragoman /home/x/bin/dragoman"],
     ],
     ["a released image", ways.container({ ...released, path: "" }), ["docker pull ghcr.io/owner/dragoman:latest"]],
-    [
-      "an image of one's own",
-      ways.container({ ...own, path: "" }),
-      ["git pull", "docker compose --file src/deploy/compose.yaml up --detach --build"],
-    ],
+    ["an image of one's own", ways.container({ ...own, path: "" }), ["git pull", "docker compose --file src/deploy/compose.yaml up --detach --build"]],
     ["npm", ways.npm({ ...released, path: "" }), ["npm install -g dragoman@latest"]],
     ["pnpm", ways.pnpm({ ...released, path: "" }), ["pnpm add -g dragoman@latest"]],
     ["bun add -g", ways.bun({ ...released, path: "" }), ["bun add -g dragoman@latest"]],
-    [
-      "a project's package",
-      ways.project({ ...released, path: "/work/node_modules/dragoman/dist/main.js" }),
-      ["npm install dragoman@latest"],
-    ],
+    ["a project's package", ways.project({ ...released, path: "/work/node_modules/dragoman/dist/main.js" }), ["npm install dragoman@latest"]],
     ["bunx", ways.bunx({ ...released, path: "" }), ["bunx dragoman@latest start"]],
     ["npx", ways.npx({ ...released, path: "" }), ["npx dragoman@latest start"]],
     ["a clone", ways.source({ ...own, path: "/clone/src/main.ts" }), ["git pull", "bun install"]],

@@ -8,11 +8,9 @@ import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
 
+// biome-ignore format: a table is read by its rows
 test.each([
-  [
-    ["start", "--github-token", "-"],
-    "The GitHub token is empty: `--github-token -` reads it from the first line of stdin.",
-  ],
+  [["start", "--github-token", "-"], "The GitHub token is empty: `--github-token -` reads it from the first line of stdin."],
   [["budget", "add", "x"], "--limit is missing: say how much may be used in a period, such as --limit 20."],
   [["budget", "add", "x", "--limit", "abc"], "--limit must be a number, such as 20; it is `abc`."],
   [["budget", "add", "x", "--limit", "-3"], "--limit must be above 0."],
@@ -36,10 +34,7 @@ test.each([
   [["usage", "--json", "now"], "`dragoman usage` takes no `now`."],
   [["key", "add"], "`dragoman key add` needs a name"],
   [["key", "add", "ci", "--expires", "2020-01-01"], "--expires is in the past (2020-01-01)"],
-  [
-    ["usage", "--format", "{account} {nope}"],
-    "--format: there is no field {nope}; there are {account}, {left}, {remaining}",
-  ],
+  [["usage", "--format", "{account} {nope}"], "--format: there is no field {nope}; there are {account}, {left}, {remaining}"],
   [["start", "--host", "0.0.0.0", "--port", "0"], "Create one with `dragoman key add NAME`, or use --allow-open."],
 ])("%j is refused with a sentence that helps", async (args, sentence) => {
   const { code, stdout, stderr } = await inProcess(args);

@@ -278,6 +278,7 @@ describe("TOML", () => {
     );
   });
 
+  // biome-ignore format: a table is read by its rows
   test.each([
     ["nothing", ""],
     ["only remarks", "# remark 1\n\n# remark 2"],
@@ -292,14 +293,8 @@ describe("TOML", () => {
     ["features in an inline table", "# remark 1\nfeatures = { multi_agent = true } # remark 2\n[tui]\nb = 1\n"],
     ["features in an empty inline table", "features = {}\r\nb = 1\r\n"],
     ["the feature in an inline table", 'features = { api_key_model_discovery = false, "a.b" = [1, 2] }\n'],
-    [
-      "providers in an inline table",
-      'model_providers = { other = { name = "x", http_headers = { a = "b" } } } # remark 1\n',
-    ],
-    [
-      "a dragoman in an inline table",
-      'model_providers = { dragoman.name = "y", other = { name = "x" }, dragoman.env_key = "Z" }\n',
-    ],
+    ["providers in an inline table", 'model_providers = { other = { name = "x", http_headers = { a = "b" } } } # remark 1\n'],
+    ["a dragoman in an inline table", 'model_providers = { dragoman.name = "y", other = { name = "x" }, dragoman.env_key = "Z" }\n'],
     ["an inline table in lines", "features = {\n  a = true, # remark 1\n  b = false, # remark 2\n}\n"],
     ["an inline table in a table", "[features]\nother = { a = true } # remark 1\n"],
     ["the feature, turned off", "[features]\napi_key_model_discovery = false # remark 1\na = true\n"],

@@ -1,20 +1,12 @@
 /** Scenario: the way to a service, hop by hop: how far one gets, and who is silent. */
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { probeConnection } from "../../../src/lib/net/out/connectivity-probe";
 import { declining, startCompany } from "../../support/corporate-proxy";
+import { clearProxyVariables } from "../../support/proxy-variables";
 
-const touched = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"];
-const before = touched.map((name) => [name, process.env[name]] as const);
-const clear = () => {
-  for (const name of touched) delete process.env[name];
-};
-beforeEach(clear);
-afterEach(() => {
-  clear();
-  for (const [name, value] of before) if (value !== undefined) process.env[name] = value;
-});
+clearProxyVariables();
 
 const mute = () => Bun.listen({ port: 0, hostname: "127.0.0.1", socket: { data() {} } });
 

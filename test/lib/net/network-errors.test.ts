@@ -1,22 +1,14 @@
 /** Scenario: behind a company's proxy: a call that fails says at which hop, and never with the proxy's password. */
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { ProxyError } from "../../../src/lib/errors";
 import { describeCause } from "../../../src/lib/logger";
 import { singleLimit } from "../../../src/lib/net/out/clock";
 import { callOut } from "../../../src/lib/net/out/fetch";
 import { companyRoot, declining, startCompany } from "../../support/corporate-proxy";
+import { clearProxyVariables } from "../../support/proxy-variables";
 
-const touched = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "NODE_EXTRA_CA_CERTS"];
-const before = touched.map((name) => [name, process.env[name]] as const);
-const clear = () => {
-  for (const name of touched) delete process.env[name];
-};
-beforeEach(clear);
-afterEach(() => {
-  clear();
-  for (const [name, value] of before) if (value !== undefined) process.env[name] = value;
-});
+clearProxyVariables("NODE_EXTRA_CA_CERTS");
 
 async function failure(url = "https://copilot.test/models", ms = 5000): Promise<ProxyError> {
   const call = { method: "GET" as const, headers: {}, limits: singleLimit(ms), who: "GitHub Copilot" };

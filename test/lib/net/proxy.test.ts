@@ -1,19 +1,11 @@
 /** Scenario: which proxy a call goes through: by the rules of Bun's own `fetch`, which is asked beside. */
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { ignoredProxy, proxyFor, sparedBy } from "../../../src/lib/net/out/proxy";
+import { clearProxyVariables } from "../../support/proxy-variables";
 import { until } from "../../support/until";
 
-const names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap((name) => [name, name.toLowerCase()]);
-const before = names.map((name) => [name, process.env[name]] as const);
-const clear = () => {
-  for (const name of names) delete process.env[name];
-};
-beforeEach(clear);
-afterEach(() => {
-  clear();
-  for (const [name, value] of before) if (value !== undefined) process.env[name] = value;
-});
+const clear = clearProxyVariables();
 
 /** Variables in which PROXY stands for the proxy's own `host:port`; the address, whose host is made unique; and whether it is asked. */
 const rules: [Record<string, string>, string, boolean][] = [

@@ -85,24 +85,17 @@ test("a token of the session is sent too, and asked for anew before its end", as
   expect((await account.copilotToken()).headers).toEqual({ "copilot-session-token": "two" });
 });
 
+// biome-ignore format: a table is read by its rows
 test.each([
   ["nobody is signed in to it", { login: undefined }, /is not signed in, or not as a person: run `copilot login`/],
-  [
-    "its address is not GitHub's",
-    { baseUrl: "https://models.evil.test" },
-    /names https:\/\/models\.evil\.test, where tokens are not sent/,
-  ],
+  ["its address is not GitHub's", { baseUrl: "https://models.evil.test" }, /names https:\/\/models\.evil\.test, where tokens are not sent/],
   [
     "it does not know the question any more",
     { differs: { "session.provider.getEndpoint": { error: { code: -32601, message: "Unhandled method" } } } },
     /does not know a question that dragoman asks/,
   ],
   ["it opens no session", { differs: { "session.create": { result: {} } } }, /opens no session: its releases change/],
-  [
-    "its answer has another form",
-    { differs: { "session.provider.getEndpoint": { result: { url: "x" } } } },
-    /names no address and token of its models/,
-  ],
+  ["its answer has another form", { differs: { "session.provider.getEndpoint": { result: { url: "x" } } } }, /names no address and token of its models/],
   [
     "its token is for one model",
     {

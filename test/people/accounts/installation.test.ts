@@ -171,25 +171,11 @@ describe("each refusal has its own sentence", () => {
 
   const notEnabled =
     "Copilot requests with GitHub App installation access tokens are not enabled for this organization.";
+  // biome-ignore format: a table is read by its rows
   test.each([
-    [
-      401,
-      { message: "Unauthorized" },
-      /does not let installations of a GitHub App use Copilot/,
-      /its job has ended, or the organization's policy/,
-    ],
-    [
-      403,
-      { message: notEnabled },
-      /does not let installations of a GitHub App use Copilot/,
-      /its job has ended, or the organization's policy/,
-    ],
-    [
-      403,
-      { message: "Forbidden" },
-      /lacks the permission “Copilot Requests”.* GitHub says: Forbidden\./,
-      /the job needs `permissions: copilot-requests: write`/,
-    ],
+    [401, { message: "Unauthorized" }, /does not let installations of a GitHub App use Copilot/, /its job has ended, or the organization's policy/],
+    [403, { message: notEnabled }, /does not let installations of a GitHub App use Copilot/, /its job has ended, or the organization's policy/],
+    [403, { message: "Forbidden" }, /lacks the permission “Copilot Requests”.* GitHub says: Forbidden\./, /the job needs `permissions: copilot-requests: write`/],
     [200, { token: "", expires_at: 0 }, /it sent an empty one.*no active Copilot plan/, /no active Copilot plan/],
   ])("the exchange says %s %o, to an App and to a job", async (status, body, ofApp, ofJob) => {
     installApp(demo);
