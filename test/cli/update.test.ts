@@ -117,7 +117,7 @@ describe("what to type", () => {
     ["npm", ways.npm({ ...released, path: "" }), ["npm install -g dragoman@latest"]],
     ["pnpm", ways.pnpm({ ...released, path: "" }), ["pnpm add -g dragoman@latest"]],
     ["bun add -g", ways.bun({ ...released, path: "" }), ["bun add -g dragoman@latest"]],
-    ["a project's package", ways.project({ ...released, path: "/work/node_modules/dragoman/dist/main.js" }), ["npm install dragoman@latest"]],
+    ["a project's package", ways.project({ ...released, path: "/shop/node_modules/dragoman/dist/main.js" }), ["npm install dragoman@latest"]],
     ["bunx", ways.bunx({ ...released, path: "" }), ["bunx dragoman@latest start"]],
     ["npx", ways.npx({ ...released, path: "" }), ["npx dragoman@latest start"]],
     ["a clone", ways.source({ ...own, path: "/clone/src/main.ts" }), ["git pull", "bun install"]],

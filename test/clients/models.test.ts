@@ -61,40 +61,29 @@ describe("the choice", () => {
     ]);
   });
 
-  test("takes the newest version whatever its suffix, no dear model of it, and a small model by the list's word", () => {
-    const choice = chooseModels([
-      like(gpt, "gpt-5.5", { priceCategory: "high" }),
-      like(gpt, "gpt-6-astra", { priceCategory: "high" }),
-      like(gpt, "gpt-6-sol-fast", { priceCategory: "medium" }),
-      like(gpt, "gpt-6-sol", { priceCategory: "medium" }),
-      like(gpt, "gpt-6-luna", { priceCategory: "low", light: true }),
-      like(gpt, "gpt-5-mini", { priceCategory: "low", light: true }),
-    ])!;
-    expect([choice.gpt.id, choice.small.id]).toEqual(["gpt-6-sol", "gpt-6-luna"]);
-  });
-
-  test("puts a very dear model last among equal versions, whatever its id's length", () => {
-    const choice = chooseModels([
-      like(gpt, "gpt-6.2-x", { priceCategory: "very_high" }),
-      like(gpt, "gpt-6.2-astra", { priceCategory: "high" }),
-      like(gpt, "gpt-6.2-sol-fast", { priceCategory: "medium" }),
-      like(gemini, "gemini-4-neon", { priceCategory: "very_high" }),
-      like(gemini, "gemini-4-argon", { priceCategory: "medium" }),
-    ])!;
-    expect([choice.gpt.id, choice.gemini?.id]).toEqual(["gpt-6.2-sol-fast", "gemini-4-argon"]);
-  });
-
-  test("takes the cheaper one of two versions that GitHub calls equally dear, and none for small tasks", () => {
-    const priced = (model: ClientModel, id: string, input: number, light = false) =>
-      like(model, id, { priceCategory: "medium", light, tokens: { input, output: 5 * input, per: 1_000_000 } });
-    const choice = chooseModels([
-      priced(gemini, "gemini-4-neon", 300),
-      priced(gemini, "gemini-4-carbon", 200),
-      priced(gemini, "gemini-4-hydrogen", 150, true),
-      priced(gpt, "gpt-6.2-fast", 300),
-      priced(gpt, "gpt-6.2-solid", 200),
-    ])!;
-    expect([choice.gpt.id, choice.gemini?.id]).toEqual(["gpt-6.2-solid", "gemini-4-carbon"]);
+  const dear = (model: ClientModel, id: string, priceCategory: ClientModel["priceCategory"], light = false) =>
+    like(model, id, { priceCategory, light });
+  const priced = (model: ClientModel, id: string, input: number, light = false) =>
+    like(model, id, { priceCategory: "medium", light, tokens: { input, output: 5 * input, per: 1_000_000 } });
+  // biome-ignore format: a table is read by its rows
+  test.each<[string, ClientModel[], gpt: string, small: string | undefined, gemini: string | undefined]>([
+    ["the newest version whatever its suffix, no dear model of it, and a small one by the list's word", [
+      dear(gpt, "gpt-5.5", "high"), dear(gpt, "gpt-6-astra", "high"), dear(gpt, "gpt-6-sol-fast", "medium"),
+      dear(gpt, "gpt-6-sol", "medium"), dear(gpt, "gpt-6-luna", "low", true), dear(gpt, "gpt-5-mini", "low", true),
+    ], "gpt-6-sol", "gpt-6-luna", undefined],
+    ["a very dear one last among equal versions, whatever its id's length", [
+      dear(gpt, "gpt-6.2-x", "very_high"), dear(gpt, "gpt-6.2-astra", "high"), dear(gpt, "gpt-6.2-sol-fast", "medium"),
+      dear(gemini, "gemini-4-neon", "very_high"), dear(gemini, "gemini-4-argon", "medium"),
+    ], "gpt-6.2-sol-fast", undefined, "gemini-4-argon"],
+    ["the cheaper one of two that GitHub calls equally dear, and none for small tasks", [
+      priced(gemini, "gemini-4-neon", 300), priced(gemini, "gemini-4-carbon", 200), priced(gemini, "gemini-4-hydrogen", 150, true),
+      priced(gpt, "gpt-6.2-fast", 300), priced(gpt, "gpt-6.2-solid", 200),
+    ], "gpt-6.2-solid", undefined, "gemini-4-carbon"],
+  ])("the choice is %s", (_, offered, gptId, smallId, geminiId) => {
+    const choice = chooseModels(offered)!;
+    expect(choice.gpt.id).toBe(gptId);
+    if (smallId) expect(choice.small.id).toBe(smallId);
+    if (geminiId) expect(choice.gemini?.id).toBe(geminiId);
   });
 
   test("the choice of a tool's models makes do with what there is", () => {
@@ -331,16 +320,8 @@ describe("crush", () => {
 
   /** “required” of “Model” in schema.json of charmbracelet/crush. */
   const requiredByCrush = [
-    "id",
-    "name",
-    "cost_per_1m_in",
-    "cost_per_1m_out",
-    "cost_per_1m_in_cached",
-    "cost_per_1m_out_cached",
-    "context_window",
-    "default_max_tokens",
-    "can_reason",
-    "supports_attachments",
+    ...["id", "name", "context_window", "default_max_tokens", "can_reason", "supports_attachments"],
+    ...["in", "out", "in_cached", "out_cached"].map((each) => `cost_per_1m_${each}`),
   ];
 
   test("has no provider without models", () => {

@@ -47,14 +47,12 @@ const titlesOf = (received: Received[]) => received.map(({ body }) => (JSON.pars
 
 describe("conditions", () => {
   const budgets = [{ name: "Month", unit: "credits", limit: 100, per: "month", then: "warn" }];
+  const told = ({ url }: { url: string }) => ({ config: { budgets, notices: { webhookUrl: url } } });
 
   test("a budget: each threshold once, the highest that is reached, and again in the next period", async () => {
     await using receiver = startReceiver();
     let now = Date.parse("2026-11-30T12:00:00Z");
-    await using proxy = await startProxy({
-      clock: { now: () => now },
-      config: { budgets, notices: { webhookUrl: receiver.url } },
-    });
+    await using proxy = await startProxy({ clock: { now: () => now }, ...told(receiver) });
     await proxy.app.notices.check();
     expect(receiver.received).toEqual([]);
     spend(proxy, 55);
@@ -78,7 +76,7 @@ describe("conditions", () => {
     await using receiver = startReceiver();
     await using proxy = await startProxy({
       clock: { now: () => Date.parse("2026-11-05T00:00:00Z") },
-      config: { budgets, notices: { webhookUrl: receiver.url } },
+      ...told(receiver),
     });
     spend(proxy, 40);
     await proxy.app.notices.check();
@@ -123,10 +121,7 @@ describe("conditions", () => {
   test("a notice that the webhook refuses is sent by a later check, with the same id, once, for an hour", async () => {
     await using receiver = startReceiver(404, 404);
     let now = Date.parse("2026-11-30T12:00:00Z");
-    await using proxy = await startProxy({
-      clock: { now: () => now },
-      config: { budgets, notices: { webhookUrl: receiver.url } },
-    });
+    await using proxy = await startProxy({ clock: { now: () => now }, ...told(receiver) });
     spend(proxy, 55);
     const checked = async (after: number) => {
       now += after;
@@ -248,12 +243,7 @@ describe("the desktop", () => {
 
 describe("the test button", () => {
   const press = async (proxy: RunningProxy) => {
-    const response = await fetch(`${proxy.url}/api/admin/notices/test`, {
-      method: "POST",
-      body: "{}",
-      headers: { "content-type": "application/json" },
-    });
-    return response.json();
+    return (await proxy.post("/api/admin/notices/test", {})).json();
   };
 
   test("the test button sends a notice, or says what failed without the address", async () => {
