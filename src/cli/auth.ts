@@ -1,7 +1,6 @@
 /** `dragoman auth`: sign in, see who is signed in, and sign out. */
 
 import type { Environment } from "../config/environment";
-import { ensurePrivateFolder } from "../config/files";
 import { codeOf, ProxyError } from "../lib/errors";
 import type { AccountStore, SavedAccount } from "../people/accounts/account-store";
 import { revocationPage, type SignInApp } from "../people/accounts/hosts";
@@ -160,9 +159,5 @@ function whatStays(removed: SavedAccount): string {
   return `Its ${kept} is deleted from this machine. It stays valid at GitHub until you revoke the app at ${revocationPage(removed)}.`;
 }
 
-async function withSaved<T>({ environment }: AuthOptions, work: (store: AccountStore) => Promise<T>): Promise<T> {
-  return withStores(environment, (stores) => {
-    ensurePrivateFolder(environment.home, stores.logger.warn);
-    return work(stores.accounts);
-  });
-}
+const withSaved = <T>({ environment }: AuthOptions, work: (store: AccountStore) => Promise<T>): Promise<T> =>
+  withStores(environment, (stores) => work(stores.accounts));

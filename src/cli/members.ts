@@ -1,11 +1,9 @@
 /** `dragoman member add`, `set`, `withdraw`, `ls` and `rm`: directly in the data folder or the database, which servers ask. */
 import type { Stores } from "../books/stores";
 import type { Environment } from "../config/environment";
-import { ensurePrivateFolder } from "../config/files";
 import { ago, formatCount, plural, utcDay } from "../lib/format";
 import { costInWords } from "../lib/money";
 import { isLoopbackUrl } from "../lib/net/address";
-import { openStores } from "../parts/open-stores";
 import { type ChangedLimits, memberFields, memberLimitsSchema } from "../people/keys/member-fields";
 import { type MemberItem, memberList, memberTrouble } from "../people/keys/member-list";
 import type { Members } from "../people/keys/members";
@@ -14,6 +12,7 @@ import type { ListOptions } from "./list-command";
 import { serverOf } from "./running-server";
 import { mayRemove, print, printJson, say } from "./terminal";
 import { readOptions, UsageError } from "./usage-error";
+import { withStores } from "./with-stores";
 
 interface MemberOptions {
   environment: Environment;
@@ -140,18 +139,10 @@ export async function memberRm({ environment, name, yes }: MemberOptions & { nam
   return 0;
 }
 
-async function withTeam<T>(
+const withTeam = <T>(
   environment: Environment,
   work: (team: { stores: Stores; members: Members }) => T | Promise<T>,
-): Promise<T> {
-  ensurePrivateFolder(environment.home, say);
-  const stores = await openStores(environment, { follow: false });
-  try {
-    return await work({ stores, members: stores.members! });
-  } finally {
-    await stores.close();
-  }
-}
+): Promise<T> => withStores(environment, async (stores) => work({ stores, members: stores.members! }));
 
 /** The address of the link: as given, or that of the server on this machine. */
 function originOf(environment: Environment, given: string | undefined): string {

@@ -2,10 +2,14 @@
 
 import type { Stores } from "../books/stores";
 import type { Environment } from "../config/environment";
+import { ensurePrivateFolder } from "../config/files";
 import type { ConfigStore } from "../config/store";
 import { openStores } from "../parts/open-stores";
+import { say } from "./terminal";
 
+/** Closes the data folder to others first, as a server does. @throws ProxyError as {@link ensurePrivateFolder} */
 export async function withStores<T>(environment: Environment, work: (stores: Stores) => Promise<T>): Promise<T> {
+  ensurePrivateFolder(environment.home, say);
   const stores = await openStores(environment, { follow: false });
   try {
     return await work(stores);

@@ -1,7 +1,10 @@
 /** Rows: `dragoman member`: limits, links that are taken back, and what is typed wrongly. */
 import { beforeAll, expect, test } from "bun:test";
+import { mkdirSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { inProcess } from "../support/in-process";
 import { describeWithMembers, placeOf } from "../support/teams";
+import { temporaryFolder } from "../support/temporary-folder";
 
 describeWithMembers("dragoman member", (place) => {
   let env: Record<string, string>;
@@ -46,3 +49,19 @@ describeWithMembers("dragoman member", (place) => {
     expect([refused.code, refused.stderr]).toEqual([code, expect.stringContaining(sentence)]);
   });
 });
+
+test.skipIf(process.platform === "win32").each([["member"], ["key"]])(
+  "`%s add` leaves the data folder to its user alone",
+  async (command) => {
+    const home = temporaryFolder();
+    const env = { HOME: home, DRAGOMAN_HOME: join(home, "data") };
+    mkdirSync(env.DRAGOMAN_HOME, { mode: 0o755 });
+    const before = process.umask(0o022);
+    try {
+      expect((await inProcess([command, "add", "anna"], env)).code).toBe(0);
+    } finally {
+      process.umask(before);
+    }
+    expect(statSync(env.DRAGOMAN_HOME).mode & 0o777).toBe(0o700);
+  },
+);
