@@ -63,6 +63,24 @@ describe("this machine as a member of a team elsewhere", () => {
     });
   });
 
+  test("a refusal of the server is said in words, one that is not known as the server says it", async () => {
+    let asked = 0;
+    using other = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => Response.json({ error: refusals[asked++]![0] }, { status: 400 }),
+    });
+    const refusals = [
+      ["access_denied", "somebody denied the sign-in"],
+      ["expired_token", "nobody confirmed the code in time"],
+      ["invalid_grant", "the sign-in has ended"],
+      ["slow_down", "too many sign-ins wait"],
+      ["odd\n\u001bcode", "odd code."],
+    ] as const;
+    for (const [, words] of refusals)
+      expect((await runs("login", other.url.origin)).err).toContain(`${other.url.origin} refused: ${words}`);
+  });
+
   test("after `login`, `key print` prints a key that spends the member's accounts, and the file is private", async () => {
     const err = await signIn();
     expect(err).toContain(`Signed in at ${server.url} as anna`);

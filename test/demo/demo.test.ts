@@ -142,12 +142,15 @@ describe("the model list", () => {
   test.each([
     ["A", "claude-sonnet-4.6", { billing: { is_premium: true, multiplier: 1 } }],
     ["A", "gpt-4.1", { version: "gpt-4.1-2025-04-14", capabilities: { family: "gpt-4.1" }, billing: { is_premium: false, multiplier: 0 } }],
-    ["C", "claude-opus-5.5", { billing: { auto_discount: 10, token_prices: { default: { cache_read_price: "20.0000", cache_write_1h_price: "800.0000" } } } }],
-    ["C", "gpt-6-sol", { billing: { token_prices: { default: { input_price: 200, max_prompt_tokens: 272_000 }, long_context: { input_price: 400, max_prompt_tokens: 922_000 } } } }],
+    ["C", "claude-opus-5.5", { model_picker_price_category: "high", billing: { auto_discount: 10, token_prices: { default: { cache_read_price: "20.0000", cache_write_1h_price: "800.0000" } } } }],
+    ["C", "claude-fable-5.2", { model_picker_price_category: "very_high" }],
+    ["C", "gpt-5.3-codex", { model_picker_price_category: "low" }],
+    ["C", "gpt-6-sol", { model_picker_price_category: "medium", billing: { token_prices: { default: { input_price: 200, max_prompt_tokens: 272_000 }, long_context: { input_price: 400, max_prompt_tokens: 922_000 } } } }],
     ["C", "claude-sonnet-5.5", { billing: { promo: { id: "demo-claude-sonnet-5.5", discount_percent: 50 } } }],
     ["A", "gpt-41-copilot", { capabilities: { family: "gpt-4.1", type: "completion" } }],
   ] as const)("of generation %s states the price and the family of %s in its form", async (generation, id, stated) => {
     open({ generation });
+    account().plan = "enterprise";
     expect(await model(id)).toMatchObject(stated);
   });
 

@@ -44,6 +44,7 @@ describe("embeddings", () => {
     ).data;
     expect(many.data[1090]!.embedding).toEqual(alone!.embedding);
     expect(many.usage.prompt_tokens).toBeGreaterThan(1100);
+    expect(proxy.rows()[1]!.input_tokens).toBe(many.usage.prompt_tokens);
   });
 
   test("whose second batch failed count as far as they were served, in the row and in the budgets", async () => {

@@ -99,6 +99,26 @@ describe("an exchange", () => {
     await until(() => history.count() === 1, "the row is on the disk");
   });
 
+  test("every way to read finds an exchange that still waits to be written", async () => {
+    const history = open();
+    const ways: ((id: string) => unknown)[] = [
+      () => history.count(),
+      () => noon - history.oldest()! + 1,
+      (id) => history.get(id)!.id,
+      () => history.after(0, 100).length,
+      async () => (await history.list({}, 100)).items.length,
+      async () => (await history.totals({})).request_count,
+      async () => (await history.statistics({}, [])).totals.request_count,
+    ];
+    for (const [at, way] of ways.entries()) {
+      history.add(entry({ started_at_ms: noon - 2 * at }));
+      await new Promise(setImmediate);
+      // It is written; what follows within a moment waits for others.
+      history.add(entry({ request_id: `waiting-${at}`, started_at_ms: noon - 2 * at - 1 }));
+      expect(await way(`waiting-${at}`)).toBe(2 * at + 2);
+    }
+  });
+
   test("1,000 added in a row are one row each, and a duplicate is one row", async () => {
     const history = open();
     fill(history, many(1_000));
