@@ -13,6 +13,8 @@ export interface KeyStore {
   revoke(name: string): Promise<void>;
   /** Whether a client with this key is served; without one, whether clients need none. */
   accepts(key: string | undefined): Promise<boolean>;
+  /** What makes or removes a key here, to begin a sentence with: the commands know the real config of this machine only. */
+  changer(how: "add" | "rm", name: string): string;
 }
 
 export const keyStoreOf = (environment: Environment, server: RunningServer | undefined): KeyStore =>
@@ -25,7 +27,11 @@ const keysOfServer = (server: RunningServer): KeyStore => ({
     await send(server, "/api/admin/keys/:name/revoke", {}, { params: { name } });
   },
   accepts: (key) => isAccepted(server.url, key),
+  changer: (how, name) =>
+    server.demo || server.isElsewhere ? `The page ${server.url}/admin/keys` : command(how, name),
 });
+
+const command = (how: "add" | "rm", name: string) => `\`dragoman key ${how} ${name}\``;
 
 function storedKeys(environment: Environment): KeyStore {
   const { clientKey } = environment;
@@ -48,5 +54,6 @@ function storedKeys(environment: Environment): KeyStore {
       const { keys, required } = await read();
       return !required || (key !== undefined && findClientKey([key], keys) !== undefined);
     },
+    changer: command,
   };
 }

@@ -807,12 +807,12 @@ describe("the call that tries it", () => {
   });
 });
 
-test("the real server goes before the demo beside it, and its config's key before the environment's", async () => {
+test("the real server goes before the demo beside it, its config's key before the environment's, and the demo's keys are made on its page", async () => {
   await using github = scriptedGithub();
   github.signIn("octo-demo");
   writeFileSync(join(github.data, "config.json"), JSON.stringify({ auth: { apiKeys: ["k-of-the-config-01"] } }));
   await using demo = run(["start", "--demo", "--json", "--port", "0"], { env: github.env });
-  await demo.ready();
+  const { url } = await demo.ready();
   await using real = run(["start", "--json", "--port", "0"], { env: github.env });
   const { url: address } = await real.ready();
   using own = person(github.data);
@@ -824,6 +824,12 @@ test("the real server goes before the demo beside it, and its config's key befor
   real.process.kill("SIGTERM");
   await real.exited;
   expect((await own.connect("claude-code")).stdout).toContain("(DEMO)");
+  // `key add` and `key rm` change the real config.
+  const headers = { "content-type": "application/json" };
+  await fetch(`${url}/api/admin/keys`, { method: "POST", headers, body: '{"name":"codex"}' });
+  expect((await own.connect("codex")).stderr).toContain(`The page ${url}/admin/keys makes one`);
+  expect((await own.connect("codex", "--write")).code).toBe(0);
+  expect((await own.connect("codex", "--undo")).stderr).toContain(`The page ${url}/admin/keys removes it.`);
 });
 
 test("the status line of Claude Code is a command, and undo takes it away", async () => {

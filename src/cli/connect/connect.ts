@@ -310,14 +310,13 @@ function sayWhereItLeads(id: ClientId, before: readonly Destination[]): void {
 
 /** A key stays valid: the person may have copied it elsewhere. */
 async function sayOwnKey(id: ClientId, environment: Environment): Promise<void> {
-  const { items } = await keyStoreOf(environment, findServer(environment))
-    .list()
-    .catch((thrown) => {
-      if (thrown instanceof ProxyError) return { items: [] };
-      throw thrown;
-    });
+  const store = keyStoreOf(environment, findServer(environment));
+  const { items } = await store.list().catch((thrown) => {
+    if (thrown instanceof ProxyError) return { items: [] };
+    throw thrown;
+  });
   if (items.some((key) => key.name === id))
-    say(`The client key \`${id}\` is still valid. \`dragoman key rm ${id}\` removes it.`);
+    say(`The client key \`${id}\` is still valid. ${store.changer("rm", id)} removes it.`);
 }
 
 async function test(

@@ -83,7 +83,7 @@ export async function keyToPrint(
   const known = await knownKey(server);
   if (known) return { key: known.value };
   say(
-    `The server asks for a client key, and stores only hashes of its keys. \`dragoman connect ${id} --write\` makes one for a client with a settings file; \`dragoman key add ${id}\` prints one, to be used in place of ${keyPlaceholder} below.`,
+    `The server asks for a client key, and stores only hashes of its keys. \`dragoman connect ${id} --write\` makes one for a client with a settings file. ${store.changer("add", id)} makes one to be used in place of ${keyPlaceholder} below.`,
     "",
   );
   return { key: keyPlaceholder };
@@ -107,7 +107,7 @@ export async function keyToRun(
   for (const { value } of keys) if (await store.accepts(value)) return value;
   throw new ProxyError(
     "authentication",
-    `The server asks for a client key, and none is known here: give one with --key. \`dragoman key add ${id}\` makes one.`,
+    `The server asks for a client key, and none is known here: give one with --key. ${store.changer("add", id)} makes one.`,
   );
 }
 

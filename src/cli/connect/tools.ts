@@ -51,12 +51,12 @@ export async function createKeyFor(id: ClientId, { list, create }: KeyStore): Pr
 }
 
 /** @throws what `work` throws, after the new key is revoked again, unless a file has it now */
-export async function orRevoke<T>(name: string | undefined, { revoke }: KeyStore, work: () => Promise<T>): Promise<T> {
+export async function orRevoke<T>(name: string | undefined, { revoke, changer }: KeyStore, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
     if (name === undefined) throw thrown;
-    const remedy = `\`dragoman key rm ${name}\` removes it.`;
+    const remedy = `${changer("rm", name)} removes it.`;
     if (thrown instanceof HalfDone) say(`The client key \`${name}\` was created and stays valid. ${remedy}`);
     else await revoke(name).catch(() => say(`The client key \`${name}\` was created and is in no file. ${remedy}`));
     throw thrown;
