@@ -1,10 +1,9 @@
 /** `dragoman key add`, `ls` and `rm`: through the running server, or in the stored config if none is running. */
-import type { z } from "zod";
 import type { Environment } from "../config/environment";
 import { asProxyError } from "../lib/errors";
 import { ago, utcDay } from "../lib/format";
 import { type KeyItem, meaningOfLastKey } from "../people/keys/key-list";
-import { type NewKey, newKeySchema } from "../people/keys/stored-keys";
+import { newKeySchema } from "../people/keys/stored-keys";
 import { type ConnectedTool, connectedTools, giveKey, takesKeysOf } from "./connect/tools";
 import { type KeyStore, keyStoreOf } from "./key-store";
 import { table } from "./layout";
@@ -28,11 +27,8 @@ interface AddOptions extends KeyOptions {
 
 /** Prints the key, and nothing else, on stdout. */
 export async function keyAdd({ environment, name, models, expires, yes }: AddOptions): Promise<number> {
-  const wanted = readWanted({
-    name,
-    ...(models && { models }),
-    ...(expires !== undefined && { expires_at: expires }),
-  });
+  const typed = { name, ...(models && { models }), ...(expires !== undefined && { expires_at: expires }) };
+  const wanted = readOptions(newKeySchema, typed, { name: "The name", expires_at: "--expires" });
   const server = serverOf(environment);
   say(...besideDemo(environment, "this changes your real config"));
   const store = keyStoreOf(environment, server);
@@ -121,13 +117,6 @@ async function mayRevoke(name: string, meaning: string | undefined, yes: boolean
   if (meaning !== undefined && !yes && !atTerminal())
     throw new UsageError("This is no terminal, so nobody can be asked. Add --yes to confirm.");
   return mayRemove(`Remove the client key ${name}? What uses it is refused, and it cannot be made again.`, yes);
-}
-
-function readWanted(wanted: z.input<typeof newKeySchema>): NewKey {
-  const read = readOptions(newKeySchema, wanted, { name: "The name", expires_at: "--expires" });
-  const { expires_at } = read;
-  if (expires_at === undefined || Date.parse(expires_at) > Date.now()) return read;
-  throw new UsageError(`--expires is in the past (${expires_at}): the key would be refused at once.`);
 }
 
 function keyLines(items: readonly KeyItem[]): string[] {

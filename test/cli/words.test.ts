@@ -33,7 +33,7 @@ test.each([
   [["start", "--port"], "--port needs a value: --port <number>."],
   [["usage", "--json", "now"], "`dragoman usage` takes no `now`."],
   [["key", "add"], "`dragoman key add` needs a name"],
-  [["key", "add", "ci", "--expires", "2020-01-01"], "--expires is in the past (2020-01-01)"],
+  [["key", "add", "ci", "--expires", "2020-01-01"], "--expires must not be in the past"],
   [["usage", "--format", "{account} {nope}"], "--format: there is no field {nope}; there are {account}, {left}, {remaining}"],
   [["start", "--host", "0.0.0.0", "--port", "0"], "Create one with `dragoman key add NAME`, or use --allow-open."],
 ])("%j is refused with a sentence that helps", async (args, sentence) => {

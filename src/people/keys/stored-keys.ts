@@ -11,7 +11,10 @@ import { keyExists, keyNotFound, newClientKey } from "./client-keys";
 export const newKeySchema = z.strictObject({
   name: keyName.describe("The name of the key, in the history, in statistics and in budgets."),
   models: keyModels.optional().describe("The models that the key may use; all models by default."),
-  expires_at: keyExpiry.optional().describe("When the key expires; never by default."),
+  expires_at: keyExpiry
+    .refine((at) => Date.parse(at) > Date.now(), "must not be in the past: the key would be refused at once")
+    .optional()
+    .describe("When the key expires; never by default."),
 });
 export type NewKey = z.output<typeof newKeySchema>;
 

@@ -236,6 +236,7 @@ describe("the admin API", () => {
     { name: "<b>" },
     { name: "x", models: [] },
     { name: "x", expires_at: "soon" },
+    { name: "x", expires_at: "2020-01-01" },
   ])("%p is refused", async (body) => {
     await using proxy = await startProxy();
     expect((await admin(proxy, "", body)).status).toBe(400);
