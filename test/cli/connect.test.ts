@@ -827,7 +827,10 @@ test("the real server goes before the demo beside it, its config's key before th
   // `key add` and `key rm` change the real config.
   const headers = { "content-type": "application/json" };
   await fetch(`${url}/api/admin/keys`, { method: "POST", headers, body: '{"name":"codex"}' });
-  expect((await own.connect("codex")).stderr).toContain(`The page ${url}/admin/keys makes one`);
+  const printed = await own.connect("codex");
+  expect(printed.stderr).toContain(`The page ${url}/admin/keys makes one`);
+  expect(printed.stderr).toContain("connect codex --write` makes one");
+  expect((await own.connect("curl")).stderr).not.toContain("--write");
   expect((await own.connect("codex", "--write")).code).toBe(0);
   expect((await own.connect("codex", "--undo")).stderr).toContain(`The page ${url}/admin/keys removes it.`);
 });

@@ -27,7 +27,7 @@ import { table, wrapped } from "../layout";
 import { demoNotice, findServer, type RunningServer, requireServer } from "../running-server";
 import { mayRemove, print, say, shortened, withProgress } from "../terminal";
 import { UsageError } from "../usage-error";
-import { type KeyChoice, keyPlaceholder, keyToPrint, keyToWrite, presentKeys } from "./key-choice";
+import { type KeyChoice, keyPlaceholder, keyPlaces, keyToPrint, keyToWrite, presentKeys } from "./key-choice";
 import { modelsOf, type Offer, pick } from "./models";
 import { isFree, probe, probeCost, probeModel } from "./probe";
 import { connectProject } from "./project";
@@ -143,7 +143,8 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
       statusline: statusline ? `${writtenName()} statusline` : undefined,
     });
   if (action === "print" || !client.file) {
-    const choice = renewed ?? (await keyToPrint(options.client, server, store, options.key));
+    const canWrite = keyPlaces((key) => settingsFor({ key })).length > 0;
+    const choice = renewed ?? (await keyToPrint(options.client, server, store, options.key, canWrite));
     const setup = settingsFor(choice);
     printSetup(options, setup, server);
     if (action === "write")
@@ -165,7 +166,7 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
     }
   }).catch(async (thrown: unknown) => {
     if (isByHand(thrown))
-      printSetup(options, settingsFor(await keyToPrint(options.client, server, store, options.key)), server);
+      printSetup(options, settingsFor(await keyToPrint(options.client, server, store, options.key, false)), server);
     throw thrown;
   });
   const { environment } = options;

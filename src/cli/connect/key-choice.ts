@@ -22,9 +22,15 @@ export interface KeyChoice {
 /** A key that no text has, to find out where a tool's key is written. */
 const mark = "\u0000key";
 
+type SetUp = (key: string) => Pick<ClientSetup, "edits">;
+
+/** Where in its files `connect` writes a tool's key. */
+export const keyPlaces = (setUp: SetUp) =>
+  setUp(mark).edits.flatMap(({ path, value }) => pathsOf(value).map((inner) => [...path, ...inner]));
+
 /** The keys that a tool's files have where `connect` writes one; undefined if it writes none. */
-export function presentKeys(id: ClientId, setUp: (key: string) => Pick<ClientSetup, "edits">): string[] | undefined {
-  const places = setUp(mark).edits.flatMap(({ path, value }) => pathsOf(value).map((inner) => [...path, ...inner]));
+export function presentKeys(id: ClientId, setUp: SetUp): string[] | undefined {
+  const places = keyPlaces(setUp);
   if (places.length === 0) return undefined;
   const settings = presentSettings(id, person());
   const found = places.map((path) => settingAt(settings, path));
@@ -52,7 +58,7 @@ export async function keyToWrite(
   given: string | undefined,
   present: readonly string[] | undefined,
 ): Promise<KeyChoice> {
-  if (present === undefined) return keyToPrint(id, server, store, given);
+  if (present === undefined) return keyToPrint(id, server, store, given, false);
   if (given !== undefined) return { key: await acceptedOf(given, server, store) };
   const list = await listed(store);
   if (!(list?.required ?? !(await store.accepts(undefined)))) return {};
@@ -67,12 +73,16 @@ export async function keyToWrite(
   return { key, created: name };
 }
 
-/** The key that was given, or a known one; otherwise a placeholder, with what to do about it. */
+/**
+ * The key that was given, or a known one; otherwise a placeholder, with what to do about it.
+ * @param canWrite Whether `connect --write` would write a key.
+ */
 export async function keyToPrint(
   id: ClientId,
   server: RunningServer,
   store: KeyStore,
   given: string | undefined,
+  canWrite: boolean,
 ): Promise<KeyChoice> {
   if (given !== undefined) return { key: await acceptedOf(given, server, store) };
   if (await store.accepts(undefined)) return {};
@@ -83,7 +93,9 @@ export async function keyToPrint(
   const known = await knownKey(server);
   if (known) return { key: known.value };
   say(
-    `The server asks for a client key, and stores only hashes of its keys. \`dragoman connect ${id} --write\` makes one for a client with a settings file. ${store.changer("add", id)} makes one to be used in place of ${keyPlaceholder} below.`,
+    "The server asks for a client key, and stores only hashes of its keys.",
+    ...(canWrite ? [`\`dragoman connect ${id} --write\` makes one, and writes it.`] : []),
+    `${store.changer("add", id)} makes one to be used in place of ${keyPlaceholder} below.`,
     "",
   );
   return { key: keyPlaceholder };

@@ -51,7 +51,11 @@ export async function createKeyFor(id: ClientId, { list, create }: KeyStore): Pr
 }
 
 /** @throws what `work` throws, after the new key is revoked again, unless a file has it now */
-export async function orRevoke<T>(name: string | undefined, { revoke, changer }: KeyStore, work: () => Promise<T>): Promise<T> {
+export async function orRevoke<T>(
+  name: string | undefined,
+  { revoke, changer }: KeyStore,
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
