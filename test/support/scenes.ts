@@ -306,7 +306,7 @@ const clients: Record<string, [path: string, body: (turns: Json[]) => Json, repl
 function requestOf([client, model, ...words]: Json[], talks: Map<string, Json[]>) {
   const { headers = {}, leave, ...more }: Json = typeof words.at(-1) === "object" ? words.pop() : {};
   if (client === "GET") return { method: "GET", path: model, body: undefined, headers };
-  if (client === "POST") return { method: "POST", path: model, body: more, headers };
+  if (client === "POST") return { method: "POST", path: model, body: words[0] ?? more, headers };
   const talk = words[0]?.startsWith?.("+") ? words.shift() : undefined;
   const turns = words.map((text, at) => said(at % 2 === 0 ? "user" : "assistant", text));
   const all = [...(talks.get(talk) ?? []), ...(turns.length > 0 ? turns : [said("user", "Hello")])];

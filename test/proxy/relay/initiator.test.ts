@@ -1,5 +1,5 @@
 /** Scenario: who asked, as the upstream is told and the history shows: a person, or the client by itself. */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { startProxy } from "../../support/proxy";
 
 const proxy = await startProxy();
@@ -43,29 +43,4 @@ test("a long text of the client's own is read to its end, where a person may hav
   expect((await byMessages([result, text("Hello ".repeat(3000))])).initiator).toBe("user");
   expect((await byMessages([result, text(`${"\n".repeat(9000)}Hello`)])).initiator).toBe("user");
   expect((await byMessages(`${" ".repeat(9000)}${reminder}`)).initiator).toBe("agent");
-});
-
-describe("Claude Code's request for a web search", () => {
-  const search = { type: "web_search_20250305", name: "web_search", max_uses: 8 };
-  const words = "Perform a web search for the query: red pandas";
-
-  test("is one in other words, and where the model may choose", async () => {
-    for (const [content, more] of [
-      ["Search for red pandas", {}],
-      [words, { tool_choice: { type: "auto" } }],
-    ] as const) {
-      await (
-        await proxy.post("/v1/messages", {
-          model: "claude-sonnet-4.6",
-          max_tokens: 1000,
-          messages: [{ role: "user", content }],
-          tools: [search],
-          tool_choice: { type: "tool", name: "web_search" },
-          ...more,
-        })
-      ).text();
-      const row = proxy.rows().find(({ path }) => path === "/v1/messages");
-      expect(row!.initiator).toBe("user");
-    }
-  });
 });

@@ -29,11 +29,3 @@ test.each(["gpt-5-mini", "gpt-5.3-codex", "gemini-3.1-pro-preview"])(
       expect(row).toMatchObject({ http_status: 200, initiator: "agent", cost: 0, attempts: "[]" });
   },
 );
-
-test("a request for no tokens of Claude goes up as it is, as a person's turn", async () => {
-  await using proxy = await startProxy();
-  await proxy.post("/v1/messages", { ...body, model: "claude-sonnet-4.6" });
-  const { body: sent } = proxy.demo.journal.findLast(({ method }) => method === "POST")!;
-  expect(sent).toMatchObject({ max_tokens: 0 });
-  expect(proxy.rows()[0]).toMatchObject({ initiator: "user", initiator_reason: "a person's turn" });
-});
