@@ -31,8 +31,8 @@ export async function runTool({ environment, tool: [tool, ...args], model: named
   if (tool === undefined) throw new UsageError("Name a tool: `dragoman run claude-code -- its arguments`.");
   const id = clientNamed(tool);
   if (!isLaunchable(id)) throw notLaunched(id);
-  const folder = mkdtempSync(join(tmpdir(), "dragoman-run-"));
   const started = findServer(environment) ? undefined : await startServer(demo);
+  let folder: string | undefined;
   try {
     const server = requireServer(environment);
     const { choice, offered } = await modelsOf(server);
@@ -40,6 +40,7 @@ export async function runTool({ environment, tool: [tool, ...args], model: named
     const key = await keyToRun(id, server, keyStoreOf(environment, server), given);
     const setup = clientOf(id).setUp({ url: server.url, key, models: choice, model });
     const file = (name: string, text: string) => {
+      folder ??= mkdtempSync(join(tmpdir(), "dragoman-run-"));
       const path = join(folder, name);
       writeFileSync(path, text, { mode: 0o600 });
       return path;
@@ -52,7 +53,7 @@ export async function runTool({ environment, tool: [tool, ...args], model: named
     if (path === null) throw notInstalled(id, program);
     return await untilEnded([path, ...first, ...args], { ...process.env, ...launch.env });
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
     await started?.stop();
   }
 }
@@ -68,13 +69,13 @@ function notInstalled(id: ClientId, program: string): UsageError {
   return new UsageError(`\`${program}\` is not installed, or not on the PATH.${todo}`);
 }
 
-/** The tool has the terminal: Ctrl-C is its own. */
+/** The tool has the terminal: Ctrl-C is its own. Other signals to end are passed on, so that its files go when it has ended. */
 async function untilEnded(command: string[], env: Record<string, string | undefined>): Promise<number> {
   const ignore = () => {};
   process.on("SIGINT", ignore);
   try {
     const child = Bun.spawn(command, { env, stdio: ["inherit", "inherit", "inherit"] });
-    process.once("SIGTERM", () => child.kill("SIGTERM"));
+    for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
     return await child.exited;
   } finally {
     process.off("SIGINT", ignore);

@@ -29,6 +29,10 @@ const settings = file && JSON.parse(await Bun.file(file).text());
 const url = settings?.env?.ANTHROPIC_BASE_URL ?? process.env.GOOGLE_GEMINI_BASE_URL ?? /http:[^"]+:\\d+/.exec(args.join(" "))?.[0];
 const health = (await fetch(url + "/health")).status;
 await Bun.write(${JSON.stringify(join(home, "told.json"))}, JSON.stringify({ args, env: process.env, settings, health }));
+if (process.env.END_BY) {
+  process.kill(process.ppid, process.env.END_BY);
+  await Bun.sleep(20_000);
+}
 process.exit(7);
 `;
   writeFileSync(join(bin, name), script);
@@ -92,6 +96,14 @@ test("Gemini CLI gets the address by the environment and the rest by a file that
   const { code, told, left } = await runs("gemini", ["gemini-cli", "--demo"]);
   expect([code, told.health, left]).toEqual([7, 200, []]);
   expect(told.settings).toMatchObject({ security: { auth: { selectedType: "gemini-api-key" } } });
+});
+
+test.each([
+  ["SIGTERM", 143],
+  ["SIGHUP", 129],
+])("%s ends the tool, and its settings with the key do not stay", async (signal, code) => {
+  const ran = await runs("claude", ["claude-code", "--demo"], { END_BY: signal });
+  expect([ran.code, ran.told.health, ran.left]).toEqual([code, 200, []]);
 });
 
 test.each([
