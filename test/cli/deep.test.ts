@@ -166,6 +166,7 @@ describe("a report", () => {
     const text = readFileSync(file, "utf8");
     expect(text).toContain("| header | `x-copilot-mood` | chat | 1 |");
     expect(text).toContain("account account-1");
+    expect(text).toMatch(/^\| warn \| .+ → .+ \|$/m);
     expect(text).toContain("`auth`, `providers`");
     expect(text).not.toMatch(/canary|someone|octo-demo|anna|skunkworks|internal\.example|gh[uo]_|tid=/);
     expect(text).not.toContain(github.home);

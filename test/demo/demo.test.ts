@@ -419,6 +419,9 @@ describe("the upstream remembers", () => {
     const adaptive = { thinking: { type: "adaptive", display: "omitted" }, model: "claude-sonnet-4.6" };
     const [omitted] = (await json(messages(adaptive))).content;
     expect([omitted.thinking, (await replay(omitted)).status]).toEqual(["", 200]);
+    const asked = messages({ ...budget(2000), messages: [{ role: "user", content: "[demo: redacted] Hello" }] });
+    const [hidden] = (await json(asked)).content;
+    expect([(await replay(hidden)).status, (await replay({ ...hidden, data: "changed" })).status]).toEqual([200, 400]);
     const claude = { model: "claude-sonnet-4.5" };
     const { message } = (await json(chat({ ...claude, thinking_budget: 2000 }))).choices[0];
     const again = (more: object) => chat({ ...claude, messages: [begun[0], { ...message, ...more }, begun[0]] });
