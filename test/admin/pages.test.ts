@@ -137,6 +137,27 @@ describe("every page", () => {
     expect(await activeIn(html)).toEqual([]);
   });
 
+  test("a tab leads to the page on which it is the one that is marked", async () => {
+    const tabsIn = (html: string) =>
+      [...html.matchAll(/<nav class="tabs".*?<\/nav>/gs)].map(([nav]) =>
+        [...nav.matchAll(/<a href="([^"]+)"( aria-current="true")?/g)].map(([, href, mark]) => ({
+          href: href!,
+          isChosen: !!mark,
+        })),
+      );
+    let count = 0;
+    for (const path of pages)
+      for (const [at, tabs] of tabsIn(await textOf(full, path)).entries())
+        for (const { href } of tabs) {
+          const chosen = tabsIn(await textOf(full, href.replaceAll("&amp;", "&")))[at]!.filter(
+            ({ isChosen }) => isChosen,
+          );
+          expect(chosen).toEqual([{ href, isChosen: true }]);
+          count += 1;
+        }
+    expect(count).toBeGreaterThan(10);
+  });
+
   test.each(pages)("%s renders without any account and any request", async (path) => {
     const response = await get(empty, path);
     const words = wordsOf(await response.text());
@@ -690,6 +711,7 @@ describe("one request", () => {
     const [running] = proxy.app.inFlight.running();
     const path = `/admin/requests/${running!.request_id}`;
     expect(wordsOf(await textOf(proxy, "/admin/requests"))).toContain("1 request running");
+    expect(await textOf(proxy, "/admin")).toMatch(/href="\/admin\/requests\?follow=1"[^>]*>1 request running</);
     const page = await textOf(proxy, path);
     expect(wordsOf(page)).toContain("In progress");
     const response = await send(proxy, `${path}/cancel`, { form_token: formTokenIn(page) });
