@@ -81,6 +81,16 @@ describe("a token is there when it is needed", () => {
     await until(async () => (await account.copilotToken()) !== old, "the new token is used");
     expect(exchangesOf(demo)).toBe(2);
   });
+
+  test("a wall clock that jumps at each request causes no storm", async () => {
+    const { account, clock } = openDemoAccount(demo);
+    for (let turn = 0; turn < 120; turn++) {
+      await account.copilotToken();
+      clock.jump(turn % 3 ? 24 * hour : -24 * hour);
+      clock.pass(second);
+    }
+    expect(exchangesOf(demo)).toBeLessThanOrEqual(5); // two minutes
+  });
 });
 
 describe("odd answers of the exchange", () => {
@@ -313,6 +323,17 @@ describe("the model host refuses", () => {
     for (const token of [...(await Promise.all(early)), ...late]) expect(token).toBe(fresh!);
     expect((await listModels(fresh!)).status).toBe(200);
     expect(exchangesOf(demo)).toBe(2);
+  });
+
+  test("a client that is refused over and over does not make GitHub suffer", async () => {
+    const { account, clock } = openDemoAccount(demo);
+    let token = await account.copilotToken();
+    for (let turn = 0; turn < 20; turn++) {
+      token = await account.renewToken(token);
+      clock.pass(second);
+    }
+    expect(exchangesOf(demo)).toBe(4);
+    expect(await account.renewToken(token)).toBe(token);
   });
 
   test("a refused token is not used again while GitHub cannot give another", async () => {
