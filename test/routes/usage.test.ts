@@ -56,17 +56,6 @@ describe("what is left", () => {
     expect(plus).toMatchObject({ id: "plus-demo", entitlement: 1500, remaining: 1204 });
   });
 
-  test("what is no plain number is neither a false 0 nor added to another unit", async () => {
-    await using proxy = await startProxy({ accounts: all });
-    for (const [at, name] of (["overage", "pooledOut", "freeLegacy"] as const).entries())
-      proxy.demo.accounts[at]!.quota = quotas[name]();
-    expect(await usages(proxy.url)).toMatchObject([
-      { entitlement: 300, remaining: 0, overage: true, overage_count: 12.5, state: "ready" },
-      { unit: "credits", remaining: 0, unlimited: false, state: "exhausted" },
-      { unit: "chat", entitlement: 500, remaining: 450, state: "ready" },
-    ]);
-  });
-
   test("an exhausted pooled seat stays exhausted while free models answer with headers that say unlimited", async () => {
     await using proxy = await startProxy({ demo: { generation: "C" } });
     Object.assign(proxy.demo.accounts[0]!, { quota: quotas.pooledOut(), plan: "business" });
@@ -128,21 +117,6 @@ describe("what is left", () => {
     expect((await usages(proxy.url))[0]).toMatchObject({ entitlement: 1000, remaining: 0, state: "ready" });
   });
 
-  test("a used-up account says until when and why, and the numbers follow each answer", async () => {
-    await using proxy = await startProxy();
-    proxy.demo.accounts[0]!.quota.premium.remaining = 1;
-    expect((await usages(proxy.url))[0]).toMatchObject({ remaining: 1, state: "ready" });
-    await proxy.post("/v1/chat/completions", {
-      model: "claude-sonnet-4.6",
-      messages: [{ role: "user", content: "Hi" }],
-    });
-    const [octo] = await usages(proxy.url);
-    expect(octo).toMatchObject({ remaining: 0, failed: false, state: "exhausted" });
-    expect(octo!.reason).toBe("Its premium requests are used up.");
-    expect(octo!.until).toBe(octo!.reset_at);
-    expect(proxy.demo.journal.filter(({ path }) => path === quotaPath).length).toBe(1);
-  });
-
   test("with the quota endpoint down the last known numbers are stale, nothing known is null, and routing works", async () => {
     let now = Date.now();
     await using proxy = await startProxy({ clock: { now: () => now } });
@@ -177,11 +151,6 @@ describe("what is left", () => {
       reason: expect.stringContaining("Sign in again, on the page Accounts or with `dragoman auth`."),
     });
     expect(work).toMatchObject({ id: "work-demo", failed: false });
-  });
-
-  test("without an account it is an empty list", async () => {
-    await using proxy = await startProxy({ accounts: [] });
-    expect(await get(`${proxy.url}/usage`)).toMatchObject({ status: 200, body: { accounts: [] } });
   });
 });
 

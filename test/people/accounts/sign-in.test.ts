@@ -56,19 +56,17 @@ describe("signing in by code", () => {
     expect(first!.headers).toMatchObject({ "user-agent": "dragoman/1.2.3", accept: "application/json" });
   });
 
-  test("a sign-in that is declined in the browser ends with a sentence that says so", async () => {
-    demo.device.outcome = "access_denied";
-    const error = await failureOf(begin().result);
-    expect([error.details.code, error.message]).toEqual([
-      "access_denied",
-      "The sign-in was declined in the browser; nothing was saved.",
-    ]);
-  });
-
-  test("a code that expired before anybody entered it ends the sign-in", async () => {
-    demo.device.outcome = "expired_token";
-    const { message } = await failureOf(begin().result);
-    expect(message).toBe("The code expired before it was approved. Run `dragoman auth` for a new one.");
+  const strange = () => Response.json({ error: "strange", error_description: "Something new." });
+  // biome-ignore format: a table is read by its rows
+  test.each<[what: string, prepare: () => unknown, said: string, changes?: Partial<SignInSteps>]>([
+    ["was declined in the browser", () => Object.assign(demo.device, { outcome: "access_denied" }), "The sign-in was declined in the browser; nothing was saved."],
+    ["has a code that expired", () => Object.assign(demo.device, { outcome: "expired_token" }), "The code expired before it was approved. Run `dragoman auth` for a new one."],
+    ["GitHub ends for a reason nobody foresaw", () => demo.intercept(pollPath, strange), "GitHub ended the sign-in (strange: Something new.)."],
+    ["is of an unknown app", () => {}, "GitHub does not let the app my-own-app sign in by code (Not Found).", { app: signInApp("my-own-app") }],
+    ["has no network", () => {}, "GitHub refused the connection.", { hosts: hostsFor("github.com", { githubUrl: "http://127.0.0.1:9" }) }],
+  ])("a sign-in that %s ends with a sentence that says so", async (_, prepare, said, changes) => {
+    prepare();
+    expect((await failureOf(begin(changes).result)).message).toBe(said);
   });
 
   test("nobody ever answers: the end comes with the code's own", async () => {
@@ -146,21 +144,6 @@ describe("signing in by code", () => {
     const { result, pauses } = begin();
     expect((await failureOf(result)).message).toBe("GitHub ended the sign-in (status 418).");
     expect(pauses.length).toBe(2);
-  });
-
-  test("an error nobody foresaw is shown in GitHub's words", async () => {
-    demo.intercept(pollPath, () => Response.json({ error: "strange", error_description: "Something new." }));
-    expect((await failureOf(begin().result)).message).toBe("GitHub ended the sign-in (strange: Something new.).");
-  });
-
-  test("an unknown app is refused in words", async () => {
-    const error = await failureOf(begin({ app: signInApp("my-own-app") }).result);
-    expect(error.message).toBe("GitHub does not let the app my-own-app sign in by code (Not Found).");
-  });
-
-  test("without a network the first call says so", async () => {
-    const hosts = hostsFor("github.com", { githubUrl: "http://127.0.0.1:9" });
-    expect((await failureOf(begin({ hosts }).result)).message).toBe("GitHub refused the connection.");
   });
 
   test("Ctrl-C ends the waiting at once", async () => {
