@@ -58,10 +58,10 @@ describe("signing in by code", () => {
 
   const strange = () => Response.json({ error: "strange", error_description: "Something new." });
   // biome-ignore format: a table is read by its rows
-  test.each<[what: string, prepare: () => unknown, said: string, changes?: Partial<SignInSteps>]>([
-    ["was declined in the browser", () => Object.assign(demo.device, { outcome: "access_denied" }), "The sign-in was declined in the browser; nothing was saved."],
-    ["has a code that expired", () => Object.assign(demo.device, { outcome: "expired_token" }), "The code expired before it was approved. Run `dragoman auth` for a new one."],
-    ["GitHub ends for a reason nobody foresaw", () => demo.intercept(pollPath, strange), "GitHub ended the sign-in (strange: Something new.)."],
+  test.each<[what: string, prepare: () => unknown, said: string, changes: Partial<SignInSteps>]>([
+    ["was declined in the browser", () => Object.assign(demo.device, { outcome: "access_denied" }), "The sign-in was declined in the browser; nothing was saved.", {}],
+    ["has a code that expired", () => Object.assign(demo.device, { outcome: "expired_token" }), "The code expired before it was approved. Run `dragoman auth` for a new one.", {}],
+    ["GitHub ends for a reason nobody foresaw", () => demo.intercept(pollPath, strange), "GitHub ended the sign-in (strange: Something new.).", {}],
     ["is of an unknown app", () => {}, "GitHub does not let the app my-own-app sign in by code (Not Found).", { app: signInApp("my-own-app") }],
     ["has no network", () => {}, "GitHub refused the connection.", { hosts: hostsFor("github.com", { githubUrl: "http://127.0.0.1:9" }) }],
   ])("a sign-in that %s ends with a sentence that says so", async (_, prepare, said, changes) => {
