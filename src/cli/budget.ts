@@ -1,9 +1,12 @@
 /** `dragoman budget`, `budget add` and `rm`: what is used of each budget, and changes of the list. */
 
+import type { Stores } from "../books/stores";
 import { type Budget, budgetSchema } from "../config/budget-schema";
 import type { Environment } from "../config/environment";
+import type { ConfigStore } from "../config/store";
 import { percent, plural, significant } from "../lib/format";
 import { type BudgetItem, budgetListSchema, type HolderItem, holderName } from "../people/budgets/budget-list";
+import { BudgetGuard } from "../people/budgets/guard";
 import { amountOf, usedInWords } from "../people/budgets/sentences";
 import { addStoredBudget, removeStoredBudget } from "../people/budgets/stored-budgets";
 import { resetCell } from "./format-usage";
@@ -47,6 +50,16 @@ interface AddOptions
 const scopeNames = ["member", "account", "key", "model", "project"] as const;
 type BudgetScope = (typeof scopeNames)[number];
 
+async function addOffline(config: ConfigStore, wanted: Budget, stores: Stores): Promise<void> {
+  const shared = { now: Date.now, warn: say };
+  const guard = new BudgetGuard({ config, openLedger: () => stores.openLedger(shared), ...shared });
+  try {
+    await addStoredBudget(config, wanted, guard, Date.now());
+  } finally {
+    guard.close();
+  }
+}
+
 /** Through the running server, or in the stored config if none is running. */
 export async function budgetAdd(options: AddOptions): Promise<number> {
   const { environment, name } = options;
@@ -54,7 +67,7 @@ export async function budgetAdd(options: AddOptions): Promise<number> {
   const server = serverOf(environment);
   say(...besideDemo(environment, "this changes your real config"));
   if (server) await send(server, "/api/admin/budgets", wanted);
-  else await withConfig(environment, (config) => addStoredBudget(config, wanted, Date.now()));
+  else await withConfig(environment, (config, stores) => addOffline(config, wanted, stores));
   const whose = wanted.each === undefined ? "" : ` for each ${wanted.each}`;
   say(`The budget ${name} was added: ${amountOf(wanted.limit, wanted)} per ${wanted.per}${whose}.`);
   return 0;

@@ -63,8 +63,8 @@ async function ofMember(app: Scope, membership: Membership, asked: readonly Budg
 }
 
 /** @throws ProxyError `conflict` if there is a budget of this name. */
-export async function addBudget({ config, logger, now }: App, budget: Budget): Promise<{ added: true }> {
-  await addStoredBudget(config, budget, now());
+export async function addBudget({ config, budgets, logger, now }: App, budget: Budget): Promise<{ added: true }> {
+  await addStoredBudget(config, budget, budgets, now());
   logger.info(`The budget ${budget.name} was added.`);
   return { added: true };
 }

@@ -30,8 +30,9 @@ function newOptions() {
 
 async function guardOf(...budgets: object[]): Promise<BudgetGuard> {
   const options = newOptions();
-  for (const budget of budgets) await addStoredBudget(options.config, budgetOf(budget), now);
-  return new BudgetGuard(options);
+  const guard = new BudgetGuard(options);
+  for (const budget of budgets) await addStoredBudget(options.config, budgetOf(budget), guard, now);
+  return guard;
 }
 
 const refused = (guard: BudgetGuard, amount: number) =>
@@ -185,10 +186,12 @@ test("a budget that cuts ends exactly the running requests that count for what i
 });
 
 test("a budget is kept with the time since when it counts, once, and removed by its name only", async () => {
-  const config = openConfig(join(folder, "stored.json"));
-  await addStoredBudget(config, budgetOf(), now);
-  await addStoredBudget(config, budgetOf({ name: "other" }), now);
-  await expect(addStoredBudget(config, budgetOf(), now)).rejects.toThrow("There is a budget `all` already.");
+  const options = newOptions();
+  const { config } = options;
+  const guard = new BudgetGuard(options);
+  await addStoredBudget(config, budgetOf(), guard, now);
+  await addStoredBudget(config, budgetOf({ name: "other" }), guard, now);
+  await expect(addStoredBudget(config, budgetOf(), guard, now)).rejects.toThrow("There is a budget `all` already.");
   expect(config.current.budgets.map(({ name, since }) => [name, since])).toEqual([
     ["all", "2026-11-11T12:00:00.000Z"],
     ["other", "2026-11-11T12:00:00.000Z"],
@@ -198,4 +201,5 @@ test("a budget is kept with the time since when it counts, once, and removed by 
   await expect(removeStoredBudget(config, "mine")).rejects.toThrow("no budget `mine`. ");
   await removeStoredBudget(config, "all");
   expect(config.current.budgets.map(({ name }) => name)).toEqual(["other"]);
+  guard.close();
 });

@@ -186,6 +186,16 @@ test("the parts of a budget are what it has counted, also when it is added in th
   await send(2);
   expect(await parts()).toMatchObject({ used: 2, sum: 2, since: true });
   expect((await parts()).from).toBeGreaterThanOrEqual(before);
+  // One that is added again goes on with what it had used before, so a forecast must not begin at this moment.
+  for (const budget of [{ name: "month" }, { name: "keys", each: "key" }]) {
+    const wanted = { unit: "requests", limit: 1000, per: "month", ...budget };
+    await admin(proxy, "", wanted);
+    await send(1);
+    await admin(proxy, "/remove", { name: budget.name });
+    await admin(proxy, "", wanted);
+    const { items } = (await admin(proxy, `?budget=${budget.name}`)).body as { items: Record<string, number>[] };
+    expect(items[0]!.counted_from_ms).toBe(items[0]!.started_at_ms!);
+  }
 });
 
 test("a budget that somebody wrote into the config in the middle of its period shows no parts that it has not counted", async () => {
