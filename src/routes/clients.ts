@@ -1,6 +1,6 @@
 /** Every path for clients. A feature is a plugin: without its line here it is gone. */
 import { Elysia } from "elysia";
-import type { z } from "zod";
+import { z } from "zod";
 import type { Server } from "../parts/app";
 import { type AccessName, access } from "../web/access";
 import { type Described, described, endpointsOf } from "../web/described";
@@ -14,7 +14,6 @@ import { probes } from "./probes";
 import { providers } from "./providers";
 import { responses } from "./responses";
 import { responsesSocket } from "./responses-socket/plugin";
-import { frontSchema } from "./schemas";
 import { toolSignIn } from "./tool-sign-in";
 import { usages } from "./usages";
 
@@ -25,6 +24,14 @@ const underV1 = new Elysia({ name: "under-v1" })
   .use(messages)
   .use(embeddings)
   .use(modelLists);
+
+const frontSchema = () =>
+  z.object({
+    name: z.literal("dragoman"),
+    version: z.string(),
+    demo: z.string().optional(),
+    endpoints: z.array(z.string()),
+  });
 
 /** Whether a browser asks for a page to show. */
 const wantsPage = ({ headers }: Request): boolean => headers.get("accept")?.includes("text/html") === true;

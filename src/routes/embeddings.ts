@@ -5,7 +5,6 @@ import { embed } from "../proxy/relay/embed";
 import { access } from "../web/access";
 import { described } from "../web/described";
 import { upstreamErrors } from "./descriptions";
-import { embeddingsBody } from "./schemas";
 
 export const embeddings = new Elysia({ name: "embeddings" })
   .use(access)
@@ -13,7 +12,12 @@ export const embeddings = new Elysia({ name: "embeddings" })
     access: "models",
     detail: described({
       about: "Embeddings of a text or an array of texts, as floats or base64.",
-      reads: embeddingsBody,
+      reads: () =>
+        z.looseObject({
+          model: z.string().min(1),
+          input: z.union([z.string(), z.array(z.string())]),
+          encoding_format: z.enum(["float", "base64"]).nullish(),
+        }),
       answers: () => z.looseObject({}),
       errors: upstreamErrors,
       reference: "https://platform.openai.com/docs/api-reference/embeddings/create",

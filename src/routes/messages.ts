@@ -4,8 +4,7 @@ import { countTokens } from "../proxy/relay/count-tokens";
 import { relay } from "../proxy/relay/relay";
 import { access } from "../web/access";
 import { described } from "../web/described";
-import { relayed } from "./descriptions";
-import { countSchema, dialectBody } from "./schemas";
+import { countSchema, dialectBody, relayed } from "./descriptions";
 
 export const messages = new Elysia({ name: "messages" })
   .use(access)

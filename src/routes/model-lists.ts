@@ -6,8 +6,7 @@ import { access } from "../web/access";
 import { described } from "../web/described";
 import { upstreamErrors } from "./descriptions";
 import { googleForm } from "./gemini/models";
-import { getModel, type ListForm, listModels } from "./models";
-import { listQuery, modelListSchema } from "./schemas";
+import { getModel, type ListForm, listModels, listQuery } from "./models";
 
 const forms: readonly ListForm[] = [googleForm];
 
@@ -25,7 +24,14 @@ export const modelLists = new Elysia({ name: "model-lists" })
       detail: described({
         about:
           "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` if the upstream does not answer and this is its last list. Google's clients get Google's format; Claude Code gets names that it takes, and Codex its own form.",
-        answers: modelListSchema,
+        answers: () =>
+          z.object({
+            object: z.literal("list"),
+            data: z.array(listedModelSchema()),
+            has_more: z.boolean(),
+            first_id: z.string().nullable(),
+            last_id: z.string().nullable(),
+          }),
         errors: upstreamErrors,
       }),
     },

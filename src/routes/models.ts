@@ -1,8 +1,10 @@
 /** The model list: one answer that both OpenAI's and Anthropic's SDKs accept, with the limits that clients ask about. */
 
-import type { z } from "zod";
+import { z } from "zod";
 import { idForClaudeCode, isClaudeCode } from "../clients/claude-code-names";
 import { ProxyError } from "../lib/errors";
+import { wholeNumber } from "../lib/input";
+import { lazy } from "../lib/lazy";
 import type { Scope } from "../parts/app";
 import { type ClientKey, mayUse, requireModel } from "../people/keys/client-keys";
 import { isAutoName } from "../proxy/upstream/copilot/auto-model";
@@ -12,7 +14,28 @@ import { codexCatalogue } from "../proxy/upstream/models/codex-catalogue";
 import type { Model } from "../proxy/upstream/models/model";
 import { aliasOf, findListed, findModel } from "../proxy/upstream/models/model-name";
 import { listedModel } from "../proxy/upstream/models/model-view";
-import type { listQuery, modelsQuery } from "./schemas";
+
+export const modelsQuery = lazy(() =>
+  z.object({
+    limit: wholeNumber()
+      .refine((count) => count > 0, "must be at least 1")
+      .meta({ minimum: 1 })
+      .optional()
+      .describe("Models on a page; all when missing."),
+    after_id: z.string().optional().describe("The page begins after this model."),
+    client_version: z.string().optional().describe("Codex says its version: it gets all models in its own form."),
+  }),
+);
+
+export const googleModelsQuery = lazy(() =>
+  z.object({
+    pageSize: modelsQuery().shape.limit,
+    pageToken: z.string().optional().describe("The `nextPageToken` of the page before."),
+  }),
+);
+
+/** All clients ask for their lists at one path. */
+export const listQuery = lazy(() => modelsQuery().extend(googleModelsQuery().shape));
 
 /**
  * `GET /v1/models`: the models that the key may use, as the upstream lists them now; paged if `limit` or `after_id` is given.

@@ -6,8 +6,7 @@ import { listProviderModels } from "../proxy/relay/provider-models";
 import { relayToProvider } from "../proxy/relay/relay";
 import { access } from "../web/access";
 import { described } from "../web/described";
-import { relayed, upstreamErrors } from "./descriptions";
-import { countSchema, dialectBody } from "./schemas";
+import { countSchema, dialectBody, relayed, upstreamErrors } from "./descriptions";
 
 export const providers = new Elysia({ name: "providers", prefix: "/:provider/v1" })
   .use(access)

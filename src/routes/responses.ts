@@ -6,8 +6,7 @@ import { relay } from "../proxy/relay/relay";
 import { search } from "../proxy/relay/search";
 import { access } from "../web/access";
 import { described } from "../web/described";
-import { relayed, upstreamErrors } from "./descriptions";
-import { dialectBody, searchAnswer, searchBody } from "./schemas";
+import { dialectBody, relayed, upstreamErrors } from "./descriptions";
 
 export const responses = new Elysia({ name: "responses" })
   .use(access)
@@ -37,8 +36,8 @@ export const responses = new Elysia({ name: "responses" })
     detail: described({
       dialect: "responses",
       about: "Web searches for Codex: its commands are answered with one text.",
-      reads: searchBody,
-      answers: searchAnswer,
+      reads: () => z.looseObject({ commands: z.looseObject({}) }).describe("As Codex sends it."),
+      answers: () => z.object({ output: z.string() }),
       errors: ["rate_limit"],
     }),
   });

@@ -1,11 +1,12 @@
 /** What is left of each account's quota, its state, and its Copilot token. An unknown value is null. */
-import type { z } from "zod";
+import { z } from "zod";
 import { ProxyError } from "../lib/errors";
+import { lazy } from "../lib/lazy";
 import type { Scope } from "../parts/app";
 import type { Account } from "../people/accounts/account";
 import { latestQuota, viewAccount } from "../people/accounts/account-view";
 import type { Quota } from "../people/accounts/quota";
-import type { usageDetailSchema, usageSchema } from "./schemas";
+import { usageSchema } from "./schemas";
 
 /** One account of `GET /usage`. */
 export type UsageItem = z.infer<ReturnType<typeof usageSchema>>;
@@ -13,6 +14,14 @@ export type UsageItem = z.infer<ReturnType<typeof usageSchema>>;
 export async function accountUsageItem(accounts: readonly Account[]): Promise<{ accounts: UsageItem[] }> {
   return { accounts: await Promise.all(accounts.map(async (account) => (await readUsage(account)).usage)) };
 }
+
+export const usageDetailSchema = lazy(() =>
+  usageSchema().extend({
+    host: z.string(),
+    temporary: z.boolean(),
+    quota_snapshots: z.looseObject({}).describe("GitHub's own numbers, as it sent them."),
+  }),
+);
 
 /** One account, with GitHub's own numbers as it sent them. */
 export async function accountUsage(app: Scope, index: number): Promise<z.infer<ReturnType<typeof usageDetailSchema>>> {

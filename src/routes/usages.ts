@@ -1,13 +1,27 @@
 /** The use of the accounts, and the Copilot token. */
 import { Elysia } from "elysia";
 import { z } from "zod";
+import { wholeNumber } from "../lib/input";
 import { access } from "../web/access";
 import { described } from "../web/described";
 import { upstreamErrors } from "./descriptions";
-import { tokenQuery, tokenSchema, usageDetailSchema, usageLineQuery, usageListSchema, usageParams } from "./schemas";
+import { usageListSchema } from "./schemas";
 import { sessionLine } from "./session-line";
-import { accountUsage, accountUsageItem, token } from "./usage";
+import { accountUsage, accountUsageItem, token, usageDetailSchema } from "./usage";
 import { usageLine } from "./usage-line";
+
+const accountIndex = () => wholeNumber().describe("As `/usage` lists the accounts, from 0.");
+
+const usageLineQuery = () =>
+  z.object({
+    format: z.string().max(500).optional().describe("Text with fields, for each account."),
+    session: z
+      .string()
+      .min(1)
+      .max(256)
+      .optional()
+      .describe("The id of a session, as the client sends it: what its last prompt and all of it cost comes first."),
+  });
 
 export const usages = new Elysia({ name: "usages" })
   .use(access)
@@ -41,7 +55,7 @@ export const usages = new Elysia({ name: "usages" })
   )
   .get("/usage/:accountIndex", ({ scope, params }) => accountUsage(scope, params.accountIndex), {
     access: "usage",
-    params: z.lazy(usageParams),
+    params: z.lazy(() => z.object({ accountIndex: accountIndex() })),
     detail: described({
       about: "One account, counted from 0, with GitHub's own `quota_snapshots`.",
       answers: usageDetailSchema,
@@ -50,11 +64,15 @@ export const usages = new Elysia({ name: "usages" })
   })
   .get("/token", ({ scope, query }) => token(scope, query.account), {
     access: "token",
-    query: z.lazy(tokenQuery),
+    query: z.lazy(() => z.object({ account: accountIndex().optional() })),
     detail: described({
       about:
         "The current Copilot token and its expiry (seconds since 1970); `?account=<index>` for another account. A GitHub token that is used directly is never shown: 409.",
-      answers: tokenSchema,
+      answers: () =>
+        z.object({
+          token: z.string(),
+          expires_at: z.number().nullable().describe("Seconds since 1970."),
+        }),
       errors: ["not_found", "conflict", ...upstreamErrors],
     }),
   });

@@ -8,8 +8,7 @@ import { allModels } from "../../proxy/upstream/models/all-models";
 import type { Model } from "../../proxy/upstream/models/model";
 import { clientLimitsOf } from "../../proxy/upstream/models/prompt-limit";
 import { methodNotAllowed } from "../../web/paths";
-import { freshness, type ListForm, mayAsk, usablePage } from "../models";
-import type { googleModelsQuery } from "../schemas";
+import { freshness, type googleModelsQuery, type ListForm, mayAsk, usablePage } from "../models";
 import { methods } from "./methods";
 
 /** For Google's clients, where they ask at the paths of other lists: the headers are those of its packages. */

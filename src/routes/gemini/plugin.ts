@@ -5,11 +5,12 @@
 import { Elysia } from "elysia";
 import { z } from "zod";
 import { ProxyError } from "../../lib/errors";
+import { lazy } from "../../lib/lazy";
 import { access } from "../../web/access";
 import { described, describedForms } from "../../web/described";
 import { methodNotAllowed } from "../../web/paths";
 import { upstreamErrors } from "../descriptions";
-import { googleModelListSchema, googleModelSchema, googleModelsQuery } from "../schemas";
+import { googleModelsQuery } from "../models";
 import { type Method, methods } from "./methods";
 import { getGoogleModel, listGoogleModels } from "./models";
 
@@ -63,6 +64,12 @@ export const geminiMethods = new Elysia({ name: "gemini-methods" }).use(access).
   },
 );
 
+const googleModelSchema = lazy(() =>
+  z
+    .looseObject({ name: z.string(), displayName: z.string(), supportedGenerationMethods: z.array(z.string()) })
+    .meta({ id: "GoogleModel" }),
+);
+
 export const gemini = new Elysia({ name: "gemini" })
   .use(access)
   .use(geminiMethods)
@@ -72,7 +79,11 @@ export const gemini = new Elysia({ name: "gemini" })
     detail: described({
       dialect: "gemini",
       about: "The models your accounts can use now, in Google's format.",
-      answers: googleModelListSchema,
+      answers: () =>
+        z.object({
+          models: z.array(googleModelSchema()),
+          nextPageToken: z.string().optional(),
+        }),
       errors: upstreamErrors,
     }),
   })
