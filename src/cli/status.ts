@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { metaSchema, totalsSchema } from "../admin/api/schemas";
 import { ago, day, formatCount, plural } from "../lib/format";
 import { costInWords } from "../lib/money";
+import { wholeOf } from "../parts/facts";
 import type { UsageItem } from "../routes/usage";
 import { connectedTools } from "./connect/tools";
 import { quotaBar, remainingInWords, stateOf } from "./format-usage";
@@ -12,7 +13,7 @@ import { ask, demoNotice, findServer, type RunningServer, readAs } from "./runni
 import { print, printJson, say, styled } from "./terminal";
 import { usageOfServer } from "./usage";
 
-const metaShape = metaSchema.pick({ version: true, demo: true, started_at_ms: true, running_count: true });
+const metaShape = metaSchema.pick({ version: true, demo: true, started_at_ms: true, running_count: true, facts: true });
 const totalsShape = totalsSchema.pick({
   request_count: true,
   error_count: true,
@@ -70,10 +71,13 @@ function statusLines({ url, meta, accounts, today, tools }: Status, now: number)
   const others = accounts.length - maxAccounts;
   const rows = accounts.slice(0, maxAccounts).map(accountCell);
   if (rows.length === 0) rows.push("none: `dragoman auth` signs in");
+  // The accounts' own rows say what is wrong with them.
+  const wrong = meta.facts.filter(({ name, state }) => name !== "Accounts" && (state === "warn" || state === "bad"));
   if (others > 0) rows.push(`and ${formatCount(others)} more: \`dragoman usage\``);
   return table(
     [
       ["Server", `dragoman ${meta.version} at ${url}, started ${ago(meta.started_at_ms, now)}`],
+      ...wrong.map((fact, at) => [at === 0 ? "Attention" : "", styled("red", wholeOf(fact))]),
       ...rows.map((row, at) => [at === 0 ? "Accounts" : "", row]),
       ["Today", todayCell(today, meta.running_count)],
       ["Tools", tools.join(", ") || "none: `dragoman connect` lists those it can set up"],

@@ -1,10 +1,13 @@
 /** Scenario: `dragoman status` and `open`: what runs, in about ten lines. */
 
 import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { z } from "zod";
 import { ask, type RunningServer, readAs, send } from "../../src/cli/running-server";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
+import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
 
 test("without a server, `status` says how to start one, and ends with 1", async () => {
@@ -49,6 +52,14 @@ test("`status` shows the server, the accounts, today's requests and the connecte
     tools: ["Claude Code"],
   });
   expect((await inProcess(["open"], { ...github.env, CI: "1" })).stdout).toBe(`${url}/admin\n`);
+
+  expect(stdout).not.toContain("Attention");
+  writeFileSync(join(github.data, "config.json"), "{");
+  const told = async () => (await inProcess(["status"], github.env)).stdout;
+  await until(
+    async () => /Attention +The config is not valid\. config\.json .* line 1/.test(await told()),
+    "status tells it",
+  );
 });
 
 test("commands name paths, parameters, bodies and answers of the server as its routes do, which the compiler checks", () => {
