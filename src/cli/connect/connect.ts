@@ -8,9 +8,9 @@ import {
   variablesBeside,
 } from "../../clients/client";
 import { type ClientId, clientIds, clientOf, filesOf, freshFiles } from "../../clients/index";
+import { HalfDone } from "../../clients/settings-file/all-or-none";
 import { backupsIn } from "../../clients/settings-file/backup";
 import { unifiedDiff } from "../../clients/settings-file/diff";
-import { HalfDone } from "../../clients/settings-file/exchange";
 import { isByHand, writeSettings } from "../../clients/settings-file/write";
 import { isShell, type Shell, setVariables, shellNames, shells, usualShell } from "../../clients/shells";
 import { clientStatus, presentSettings } from "../../clients/status";

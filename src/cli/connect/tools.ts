@@ -3,7 +3,7 @@ import { realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Path } from "../../clients/edit";
 import { type ClientFile, type ClientId, clientIds, clientOf, filesOf } from "../../clients/index";
-import { HalfDone } from "../../clients/settings-file/exchange";
+import { HalfDone } from "../../clients/settings-file/all-or-none";
 import { type SettingsFile, type Written, writeSettings } from "../../clients/settings-file/write";
 import { clientStatus } from "../../clients/status";
 import { type Environment, homeFolder } from "../../config/environment";

@@ -2,8 +2,8 @@
 import { ProxyError } from "../../lib/errors";
 import { type Edit, SettingsFault } from "../edit";
 import { readSettings, withEdits } from "../formats";
+import { makeAll, type Step } from "./all-or-none";
 import { type Backup, backupFor, findBackup, inBackups, targetOf } from "./backup";
-import { makeAll, type Step } from "./exchange";
 import { type Found, isSame, readFile, settingsText } from "./read";
 import type { Reverted } from "./revert";
 import { type SettingsFile, withoutOurEdits } from "./write";

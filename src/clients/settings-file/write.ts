@@ -4,8 +4,8 @@ import { ProxyError } from "../../lib/errors";
 import { type Edit, NotEditable, type Path, SettingsFault, settingAt } from "../edit";
 import { editSettings, readSettings, withEdits } from "../formats";
 import type { ClientFile } from "../index";
+import { makeAll, type Step } from "./all-or-none";
 import { type Backup, backupFor, backupOf, inBackups, targetOf } from "./backup";
-import { makeAll, type Step } from "./exchange";
 import { type Found, isSame, isThere, readFile, settingsText } from "./read";
 import { type OfChanged, type Reverted, revertValues } from "./revert";
 

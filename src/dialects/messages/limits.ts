@@ -8,8 +8,8 @@ import { closedSchema, wishForJson } from "../hub/output-schema";
 import { budgetOf, effortOf } from "../hub/reasoning";
 import type { RuleRow } from "../hub/rules";
 import { isRefused } from "./betas";
+import { asReminder } from "./history-rules";
 import { blocksOf, eachBlock, eachMark, isThinking, objectsIn, textBlock } from "./traverse";
-import { asReminder } from "./turns";
 
 /** The rule that puts the schema of a reply into Anthropic's form, in which it says the same. */
 export const ownForm = "output-schema";

@@ -14,10 +14,10 @@ import { toolSearchNames } from "../hub/searches";
 import { isStrictEverywhere } from "../hub/strict-schema";
 import { compacts, isRefused, usesToolSearch, withheldFields } from "./betas";
 import { lostCitations, ownCitations } from "./citations";
+import { foreignThinking, systemAlone, turnRules, withSystemFolded } from "./history-rules";
 import { cacheInToolResult, cacheOnThinking, clearThinking, limitRules, ownForm, thinkingInToolLoop } from "./limits";
 import { systemTurnRules, withoutSystemTurns } from "./system-turns";
 import { eachBlock, eachResultBlock, eachTool, isThinking, objectsIn, textBlock, withoutBilling } from "./traverse";
-import { foreignThinking, systemAlone, turnRules, withSystemFolded } from "./turns";
 
 const unsupported = ["inference_geo", "service_tier", ...withheldFields()];
 const toolFieldNames = ["input_examples", "allowed_callers"];
