@@ -6,7 +6,7 @@ import { promptBlock } from "./prompt-cache";
 import { chatFrames, wholeChat } from "./reply-variants";
 import { proof } from "./signatures";
 import { lookArounds, openSchemas } from "./tool-schemas";
-import { entry, invalid, type Json, number, record, records, refusal, string } from "./wire";
+import { entry, invalid, type Json, number, parse, record, records, refusal, string } from "./wire";
 
 const stopped = `data: ${JSON.stringify({ error: { code: "server_error", message: "DEMO: the model stopped working" } })}\n\n`;
 
@@ -72,6 +72,7 @@ function* rules(view: View): Generator<Objection> {
   const odd = messages.find(({ role }) => !["system", "user", "assistant", "tool"].includes(string(role)));
   yield odd && refused(`unsupported role: ${string(odd.role)}`);
   yield* toolPairs(messages);
+  if (model.family !== "gpt") yield* callInputs(messages);
   if (model.family === "gpt") yield* idLengths(messages);
   // Newer models of OpenAI accept max_completion_tokens only.
   yield body.max_tokens !== undefined &&
@@ -128,6 +129,16 @@ function* idLengths(messages: Json[]): Generator<Objection> {
           `Invalid '${path}': string too long. Expected a string with maximum length 40, but got a string with length ${length} instead.`,
           path,
         );
+    }
+}
+
+/** Other vendors' models get the input of a call as an object. */
+function* callInputs(messages: Json[]): Generator<Objection> {
+  for (const { tool_calls } of messages)
+    for (const call of records(tool_calls)) {
+      const input = parse(string(record(call.function).arguments));
+      yield record(input) !== input &&
+        refusal(400, "invalid_tool_call_format", "Invalid JSON format in tool call arguments");
     }
 }
 

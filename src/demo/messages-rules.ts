@@ -255,6 +255,9 @@ function* pairRules(turns: Json[], toolNames: unknown[]): Generator<Objection> {
   for (const [at, turn] of [...turns, {} as Json].entries()) {
     const results = blocksOf(turn.content).filter(({ type }) => type === "tool_result");
     const answered = results.map((block) => string(block.tool_use_id));
+    const wrong = blocksOf(turn.content).findIndex(({ type, input }) => type === "tool_use" && record(input) !== input);
+    yield wrong !== -1 &&
+      invalidBody(`messages.${at}.content.${wrong}.tool_use.input: Input should be a valid dictionary`);
     const called = blocksOf(turns[at - 1]?.content)
       .filter(({ type }) => type === "tool_use")
       .map(({ id }) => string(id));

@@ -150,6 +150,7 @@ const places: Record<string, RegExp> = {
   "call-pairs": /^request\.input/,
   "call-namespace": /^request\.input\.\d+\.namespace$/,
   "namespace-description": /^request\.(input\.\d+\.)?tools\.\d+\.description$/,
+  "call-input": /^request\.messages\.\d+\.(tool_calls\.\d+\.function\.arguments|content\.\d+\.input)/,
   "call-ids": /^request\.(input\.\d+\.call_id|messages\.\d+\.(tool_call_id|tool_calls\.\d+\.id))$/,
   "failed-result": /^request\.messages/,
   "repeated-call-ids": /^request\.(input\.\d+\.call_id|messages.*\.(tool_use_|tool_call_)?id)$/,

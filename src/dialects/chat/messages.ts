@@ -5,6 +5,7 @@ import type { JsonObject } from "../hub/conversation";
 import { withMember } from "../hub/json";
 import { mapObjects } from "../hub/lists";
 import { isPacked } from "../hub/signature";
+import { inputText } from "../hub/tool-input";
 import { withFileName } from "../openai";
 import { longestWireId } from "./calls";
 
@@ -82,6 +83,22 @@ const callsIn = (message: unknown): unknown[] =>
   isSpeech(message) && Array.isArray(message.tool_calls) ? message.tool_calls : [];
 
 const idOf = (call: unknown): unknown => (isObject(call) ? call.id : undefined);
+
+/**
+ * The message with an object as the input of each of its calls. Claude and Gemini get it as such, so that Copilot refuses any
+ * other: "Invalid JSON format in tool call arguments" (microsoft/vscode#281405, 2025-12; for `[]` avante-corp/avante.nvim#2837),
+ * and "tool_use.input: Input should be a valid dictionary" (for `null` editor-code-assistant/eca#340, 2026-03). A call that the
+ * model wrote wrongly, or that was cut, stays in the conversation.
+ */
+export function withCallInputs(message: JsonObject): JsonObject {
+  const calls = callsIn(message);
+  const fit = mapObjects(calls, (call) => {
+    if (!isObject(call.function) || call.function.arguments === undefined) return call;
+    const called = withMember(call.function, "arguments", inputText(call.function.arguments));
+    return withMember(call, "function", called);
+  });
+  return fit === calls ? message : { ...message, tool_calls: fit };
+}
 
 /** Tool messages may hold text only; other content moves to a user message after the results. */
 export function moveToUser(messages: unknown[]): unknown[] {

@@ -18,6 +18,7 @@ import {
   repeatedCallIds,
   withAddedCacheMarks,
   withCacheMarks,
+  withCallInputs,
   withContent,
   withFileNames,
   withoutForeignThinking,
@@ -54,6 +55,10 @@ export const rules: Record<string, RuleRow> = {
   ],
   "file-name": ["file", onList("messages", (messages) => mapObjects(messages, withFileNames))],
   "foreign-thinking": ["reasoning_opaque", onList("messages", withoutForeignThinking)],
+  "call-input": [
+    "tool_calls",
+    onList("messages", (messages, model) => (isOpenAi(model) ? messages : mapObjects(messages, withCallInputs))),
+  ],
   "call-ids": ["tool", "tool_calls", onList("messages", (messages) => mapObjects(messages, withWireIds))],
   "repeated-call-ids": ["tool_calls", onList("messages", repeatedCallIds)],
   "tool-results": ["tool", "tool_calls", onList("messages", withToolResults)],

@@ -2,14 +2,23 @@
 import { isObject, parseWithSource } from "../../lib/json";
 import type { JsonObject } from "./conversation";
 
+/** Whether a call has no input: models and clients write `null` for it, and Lua and PHP an empty list. */
+const isEmptyInput = (input: string): boolean => /^\s*(?:null|\[\s*\])?\s*$/.test(input);
+
 /** A call's input as an object; anything else is kept under `raw_arguments`. */
 export function inputObject({ input, freeform }: { input: string; freeform?: true }): JsonObject {
   if (freeform) return { input };
-  if (input.trim() === "") return {};
+  if (isEmptyInput(input)) return {};
   const parsed = parseWithSource(input);
   return isObject(parsed) ? parsed : { raw_arguments: input };
 }
 
+/** A call's input as JSON of an object: the same text if it is that. */
+export function inputText(input: unknown): string {
+  const text = typeof input === "string" ? input : JSON.stringify(input);
+  return isObject(parseWithSource(text)) ? text : JSON.stringify(inputObject({ input: text }));
+}
+
 /** Whether a call's input is complete: JSON of an object, or nothing, which stands for an empty one. */
 export const isCompleteInput = ({ input, freeform }: { input: string; freeform?: true }): boolean =>
-  freeform === true || input.trim() === "" || isObject(parseWithSource(input));
+  freeform === true || isEmptyInput(input) || isObject(parseWithSource(input));

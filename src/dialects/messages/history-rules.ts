@@ -5,6 +5,7 @@ import { isSameList, mapped } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import type { RuleRow } from "../hub/rules";
 import { isPacked } from "../hub/signature";
+import { inputObject } from "../hub/tool-input";
 import { missingToolResult, orphanToolResult, repeatedCallIds, toolResultOrder } from "./call-rules";
 import { simplified } from "./parts";
 import { placedSystemTurns } from "./system-turns";
@@ -15,6 +16,7 @@ export const turnRules: Record<string, RuleRow> = {
   "empty-text": [emptyText],
   "failed-result": ["is_error", failedResult],
   "system-role": ["system", systemRole],
+  "call-input": ["tool_use", callInput],
   "tool-ids": ["tool_use", "tool_result", toolIds],
   "repeated-call-ids": ["tool_use", repeatedCallIds],
   "tool-result-order": ["tool_use", toolResultOrder],
@@ -158,6 +160,15 @@ function failedResult(body: JsonObject): JsonObject | undefined {
 }
 
 const isBlank = (text: unknown): boolean => typeof text !== "string" || !/\S/.test(text);
+
+/** "tool_use.input: Input should be a valid dictionary": also for a call that the model wrote wrongly, or that was cut. */
+function callInput(body: JsonObject): JsonObject | undefined {
+  return eachBlock(body, (block) => {
+    const { type, input } = block;
+    if (type !== "tool_use" || input === undefined || isObject(input)) return block;
+    return { ...block, input: inputObject({ input: typeof input === "string" ? input : JSON.stringify(input) }) };
+  });
+}
 
 /** Ids of other providers may have characters that are refused; an id is always replaced by the same one. */
 function toolIds(body: JsonObject): JsonObject | undefined {

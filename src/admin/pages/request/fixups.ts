@@ -106,6 +106,7 @@ const descriptions: Record<string, string> = {
   "call-namespace": "The namespace was added to a tool call without one, as the upstream requires.",
   "namespace-description":
     "A namespace of tools without a description was described by its name, as the upstream requires.",
+  "call-input": "The input of a tool call that was no JSON object was sent as one, as the upstream requires.",
   "call-ids": "IDs of tool calls that are longer than the upstream takes were shortened.",
   "failed-result": "A tool result that failed and says nothing got a sentence, as the upstream requires.",
   "repeated-call-ids": "Tool calls with the same ID were given IDs of their own, as the upstream requires.",
