@@ -168,16 +168,6 @@ describe("is accepted:", () => {
     expect(before).not.toContain("…");
   });
 
-  test("client keys, for the very next request", async () => {
-    const models = (headers = {}) => fetch(`${proxy.url}/v1/models`, { headers }).then(({ status }) => status);
-    const old = { "x-api-key": "k-canary-0123-aaaa" };
-    expect([await models(), await models(old)]).toEqual([401, 200]);
-    expect((await post({ auth: { apiKeys: ["new"] } })).status).toBe(200);
-    expect([await models(), await models(old), await models({ authorization: "Bearer new" })]).toEqual([401, 401, 200]);
-    expect((await post({ auth: { apiKeys: [] } })).status).toBe(200);
-    expect(await models()).toBe(200);
-  });
-
   test("a duplicate key, of which the last counts", async () => {
     expect((await post('{"logLevel":"debug","logLevel":"error"}')).status).toBe(200);
     expect([onDisk().logLevel, proxy.app.config.current.logLevel]).toEqual(["error", "error"]);

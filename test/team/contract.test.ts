@@ -67,7 +67,16 @@ describeWith("pgbouncer", "in Postgres behind PgBouncer", () => {
 
 function contract(variables: () => Promise<Record<string, string>>, isPostgres: boolean): void {
   const opened: Stores[] = [];
-  afterEach(() => Promise.all(opened.splice(0).map((stores) => stores.close())));
+  const closing: { close(): unknown }[] = [];
+  afterEach(async () => {
+    for (const each of closing.splice(0)) each.close();
+    await Promise.all(opened.splice(0).map((stores) => stores.close()));
+  });
+  /** It is closed after the test. */
+  const kept = <T extends { close(): unknown }>(each: T): T => {
+    closing.push(each);
+    return each;
+  };
 
   async function world(): Promise<World> {
     const home = temporaryFolder();
@@ -91,7 +100,6 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       expect(config.revision).not.toBe(before);
       const again = (await open()).config;
       expect([again.stored, again.current]).toEqual([config.stored, config.current]);
-      for (const each of [config, again]) each.close();
     });
 
     test("a change for another revision is refused, and a wrong one too; nothing is changed then", async () => {
@@ -104,7 +112,6 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       expect(await other.change({ retentionDays: -1 }).catch(({ kind }) => kind)).toBe("invalid_request");
       await one.reload();
       expect([one.current.retentionDays, other.current.retentionDays]).toEqual([5, 5]);
-      for (const each of [one, other]) each.close();
     });
 
     test("changes of another server take effect, and are reported by their members", async () => {
@@ -116,7 +123,6 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       await until(() => other.current.logLevel === "warn", "the other config has the new value");
       expect(other.current.auth.apiKeys).toEqual(["k-0123456789"]);
       expect(heard.flat().sort()).toEqual(["auth", "logLevel"]);
-      for (const each of [one, other]) each.close();
     });
 
     test("no change of the config is lost of 30 at once by two servers", async () => {
@@ -237,6 +243,8 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
 
   describe("the history", () => {
     const options = { retentionDays: () => 14, maxRows: () => 100_000, warn: unreachable, now: () => noon };
+    const openedHistory = async (more: Partial<typeof options> = {}) =>
+      kept((await world()).stores.openHistory({ ...options, ...more }));
 
     test("a team's history returns rows as they were added: their unknown values, odd texts, the newest first", async () => {
       const { stores, open } = await world();
@@ -280,29 +288,24 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
     });
 
     test("a text that no database stores arrives without what it cannot be, and holds nothing up", async () => {
-      const { stores } = await world();
-      const history = stores.openHistory(options);
+      const history = await openedHistory();
       for (const client_model of ["a\0b", "half \ud800 pair", "good"]) history.add(entry({ client_model }));
       expect(await history.flush()).toBe(true);
       const models = (await history.list({}, 10)).items.map(({ client_model }) => client_model);
       expect([models[0], models.length]).toEqual(["good", 3]);
-      history.close();
     });
 
     test("the same request is stored once", async () => {
-      const { stores } = await world();
-      const history = stores.openHistory(options);
+      const history = await openedHistory();
       const row = entry();
       for (let times = 0; times < 3; times += 1) history.add(row);
       await history.flush();
       history.add(row);
       expect(await history.count()).toBe(1);
-      history.close();
     });
 
     test("the dearest prompts of a time go on over pages, each with all that it cost", async () => {
-      const { stores } = await world();
-      const history = stores.openHistory(options);
+      const history = await openedHistory();
       const add = (prompt: string, cost: number, hoursAgo: number) =>
         history.add(entry({ prompt, cost, started_at_ms: noon - hoursAgo * hourMs }));
       for (const [prompt, cost, hoursAgo] of [
@@ -332,12 +335,10 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
         ["none", 0],
       ]);
       expect(pages.at(-1)!.next_cursor_id).toBeNull();
-      history.close();
     });
 
     test("what prompts were made of is added up by day, each row once, and a member's apart", async () => {
-      const { stores } = await world();
-      const history = stores.openHistory(options);
+      const history = await openedHistory();
       const part = { tool: null, count: 1, cached: 10, cost: 7, grown: null };
       const row = (more: Partial<Entry>, portions: Partial<Portion>[]) =>
         entry({ ...more, portions: packed(portions.map((each) => ({ ...part, ...each }) as Portion)) });
@@ -358,23 +359,19 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       ]);
       expect(await history.portions({ from_ms: noon, member: "anna" })).toMatchObject([{ tokens: 1 }]);
       expect((await history.portions({}))[0]).toMatchObject({ tokens: 1_201 });
-      history.close();
     });
 
     test("rows of days that are too old are removed as days; newer ones stay", async () => {
-      const { stores } = await world();
-      const history = stores.openHistory(options);
+      const history = await openedHistory();
       for (const days of [0, 1, 13, 16, 20, 400]) history.add(entry({ started_at_ms: noon - days * 24 * hourMs }));
       await history.flush();
       await history.prune();
       expect(await history.oldest()).toBe(noon - 13 * 24 * hourMs);
       expect(await history.count()).toBe(3);
-      history.close();
     });
 
     test("pages follow each other without a gap, under any filters", async () => {
-      const { stores } = await world();
-      const history = stores.openHistory(options);
+      const history = await openedHistory();
       const all = await filled(history, 400);
       const cases = fc.sample(filtersArbitrary(), 40);
       for (const filters of cases) {
@@ -391,13 +388,11 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
         const last = all.filter((row) => passes(row, filters)).at(-1);
         expect(await history.lastOf(filters)).toBe(last?.started_at_ms);
       }
-      history.close();
     });
 
     test("totals and groups are those of the rows, under any filters, whether asked first or again", async () => {
-      const { stores } = await world();
       // The days are over.
-      const history = stores.openHistory({ ...options, now: () => noon + 5 * 24 * hourMs });
+      const history = await openedHistory({ now: () => noon + 5 * 24 * hourMs });
       const all = await filled(history, 400);
       const bys: Dimension[][] = [[], ["day"], ["hour"], ["status_class"], ["client_name"], ["day", "upstream_model"]];
       for (const [at, filters] of fc.sample(filtersArbitrary(), 30).entries()) {
@@ -414,12 +409,10 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
         expectGroups(statistics, all);
         expect(await history.statistics(filters, by)).toEqual(statistics);
       }
-      history.close();
     });
 
     test("of groups by time the newest come first, of others those with most requests", async () => {
-      const { stores } = await world();
-      const history = stores.openHistory(options);
+      const history = await openedHistory();
       await filled(history, 300);
       const hours = (await history.statistics({}, ["hour"])).groups;
       expect(hours.map(({ filters }) => filters.from_ms)).toEqual(
@@ -428,7 +421,6 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       const models = (await history.statistics({}, ["upstream_model"])).groups.map((group) => group.request_count);
       expect(models).toEqual(models.toSorted((one, other) => other - one));
       expect(await history.statistics({ client_name: "nobody" }, ["hour"])).toMatchObject({ groups: [], others: null });
-      history.close();
     });
   });
 
@@ -437,7 +429,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       budgetSchema().parse({ name: "all", unit: "requests", limit: 10, per: "month", ...given });
     const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1" };
     const amountsOf = (budgets: readonly Budget[]) => budgets.map((budget) => entryFor(budget, null, noon));
-    const ledgerOf = (stores: Stores) => stores.openLedger({ now: () => noon, warn: unreachable });
+    const ledgerOf = (stores: Stores) => kept(stores.openLedger({ now: () => noon, warn: unreachable }));
 
     test("a reservation is replaced by the real amount, or dropped; each counts once", async () => {
       const { stores, open } = await world();
@@ -461,23 +453,19 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       ]);
       const other = ledgerOf(await open());
       expect((await other.read(amountsOf(budgets))).map(({ used }) => used)).toEqual([3.25, 1]);
-      for (const each of [ledger, other]) each.close();
     });
 
     test("what has too little left is refused in all budgets or in none", async () => {
-      const { stores } = await world();
-      const ledger = ledgerOf(stores);
+      const ledger = ledgerOf((await world()).stores);
       const [wide, narrow] = [budgetOf({ name: "wide", limit: 100 }), budgetOf({ name: "narrow", limit: 2 })];
       for (let count = 0; count < 2; count += 1) await ledger.reserve([wide, narrow], anybody, unpriced);
       const result = await ledger.reserve([wide, narrow], anybody, unpriced);
       expect(result).toMatchObject({ exceeded: { budget: narrow, used: 0, reserved: 2 } });
       expect((await ledger.read(amountsOf([wide])))[0]!.reserved).toBe(2);
-      ledger.close();
     });
 
     test("an unknown price counts as 0 and is counted; one that costs nothing is always allowed", async () => {
-      const { stores } = await world();
-      const ledger = ledgerOf(stores);
+      const ledger = ledgerOf((await world()).stores);
       const budget = budgetOf({ unit: "credits", limit: 5 });
       const result = await ledger.reserve([budget], anybody, unpriced);
       if ("exceeded" in result) return expect.unreachable("exceeded");
@@ -490,7 +478,6 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       expect(await ledger.reserve([budget], anybody, credits(0))).toHaveProperty("reservation");
       const warning = budgetOf({ ...budget, then: "warn" });
       expect(await ledger.reserve([warning], anybody, credits(9))).toHaveProperty("reservation");
-      ledger.close();
     });
   });
 

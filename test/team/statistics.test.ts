@@ -214,28 +214,6 @@ describeWithDatabases("statistics in Postgres", (server) => {
     expect([await periods(24), count]).toEqual([[], 0]);
   });
 
-  test("a late row has its hour and its day added up again", async () => {
-    await empty();
-    const [postgres, now] = [servers[0]!, noon + 17 * minuteMs];
-    const late = now - 30 * hourMs;
-    await addUpHours(postgres, now);
-    const before = [await periods(1), await periods(24)];
-    await insertRows(servers[1]!, [rowAt(late)], now);
-    const others = [
-      before[0]!.filter((hour: number) => hour !== Math.floor(late / hourMs)),
-      before[1]!.filter((hour: number) => hour !== Math.floor(late / dayMs) * 24),
-    ];
-    expect([others.map(({ length }) => length), before.map(({ length }) => length)]).toEqual([
-      [36, 1],
-      [37, 2],
-    ]);
-    expect([await periods(1), await periods(24)]).toEqual(others);
-    await expectThoseOfRows(postgres, {}, ["day"]);
-    await addUpPeriods(postgres, now, () => true);
-    expect([await periods(1), await periods(24)]).toEqual(before);
-    await expectThoseOfRows(postgres, {}, ["day"]);
-  });
-
   test("the largest sessions are those with the most input of which the cached part is known, by model", async () => {
     await empty();
     const now = noon + 17 * minuteMs;

@@ -78,20 +78,6 @@ test("after a large removal the file is small again", async () => {
 });
 
 describe("an exchange", () => {
-  test("an exchange is read back as it was written, unknown staying unknown", async () => {
-    const history = open();
-    const written = entry();
-    history.add(written);
-    history.flush();
-    expect(history.get(written.request_id)).toEqual({ id: 1, ...written });
-    expect(await history.list({}, 50)).toEqual({
-      items: [{ id: 1, ...written }],
-      has_more: false,
-      next_cursor_id: null,
-    });
-    expect(history.get("req_nobody")).toBeUndefined();
-  });
-
   test("an exchange is on disk a moment later without anybody asking", async () => {
     const history = open();
     history.add(entry());
@@ -117,16 +103,6 @@ describe("an exchange", () => {
       history.add(entry({ request_id: `waiting-${at}`, started_at_ms: noon - 2 * at - 1 }));
       expect(await way(`waiting-${at}`)).toBe(2 * at + 2);
     }
-  });
-
-  test("1,000 added in a row are one row each, and a duplicate is one row", async () => {
-    const history = open();
-    fill(history, many(1_000));
-    expect(history.count()).toBe(1_000);
-    fill(history, [{ request_id: "req_same" }, { request_id: "req_same" }]);
-    expect(history.count()).toBe(1_001);
-    expect(warnings).toEqual([]);
-    await history.prune();
   });
 
   test("an exchange with endless texts is cut, lists staying lists and characters whole", () => {
