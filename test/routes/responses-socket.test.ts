@@ -228,10 +228,14 @@ test("a hang-up ends the upstream's work", async () => {
   expect(running.app.inFlight.count).toBe(0);
 });
 
-test("a socket that is sent requests without end is ended", async () => {
+test.each([
+  ["without end", Array<number>(12).fill(0)],
+  ["of more than 32 MiB", [0, 2 ** 24, 2 ** 24]],
+])("a socket that is sent requests %s, while one is answered, is ended", async (_, paddings) => {
   await using running = await startProxy({ demo: { pace: 20 } });
   await using client = await openFrames(running.url);
-  for (let count = 0; count < 12; count++) client.send({ type: "response.create", ...turn("[demo: long 100] Hello") });
+  for (const padding of paddings)
+    client.send({ type: "response.create", ...turn(`[demo: long 100] ${"x".repeat(padding)}`) });
   let last: SocketEvent | undefined;
   for (let event = await client.next(); event; event = await client.next()) last = event;
   expect(last).toMatchObject({ type: "error", status: 429 });
