@@ -5,6 +5,7 @@ import { type Conversation, type Dialect, dialects, type JsonObject } from "../.
 import { omitUndefined } from "../../src/dialects/hub/json";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
+import type { OutlineMessage } from "../../src/dialects/overview";
 import { ProxyError } from "../../src/lib/errors";
 import { isObject, parseJson } from "../../src/lib/json";
 import { jsonOf, readSse, type SseFrame } from "../../src/lib/net/stream/sse";
@@ -16,7 +17,7 @@ import { checkMessagesStream } from "./grammar-messages";
 import { checkResponsesStream } from "./grammar-responses";
 import { encodeRequest, fixRequest, noted } from "./noted";
 import { changes, pairsIn } from "./pairs";
-import { decodeFrames, passes, passesFull, wire, written } from "./streams";
+import { collects, decodeFrames, passes, passesFull, wire, written } from "./streams";
 
 /** What is the same in all rows of a dialect, or all but those that say otherwise. */
 interface Plain {
@@ -103,7 +104,7 @@ export const plains: Record<string, Plain> = {
 
 /** Acts that take events or frames, and those that give them: each has a line of its own. */
 const [takeMany, giveMany] = [
-  ["read", "full", "write", "end", "pass"],
+  ["read", "gather", "full", "write", "end", "pass"],
   ["reply", "read", "write", "end", "pass"],
 ];
 
@@ -132,6 +133,17 @@ export const acts: Record<string, (codec: Codec, row: Row, plain: Plain) => unkn
       codec.encodeRequest(plain.conversation, model, row.options),
       encodeRequest(codec, asked, model, row.options),
     );
+  },
+  /** What a request says, read without decoding it. */
+  outline(codec, row, plain) {
+    const said = (body: JsonObject) =>
+      Object.fromEntries(
+        Object.entries(codec.outline(body)).map(([name, value]) => [
+          name,
+          typeof value === "function" ? value(plain.model) : name === "messages" ? value.map(withoutItem) : value,
+        ]),
+      );
+    return changes(said(plain.body), said(bodyOf(row, plain) as JsonObject));
   },
   /** A client's request for an upstream of its own dialect, by way of the hub. */
   through(codec, row, plain) {
@@ -208,6 +220,15 @@ export const acts: Record<string, (codec: Codec, row: Row, plain: Plain) => unkn
     );
     return [...frames.map(wordOf), ...(fixups.size > 0 ? [{ fixups: [...fixups] }] : [])];
   },
+  /** A stream as a full reply to a client of its own dialect. */
+  gather(codec, row, plain) {
+    const fixups = new Set<string>();
+    const context = { model: String(plain.body.model), usage: true, replies: 1, ...row.asked };
+    const reply = collects(codec, (name) => fixups.add(name), undefined, context);
+    for (const each of row.in as JsonObject[]) reply.push(frameOf(each, codec));
+    reply.end();
+    return { body: reply.body(), ...(fixups.size > 0 && { fixups: [...fixups] }) };
+  },
   /** A full reply to a client of its own dialect: the same object if nothing is wrong with it. */
   "pass-full"(codec, row, plain) {
     const fixups: string[] = [];
@@ -237,6 +258,8 @@ export function outcomeOf(act: string, codec: Codec, row: Row, plain: Plain): un
     return JSON.parse(JSON.stringify({ refused: { param, code }, says: thrown.message }));
   }
 }
+
+const withoutItem = ({ item: _, ...message }: OutlineMessage) => message;
 
 /** A client's request for an upstream of another dialect. */
 function translated(upstream: Dialect) {
