@@ -36,7 +36,8 @@ const ofChunk = new Set(["object", "choices", "obfuscation"]);
 interface Choice {
   members: JsonObject;
   message: JsonObject;
-  calls: Map<number, JsonObject>;
+  /** By their indexes, which the normalizer gives in the order in which they begin. */
+  calls: Map<unknown, JsonObject>;
 }
 
 function addTo(choices: Map<number, Choice>, { delta, ...members }: JsonObject): void {
@@ -60,14 +61,15 @@ function addTo(choices: Map<number, Choice>, { delta, ...members }: JsonObject):
 }
 
 function addCall({ calls }: Choice, { index, ...piece }: JsonObject): void {
-  const number = numberIn(index) ?? 0;
-  const call = calls.get(number);
+  const call = calls.get(index);
   const { id, name, input } = callPieceIn(piece);
   if (!call) {
+    // No call has begun.
+    if (id === "" && name === "") return;
     const definition = isObject(piece.custom)
       ? { custom: { input: "", ...piece.custom } }
       : { function: { arguments: "", ...functionIn(piece) } };
-    calls.set(number, { ...piece, ...definition });
+    calls.set(index, { ...piece, ...definition });
     return;
   }
   if (id !== "") call.id ??= id;
@@ -80,7 +82,7 @@ function addCall({ calls }: Choice, { index, ...piece }: JsonObject): void {
 const functionIn = (piece: JsonObject): JsonObject => (isObject(piece.function) ? piece.function : {});
 
 function whole({ members, message, calls }: Choice): JsonObject {
-  const tool_calls = [...calls].sort(([one], [other]) => one - other).map(([, call]) => call);
+  const tool_calls = [...calls.values()];
   const content = message.content === "" && tool_calls.length > 0 ? null : (message.content ?? null);
   const finalMessage = { ...message, content, ...(tool_calls.length > 0 ? { tool_calls } : {}) };
   return { ...members, message: finalMessage };

@@ -11,11 +11,12 @@ import { without } from "../hub/json";
 export class CollectedResponse {
   #response: JsonObject = {};
 
-  read({ json, frame: { json: sent } }: FramedBeat): void {
-    if (!isObject(json.response) || !isObject(sent) || !isObject(sent.response)) return;
-    const hasOutput = Array.isArray(sent.response.output) && sent.response.output.length > 0;
+  read({ json, frame }: FramedBeat): void {
+    if (!isObject(json.response)) return;
+    const { response: sent } = frame.json as { response: JsonObject };
+    const hasOutput = Array.isArray(sent.output) && sent.output.length > 0;
     const output = hasOutput ? {} : { output: json.response.output };
-    this.#response = { ...without(sent, ofEvent), ...sent.response, ...output };
+    this.#response = { ...without(json, ofEvent), ...sent, ...output };
   }
 
   body(): JsonObject {
