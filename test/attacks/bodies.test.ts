@@ -51,12 +51,24 @@ test("an integer beyond double precision goes up digit for digit", async () => {
   expect(Buffer.from(proxy.demo.journal.at(-1)!.bytes).toString()).toContain("9007199254740993");
 });
 
-test("a lone surrogate is forwarded and stored nowhere", async () => {
-  const response = await proxy.post(
-    "/v1/chat/completions",
-    '{"model":"gpt-5-mini","messages":[{"role":"user","content":"a\\ud800b"}]}',
-  );
-  expect(response.status).toBe(200);
-  expect(Buffer.from(proxy.demo.journal.at(-1)!.bytes).toString()).toContain("a\\ud800b");
-  expect(JSON.stringify(proxy.rows())).not.toContain("ud800");
+test.each([
+  ["/v1/chat/completions", chat],
+  ["/v1/messages", native],
+  ["/v1/messages", { ...native, model: "gpt-5-mini" }],
+])("halves of characters are replaced, in a short and a long text: %s", async (path, good) => {
+  for (const content of ["\\ud83d \\uDE00 \\uD83D\\ude00 \\\\ud83d", `${"x".repeat(20_000)}\\ud83d`]) {
+    const messages = [{ role: "user", content: "?" }];
+    await (await proxy.post(path, JSON.stringify({ ...good, messages }).replace("?", content))).arrayBuffer();
+    expect(JSON.stringify(proxy.demo.journal.at(-1)!.body)).toContain(
+      JSON.stringify(JSON.parse(`"${content}"`).toWellFormed()).slice(-20),
+    );
+    expect(proxy.rows(1)[0]!.fixups).toContain("half-characters");
+  }
+});
+
+test("half of a character in the input of a call is replaced where the input is no longer a text", async () => {
+  const call = { type: "function_call", call_id: "c", name: "look", arguments: '{"at":"\\ud83d"}' };
+  const input = [hello, call, { type: "function_call_output", call_id: "c", output: "Seen." }];
+  await (await proxy.post("/v1/responses", { model: native.model, input })).arrayBuffer();
+  expect(JSON.stringify(proxy.demo.journal.at(-1)!.body)).toContain('"input":{"at":"\ufffd"}');
 });

@@ -1,5 +1,6 @@
 /** The input of a tool call, for dialects that write it as an object. */
 import { isObject, parseWithSource } from "../../lib/json";
+import { withoutHalves } from "../../lib/net/json/half-characters";
 import type { JsonObject } from "./conversation";
 
 /** Whether a call has no input: models and clients write `null` for it, and Lua and PHP an empty list. */
@@ -9,7 +10,7 @@ const isEmptyInput = (input: string): boolean => /^\s*(?:null|\[\s*\])?\s*$/.tes
 export function inputObject({ input, freeform }: { input: string; freeform?: true }): JsonObject {
   if (freeform) return { input };
   if (isEmptyInput(input)) return {};
-  const parsed = parseWithSource(input);
+  const parsed = parseWithSource(withoutHalves(input));
   return isObject(parsed) ? parsed : { raw_arguments: input };
 }
 

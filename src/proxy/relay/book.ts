@@ -193,7 +193,8 @@ export class Book extends Noted implements Identity {
     this.#parts.inFlight.notify(this.requestId);
   }
 
-  setRequest({ model, stream, bytes }: Pick<Incoming, "model" | "stream" | "bytes">): void {
+  setRequest({ model, stream, bytes, isMended }: Pick<Incoming, "model" | "stream" | "bytes" | "isMended">): void {
+    if (isMended) this.addFixup("half-characters");
     this.asked = { model, stream, bytes: bytes.length };
     this.#read = this.mark;
   }

@@ -70,7 +70,8 @@ function incomingOf(sent: Uint8Array, longTexts?: MarkPlace, inAddress?: Address
     );
   if (body.stream != null && typeof body.stream !== "boolean")
     throw new ProxyError("invalid_request", "`stream` must be true or false.", { param: "stream" });
-  return { bytes: read.bytes, skeleton: read.skeleton, body, model: body.model, stream: body.stream === true };
+  const { bytes, skeleton, isMended } = read;
+  return { bytes, skeleton, isMended, body, model: body.model, stream: body.stream === true };
 }
 
 /**

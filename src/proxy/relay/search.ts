@@ -24,12 +24,13 @@ export async function search(parts: RequestScope, request: Request, caller: Keye
   const running = openRequest(parts, request, caller, "responses");
   const { book } = running;
   try {
-    const { bytes, body } = await readJson(request, bodyLimit, running.held);
+    const { bytes, isMended, body } = await readJson(request, bodyLimit, running.held);
     await caller.key?.hear?.();
     requireUnrevoked(caller.key);
     caller.connection.keepOpen();
     book.setSession(clientSession(request.headers, undefined), { kind: "search" });
-    book.setRequest({ bytes, model: beginningOf(textIn(body.model), longestModelName), stream: false });
+    const model = beginningOf(textIn(body.model), longestModelName);
+    book.setRequest({ bytes, isMended, model, stream: false });
     const { lookups, offer, maxLength } = decodeSearchCommands(body, parts.now());
     // Which model searches is decided by those that are known. An engine of the config needs none.
     if (!parts.searchEngine() && !parts.catalogue.presentModels()) await running.whileThere(parts.catalogue.models());

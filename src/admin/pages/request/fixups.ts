@@ -47,6 +47,7 @@ const descriptions: Record<string, string> = {
   // The request
   summary: "A summary that was made here for the client was sent as a message, or as the upstream’s own items.",
   continued: "The client sent only the new items over its WebSocket, so the earlier ones were put before them.",
+  "half-characters": "Halves of characters, which no upstream can read, were replaced: a text was cut within an emoji.",
   "max-tokens": "The upstream requires an output limit, so the model’s maximum was set.",
   "max-tokens-name": "The output limit was sent under the parameter name this model supports.",
   "max-tokens-limit": "The output limit was lowered to the model’s maximum.",

@@ -2,6 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import { ProxyError, quoted, words } from "../../errors";
 import { isObject, parseJson, parseWithSource, SourceNumber } from "../../json";
+import { mendHalves } from "../json/half-characters";
 import { fillExcept, type MarkPlace, type Skeleton, skeletonOf } from "../json/json-skeleton";
 import type { SentBytes } from "../out/fetch";
 import { limitBytes } from "./byte-limit";
@@ -9,12 +10,14 @@ import { decompress, encodingOf } from "./decompress";
 import type { HeldBytes } from "./held-bytes";
 
 export interface RequestBody {
-  /** As sent, without a byte order mark. The text is not kept: for a large prompt it would take as much memory again, or twice. */
+  /** As sent, without a byte order mark and {@link mendHalves halves of characters}. The text is not kept: for a large prompt it would take as much memory again, or twice. */
   bytes: Uint8Array;
   /** Its numbers keep the digits with which they were written. In a large one long texts may be marks of the skeleton. */
   body: Record<string, unknown>;
   /** Missing where `body` has no marks. */
   skeleton?: Skeleton;
+  /** It had halves of characters. */
+  isMended?: boolean;
 }
 
 /** Bytes. */
@@ -33,11 +36,11 @@ const minSkeleton = 8 * 1024;
  * @throws ProxyError `invalid_request`: it names what is wrong and where.
  */
 export function requestBody(sent: Uint8Array, longTexts: MarkPlace | undefined): RequestBody {
-  const bytes = asUtf8(sent);
+  const { bytes, isMended } = mended(sent);
   const skeleton = longTexts && bytes.length > minSkeleton ? skeletonOf(bytes) : undefined;
   const body = bodyObject(parseWithSource(skeleton?.text ?? bodyText(bytes)));
   if (longTexts && skeleton) fillExcept(body, skeleton, longTexts);
-  return { bytes, body, ...(skeleton ? { skeleton } : {}) };
+  return { bytes, isMended, body, ...(skeleton ? { skeleton } : {}) };
 }
 
 /**
@@ -49,16 +52,16 @@ export async function readJson(
   max = bodyLimit,
   held?: HeldBytes,
 ): Promise<Omit<RequestBody, "skeleton">> {
-  const bytes = asUtf8(await readBytes(request, max, held));
-  return { bytes, body: bodyObject(parseJson(bodyText(bytes))) };
+  const { bytes, isMended } = mended(await readBytes(request, max, held));
+  return { bytes, isMended, body: bodyObject(parseJson(bodyText(bytes))) };
 }
 
-/** The body without a byte order mark. */
-function asUtf8(sent: Uint8Array): Uint8Array {
+/** The body without a byte order mark and halves of characters. */
+function mended(sent: Uint8Array): Pick<RequestBody, "bytes" | "isMended"> {
   // No JSON begins with a byte order mark.
   const bytes = sent[0] === 0xef && sent[1] === 0xbb && sent[2] === 0xbf ? sent.subarray(3) : sent;
   if (!isUtf8(bytes)) throw new ProxyError("invalid_request", "The request body is not valid UTF-8.");
-  return bytes;
+  return { bytes, isMended: mendHalves(bytes) };
 }
 
 /** @param body Undefined for text that is not JSON. */
