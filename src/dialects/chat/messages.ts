@@ -180,7 +180,11 @@ function withoutMarks({ cache_control: _, ...message }: JsonObject): JsonObject 
   return { ...message, content };
 }
 
-/** Claude refuses empty text parts and messages without content. */
+/**
+ * Only OpenAI takes empty text parts and messages without content. Kimi says "the message at position 31 with role 'assistant' must
+ * not be empty" (anomalyco/opencode#39451, 2026-07), Google "it must include at least one parts field" (langchain-ai/langchainjs#9987,
+ * 2026-02).
+ */
 export function withContent(message: JsonObject): JsonObject {
   const { content } = message;
   const calls = callsIn(message).length > 0;

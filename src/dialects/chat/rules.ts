@@ -64,7 +64,9 @@ export const rules: Record<string, RuleRow> = {
   "tool-results": ["tool", "tool_calls", onList("messages", withToolResults)],
   "tool-images": ["tool", onList("messages", (messages, model) => (isClaude(model) ? messages : moveToUser(messages)))],
   "cache-marks": ["cache_control", forClaude(onList("messages", withCacheMarks))],
-  "empty-text": [forClaude(onList("messages", (messages) => mapObjects(messages, withContent)))],
+  "empty-text": [
+    onList("messages", (messages, model) => (isOpenAi(model) ? messages : mapObjects(messages, withContent))),
+  ],
   "no-prefill": ["assistant", onList("messages", noPrefill)],
   [ownMarks]: [
     forClaude(
