@@ -232,13 +232,21 @@ function encodeAssistant(turn: Turn, model: ModelFacts, notes: Notes): JsonObjec
     role: "assistant",
     content: content.length === 0 ? null : serialized(content, model),
     refusal: refusals.length > 0 ? joinTexts(refusals) : undefined,
-    [model.provider?.thinking ?? "reasoning_text"]: readable.join("") || undefined,
+    [model.provider?.thinking ?? "reasoning_text"]: readable.join("") || thoughtOfCalls(calls, model),
     reasoning_opaque: model.provider ? undefined : opaque,
     tool_calls: calls.length > 0 ? calls : undefined,
     ...encodeCache(turn.parts, model, notes),
   });
   return [message];
 }
+
+/**
+ * In place of the thinking before a call that another model made, or that was made without any: DeepSeek refuses a call without
+ * the field ("The `reasoning_content` in the thinking mode must be passed back to the API", NousResearch/hermes-agent#15353,
+ * 2026-04), and Moonshot an empty one too (earendil-works/pi#4178, 2026-05).
+ */
+const thoughtOfCalls = (calls: JsonObject[], { provider }: ModelFacts): string | undefined =>
+  provider?.thinking === "reasoning_content" && calls.length > 0 ? " " : undefined;
 
 /** A turn of the system or the user. Tool results go first: they must directly follow their calls. */
 function encodeOther(turn: Turn, model: ModelFacts, notes: Notes): JsonObject[] {

@@ -230,10 +230,17 @@ describe("what a provider is sent", () => {
         { type: "text", text: "Hello." },
       ];
       const turn = (text: string) => ({ role: "user", content: text });
-      const messages = [turn("Hi."), { role: "assistant", content }, turn("Again.")];
+      const thinking = { type: "thinking", thinking: "Hm.", signature: "of another model" };
+      const called = [thinking, { type: "tool_use", id: "t", name: "look", input: {} }];
+      const result = { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: "Seen." }] };
+      const later = [{ role: "assistant", content: called }, result];
+      const messages = [turn("Hi."), { role: "assistant", content }, turn("Again."), ...later];
       await send("/v1/messages", { model: `${name}/gpt-small`, max_tokens: 9, messages });
-      expect(mock.calls().at(-1)!.body).toMatchObject({ messages: [{}, {}, {}] });
-      expect((mock.calls().at(-1)!.body as { messages: object[] }).messages[1]).toEqual(expected);
+      const sent = (mock.calls().at(-1)!.body as { messages: Record<string, unknown>[] }).messages;
+      expect(sent).toHaveLength(5);
+      expect(sent[1]).toEqual(expected);
+      // A vendor that wants its thinking back wants some of each call.
+      expect(sent[3]!.reasoning_content).toBe(name === "own" ? " " : undefined);
     }
   });
 
