@@ -31,11 +31,12 @@ async function having(...rows: Partial<Entry>[]) {
 }
 
 const ask = async (proxy: RunningProxy, key?: string) => {
-  const answer = await fetch(`${proxy.url}/v1/chat/completions`, {
-    method: "POST",
-    headers: key === undefined ? {} : { "x-api-key": key },
-    body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] }),
-  });
+  const body = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] };
+  const answer = await proxy.post(
+    "/v1/chat/completions",
+    body,
+    key === undefined ? {} : { headers: { "x-api-key": key } },
+  );
   await answer.text();
   proxy.app.history.flush();
   return answer.headers.get("x-request-id")!;

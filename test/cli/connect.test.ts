@@ -733,21 +733,24 @@ describe("the call that tries it", () => {
   }
 
   /** As the upstream lists a model that is paid for by its tokens. */
-  const priced = (id: string) => ({
-    id,
-    supported_endpoints: ["/responses"],
+  const listed = (id: string, category: string, prices: [input: number, output: number], more: object = {}) => ({
+    ...{
+      id,
+      supported_endpoints: ["/responses"],
+      model_picker_enabled: true,
+      model_picker_category: category,
+      ...more,
+    },
     capabilities: { type: "chat", supports: { tool_calls: true } },
-    billing: { token_prices: { batch_size: 1_000_000, default: { input_price: 250, output_price: 1500 } } },
+    billing: {
+      token_prices: { batch_size: 1_000_000, default: { input_price: prices[0], output_price: prices[1] } },
+    },
   });
 
   test("models are chosen by what the list says of their size and price", async () => {
     await using proxy = await serving();
-    const one = (id: string, category: string, price: string) => ({
-      ...priced(id),
-      model_picker_enabled: true,
-      model_picker_category: category,
-      model_picker_price_category: price,
-    });
+    const one = (id: string, category: string, price: string) =>
+      listed(id, category, [250, 1500], { model_picker_price_category: price });
     const models = [
       one("gpt-6-luna", "lightweight", "low"),
       one("gpt-6-solar", "powerful", "medium"),
@@ -764,15 +767,10 @@ describe("the call that tries it", () => {
 
   test("the call that tries a connected tool costs nothing, or waits to be asked for, and is to the cheapest small model", async () => {
     await using proxy = await serving();
-    const one = (id: string, model_picker_category: string, input_price: number, output_price: number) => ({
-      ...priced(id),
-      ...{ model_picker_enabled: true, model_picker_category },
-      billing: { token_prices: { batch_size: 1_000_000, default: { input_price, output_price } } },
-    });
     const models = [
-      one("gpt-6.2-sol", "powerful", 1, 2),
-      one("gpt-6-luna", "lightweight", 20, 100),
-      one("gpt-5.6-luna", "lightweight", 10, 50),
+      listed("gpt-6.2-sol", "powerful", [1, 2]),
+      listed("gpt-6-luna", "lightweight", [20, 100]),
+      listed("gpt-5.6-luna", "lightweight", [10, 50]),
     ];
     proxy.demo.intercept("/models", () => Response.json({ data: models }));
     using own = person(proxy.home);
