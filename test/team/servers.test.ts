@@ -97,40 +97,6 @@ describeWithDatabases("servers of a team", (postgres) => {
     });
   });
 
-  test("400 races on one budget over three servers grant exactly the limit", async () => {
-    const before = modelCalls(team).length;
-    const limit = 60;
-    const budget = { name: "team", unit: "requests", limit, per: "month" };
-    expect(await all[0]!.admin("/budgets", budget)).toEqual({ added: true });
-    await until(async () => {
-      const lists = await Promise.all(all.map((server) => server.admin("/budgets")));
-      return lists.every(({ items }) => items.length === 1);
-    }, "every server knows the budget");
-    // Where 400 questions overtax the database, a server says so (503), and a client asks again.
-    const untilAnswered = async (server: TeamServer): Promise<Response> => {
-      const answer = await server.post("/v1/chat/completions", ask("Hello"));
-      return answer.status === 503 ? Bun.sleep(100).then(() => untilAnswered(server)) : answer;
-    };
-    const answers = await Promise.all(Array.from({ length: 400 }, (_, at) => untilAnswered(all[at % 3]!)));
-    const counts: Record<string, number> = {};
-    for (const answer of answers) {
-      const said = [200, 429].includes(answer.status) ? answer.status : `${answer.status} ${await answer.text()}`;
-      counts[said] = (counts[said] ?? 0) + 1;
-    }
-    expect(counts).toEqual({ 200: limit, 429: 400 - limit });
-    expect(modelCalls(team)).toHaveLength(before + limit);
-    await until(async () => {
-      const { items } = await all[2]!.admin("/budgets");
-      return items[0].used === limit && items[0].reserved === 0;
-    }, "the ledger is settled");
-    expect(await all[0]!.admin("/budgets/remove", { name: "team" })).toEqual({ removed: true });
-    await until(
-      async () =>
-        (await Promise.all(all.map((server) => server.admin("/budgets")))).every(({ items }) => items.length === 0),
-      "no server has a budget any more",
-    );
-  });
-
   test("a member who has just joined is served everywhere at once; a key that was revoked is refused everywhere", async () => {
     // From the first key on, all requests need one, so this is the last test of these servers.
     const spare = await all[0]!.admin("/keys", { name: "spare" });
