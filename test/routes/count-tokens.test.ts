@@ -107,8 +107,7 @@ describe("tools that the model is to search for", () => {
 });
 
 /** In a large request such texts stay in its bytes until they are sent. */
-const long = `${"many words ß 😀, ".repeat(2000)}marzipan wombats juggle`;
-const _longAsk = () => ask([{ type: "text", text: long }], { system: long });
+const _long = `${"many words ß 😀, ".repeat(2000)}marzipan wombats juggle`;
 
 describe("with a key", () => {
   test("the answer is Anthropic's own count", async () => {
