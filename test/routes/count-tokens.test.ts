@@ -106,9 +106,6 @@ describe("tools that the model is to search for", () => {
   });
 });
 
-/** In a large request such texts stay in its bytes until they are sent. */
-const _long = `${"many words ß 😀, ".repeat(2000)}marzipan wombats juggle`;
-
 describe("with a key", () => {
   test("the answer is Anthropic's own count", async () => {
     const { status, how, tokens } = await count(exact, ask("x".repeat(4000)), "?beta=true");
