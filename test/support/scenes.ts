@@ -19,6 +19,8 @@ import { until } from "./until";
 interface Setup extends Pick<ProxyOptions, "config" | "env"> {
   /** The scene is played once with each of these: `$name` in its lines becomes the value. */
   each?: Record<string, string | number>[];
+  /** What else `$name` stands for. */
+  let?: Record<string, string | number>;
   /** By the first word of their logins, of the demo's accounts and those with Auto: `octo` alone when missing. */
   accounts?: string[];
   quota?: keyof typeof quotas;
@@ -70,12 +72,16 @@ export function testScenes(name: string): void {
     const [title = "", first = "", ...rest] = block.trimEnd().split("\n");
     const setup: Setup = first.startsWith(": ") ? JSON.parse(first.slice(2)) : {};
     const lines = (first.startsWith(": ") ? rest : [first, ...rest]).filter((line) => !line.startsWith("# "));
-    if (!setup.each) test(title, () => play(setup, lines));
+    const playWith = (values: Record<string, string | number>) => {
+      const named = { ...setup.let, ...values };
+      const put = (text: string) => text.replace(/\$(\w+)/g, (whole, key) => String(named[key] ?? whole));
+      return play(JSON.parse(put(JSON.stringify({ ...setup, each: undefined, let: undefined }))), lines.map(put));
+    };
+    if (!setup.each) test(title, () => playWith({}));
     else
-      test.each(setup.each.map((values) => [JSON.stringify(values), values] as const))(`${title}: %s`, (_, values) => {
-        const put = (text: string) => text.replace(/\$(\w+)/g, (whole, key) => String(values[key] ?? whole));
-        return play(JSON.parse(put(JSON.stringify({ ...setup, each: undefined }))), lines.map(put));
-      });
+      test.each(setup.each.map((each) => [JSON.stringify(each), each] as const))(`${title}: %s`, (_, each) =>
+        playWith(each),
+      );
   }
 }
 
@@ -371,6 +377,7 @@ function outcomeOf({ response, text, row, rows }: Seen, { proxy, calls, expected
     row: () => withJson(row),
     rows: () => rows.map(withJson),
     sent: () => sent.at(-1)?.body,
+    offered: () => offeredIn(sent.at(-1)?.body),
     holds: () => {
       const body = JSON.stringify(sent.at(-1)?.body) ?? "";
       return Object.fromEntries(Object.keys(expected.holds).map((part) => [part, body.split(part).length - 1]));
@@ -409,6 +416,13 @@ function placeOf(token: string | undefined, tokens: string[]): number | [] {
   if (!tokens.includes(token)) tokens.push(token);
   return tokens.indexOf(token);
 }
+
+/** The names of the tools that the model has in its prompt; not of a search among those that wait. */
+const offeredIn = ({ tools = [] }: Json): string[] =>
+  tools
+    .filter((tool: Json) => !tool.defer_loading)
+    .map((tool: Json) => tool.name ?? tool.function?.name)
+    .filter((name: string) => !name.startsWith("tool_search"));
 
 const attemptsOf = (row: Json): string =>
   JSON.parse(row.attempts)
