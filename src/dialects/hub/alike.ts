@@ -2,8 +2,9 @@
  * Most events of a stream are alike: they differ in a text, and in the ids and numbers that go with its place. What the stages
  * make of such an event is learned as a replacement in its text, which the next ones get at once, many at a time.
  *
- * A replacement is trusted once it has given what the stages made of a further event, and forgotten with the first event that
- * is not alike. Before that one the stages see the last of those that passed: of earlier ones they would remember nothing.
+ * A replacement is trusted once it has given what the stages made of a further event, be it of another stream, and forgotten
+ * with the first event that is not alike. Before that one the stages see the last of those that passed: of earlier ones they
+ * would remember nothing.
  */
 import { BoundedMap } from "../../lib/bounded-map";
 import { frameIn, frameText, latin1, part, type SseFrame, type UnreadFrames } from "../../lib/net/stream/sse";
@@ -30,16 +31,27 @@ const anyNumber = String.raw`(?:0|[1-9]\d{0,14})`;
 /** Events with holes for what is free in them, one after the other; by their source. */
 const patterns = new BoundedMap<string, RegExp>(50);
 
+/** What takes the place of the events that fit the pattern. */
+interface Replacement {
+  pattern: RegExp;
+  /** What comes around the groups of the pattern; undefined if an event stays as it is. */
+  by: readonly string[] | undefined;
+  /** It has an id of the stream, in place of others. */
+  hasId: boolean;
+}
+
+/** Of each dialect those that were trusted last, by its free members. A stream needs none of its own that fits one of them. */
+const trusted = new WeakMap<RegExp, Replacement[]>();
+const mostTrusted = 8;
+
 /** After so many events of a stream learning begins, and after so many it ends; a longer event is not learned from. */
 const [first, last, longest] = [3, 40, 8192];
 
 /** Stands before the reader of a stream, before its writer, and behind that. */
 export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
-  #pattern: RegExp | undefined;
-  /** What each event is replaced by; undefined if it stays as it is. */
-  #by: readonly string[] | undefined;
+  #trusted: Replacement | undefined;
   /** Not yet trusted. */
-  #candidate: { pattern: RegExp; by: readonly string[] } | undefined;
+  #candidate: Replacement | undefined;
   #seen = 0;
   /** What the stages make of an event that is learned from, as long as they read nothing but a piece of text in it. */
   #made: SseFrame[] | undefined;
@@ -102,9 +114,8 @@ export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
   }
 
   pass(text: string, start: number, bytes: Uint8Array): number {
-    const pattern = this.#pattern;
-    if (!pattern) return start;
-    const by = this.#by;
+    if (!this.#trusted) return start;
+    const { pattern, by } = this.#trusted;
     let [last, end, made] = [start, start, ""];
     for (pattern.lastIndex = start; end < text.length; end = pattern.lastIndex) {
       const found = by ? pattern.exec(text) : pattern.test(text);
@@ -120,7 +131,7 @@ export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
 
   /** Shows the stages the last event, if they have not seen it: they are about to get anything else. */
   #catchUp(): void {
-    this.#pattern = undefined;
+    this.#trusted = undefined;
     const event = this.#unseen;
     if (event === undefined) return;
     [this.#unseen, this.#seen] = [undefined, first];
@@ -136,24 +147,36 @@ export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
     this.#catchUp();
     this.#seen++;
     const { bytes } = frame;
-    this.#made = bytes && this.#seen > first && this.#seen <= last ? [] : undefined;
+    this.#made = bytes && this.#seen <= last ? [] : undefined;
     this.#stages?.push(frame);
     const [made, more] = this.#made ?? [];
     if (bytes && made && !more) this.#learn(latin1(bytes), textOf(made));
   }
 
   #learn(event: string, made: string): void {
-    if (event.length > longest || event.includes("\r")) return;
+    const known = trusted.get(this.free)?.find((each) => gives(each, event, made));
+    if (known) this.#trust(known);
+    if (known || this.#seen <= first || event.length > longest || event.includes("\r")) return;
     const parts = partsOf(event, this.free);
-    const { source, by } = replacementOf(parts, event === made ? parts : partsOf(made, this.free));
+    const { source, by, hasId } = replacementOf(parts, event === made ? parts : partsOf(made, this.free));
     const pattern = patterns.renewed(source, () => new RegExp(source, "gy"));
-    pattern.lastIndex = 0;
-    const found = this.#candidate?.pattern === pattern && pattern.exec(event);
-    if (found && filled(this.#candidate!.by, found) === made) {
-      this.#pattern = pattern;
-      this.#by = event === made ? undefined : this.#candidate!.by;
-    } else this.#candidate = { pattern, by };
+    const candidate = this.#candidate;
+    if (candidate?.pattern === pattern && gives(candidate, event, made)) this.#trust(candidate);
+    else this.#candidate = { pattern, by: event === made ? undefined : by, hasId };
   }
+
+  #trust(replacement: Replacement): void {
+    this.#trusted = replacement;
+    if (replacement.hasId) return;
+    const others = (trusted.get(this.free) ?? []).filter((each) => each !== replacement);
+    trusted.set(this.free, [replacement, ...others].slice(0, mostTrusted));
+  }
+}
+
+function gives({ pattern, by }: Replacement, event: string, made: string): boolean {
+  pattern.lastIndex = 0;
+  const found = pattern.exec(event);
+  return found !== null && (by ? filled(by, found) : found[0]) === made;
 }
 
 const encoder = new TextEncoder();
@@ -186,9 +209,9 @@ function partsOf(event: string, free: RegExp): Part[] {
 }
 
 /** What stays the same, from one difference to the next, is a group of the pattern; `by` is what comes around its groups. */
-function replacementOf(event: readonly Part[], made: readonly Part[]): { source: string; by: string[] } {
+function replacementOf(event: readonly Part[], made: readonly Part[]) {
   const by = [""];
-  let [source, isOpen] = ["", false];
+  let [source, isOpen, hasId] = ["", false, false];
   for (let at = 0; at < Math.max(event.length, made.length); at++) {
     const [[text, kind], to] = [event[at] ?? [""], made[at]?.[0]];
     const isSame = kind === undefined || kind === "id" ? text === to : to !== undefined;
@@ -199,8 +222,9 @@ function replacementOf(event: readonly Part[], made: readonly Part[]): { source:
     const isFree = kind !== undefined && text !== "" && (kind !== "id" || !isSame);
     source += isFree ? (kind === "number" ? anyNumber : anyText) : literally(text);
     if (!isSame) by.push(by.pop() + (to ?? ""));
+    hasId ||= isFree && kind === "id";
   }
-  return { source: isOpen ? `${source})` : source, by };
+  return { source: isOpen ? `${source})` : source, by, hasId };
 }
 
 const special = /[\\^$.*+?()[\]{}|/]/g;
