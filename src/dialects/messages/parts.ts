@@ -1,7 +1,7 @@
 /** The content of a message: a list of blocks. */
 
 import { isObject } from "../../lib/json";
-import { beginningOfLong, type LongText, readUnmarked } from "../../lib/net/json/json-skeleton";
+import { readUnmarked } from "../../lib/net/json/json-skeleton";
 import type {
   FileLinkPart,
   FilePart,
@@ -22,6 +22,7 @@ import { signedThinking, unpackSignature } from "../hub/signature";
 import { inputObject } from "../hub/tool-input";
 import { dataOf } from "../openai";
 import { dropExtras, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
+import { imageBlock, isMediaType, plainType } from "./images";
 import { decodeServerCall, encodeServerPart, serverResultDecoders } from "./server-tools";
 
 // ── Decode ──
@@ -225,47 +226,15 @@ function encodeText(part: TextPart): JsonObject {
   return restoreCacheMark({ type: "document", source }, part);
 }
 
-/** An image of a type that Anthropic refuses becomes a note: it stays in the conversation, and would end each later turn. */
 function encodeImage(part: ImagePart, notes: Notes): JsonObject {
   const { source } = part;
   const data = "base64" in source ? source : dataOf(source.url);
   if (!data)
     return restoreCacheMark({ type: "image", source: { type: "url", url: "url" in source ? source.url : "" } }, part);
-  const media_type = imageType(data);
-  if (imageBeginnings.some(([, type]) => type === media_type))
-    return restoreCacheMark({ type: "image", source: { type: "base64", media_type, data: data.base64 } }, part);
-  const type = isMediaType.test(media_type) ? media_type : "(no plain name)";
-  notes.addDropped(`image of type ${type}`);
-  return {
-    type: "text",
-    text: `[An image of the type ${type}, which this model cannot see: it takes PNG, JPEG, GIF and WebP.]`,
-  };
+  const { block, leftOut } = imageBlock(data);
+  if (leftOut !== undefined) notes.addDropped(leftOut);
+  return leftOut === undefined ? restoreCacheMark(block, part) : block;
 }
-
-/** Anthropic accepts only the plain media type (`image/jpeg`, without parameters). */
-function plainType(mediaType: string): string {
-  const bare = mediaType.replace(/;.*/s, "").trim().toLowerCase();
-  return bare === "image/jpg" ? "image/jpeg" : bare;
-}
-
-/**
- * The types of images that Anthropic takes, and how they begin, in base64. It refuses one whose bytes are of another type than
- * it says, which OpenAI and Google ignore.
- */
-const imageBeginnings: readonly [beginning: RegExp, mediaType: string][] = [
-  [/^iVBORw0KGgo/, "image/png"],
-  [/^\/9j\//, "image/jpeg"],
-  [/^R0lGOD[dl]/, "image/gif"],
-  [/^UklGR.{6}XRUJQ/, "image/webp"],
-];
-
-function imageType({ mediaType, base64 }: { mediaType: string; base64: LongText }): string {
-  const beginning = beginningOfLong(base64, 32);
-  return imageBeginnings.find(([begins]) => begins.test(beginning))?.[1] ?? plainType(mediaType);
-}
-
-/** Anything else could be somebody's text. */
-const isMediaType = /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/;
 
 /** PDF and text files can be read; any other file is replaced by a note to the model. */
 function encodeFile(part: FilePart, notes: Notes): JsonObject {

@@ -15,6 +15,7 @@ import { isStrictEverywhere } from "../hub/strict-schema";
 import { compacts, isRefused, usesToolSearch, withheldFields } from "./betas";
 import { lostCitations, ownCitations } from "./citations";
 import { foreignThinking, systemAlone, turnRules, withSystemFolded } from "./history-rules";
+import { imageTypes } from "./images";
 import { cacheInToolResult, cacheOnThinking, clearThinking, limitRules, ownForm, thinkingInToolLoop } from "./limits";
 import { systemTurnRules, withoutSystemTurns } from "./system-turns";
 import { eachBlock, eachResultBlock, eachTool, isThinking, objectsIn, textBlock, withoutBilling } from "./traverse";
@@ -46,6 +47,7 @@ export const rules: Record<string, RuleRow> = {
   "tool-reference": ["tool_reference", toolReference],
   "lost-citations": ["citations", lostCitations],
   "server-calls": ["server_tool_use", "mcp_tool_use", serverCalls],
+  "image-type": ["image", imageTypes],
   "foreign-thinking": ["thinking", "redacted_thinking", foreignThinking],
   "cache-in-tool-result": ["cache_control", cacheInToolResult],
   "cache-on-thinking": ["cache_control", cacheOnThinking],

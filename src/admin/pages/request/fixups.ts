@@ -115,6 +115,7 @@ const descriptions: Record<string, string> = {
   "tool-result-order": "Tool results were moved to the start of their message.",
   "missing-tool-result": "A placeholder result was added for a tool call without a result.",
   "orphan-tool-result": "A tool result without a matching call was sent as text.",
+  "image-type": "An image got the type that it is of; in place of one that the model does not take went a note.",
   "tool-images": "Images in a tool result were moved to a user message.",
   "tool-ids": "Tool call IDs were rewritten with characters the upstream accepts.",
   "tool-fields": "Tool fields that require tool search were removed.",
