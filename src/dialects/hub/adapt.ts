@@ -20,7 +20,7 @@ import { countTools, fitTools, largestGroups, namesOf } from "./tools";
 import { upstreamFacts } from "./upstream-facts";
 import { wrapFormat } from "./wrapped-format";
 
-interface Adapted {
+export interface Adapted {
   /** The same object if nothing had to change. */
   conversation: Conversation;
   /** Restores the client's tool names and freeform inputs in the reply's calls; undefined where it has nothing to restore. */
