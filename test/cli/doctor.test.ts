@@ -170,7 +170,7 @@ describe("files", () => {
         '{\n  "loglevel": "debug"\n}',
         "line 2, column 3: loglevel: not a known key (did you mean logLevel?).",
       ],
-      ["history", "admin.sqlite", "no database at all".padEnd(8192), "SQLITE_NOTADB"],
+      ["history", "admin.sqlite", "no database at all".padEnd(8192), "is damaged. The next start moves it aside"],
       ["accounts", "accounts/github.com/octo-demo.json", "{", "octo-demo.json is skipped: it is not JSON."],
     ] as const) {
       writeFileSync(join(github.data, file), text, { mode: 0o600 });
@@ -196,10 +196,9 @@ describe("files", () => {
     );
     const file = join(github.home, "file");
     writeFileSync(file, "");
-    expect((await examine({ ...github.env, DRAGOMAN_HOME: file })).of("data folder")[0]).toMatchObject({
-      state: "fail",
-      message: "~/file is not a folder.",
-    });
+    const { of } = await examine({ ...github.env, DRAGOMAN_HOME: file });
+    expect(of("data folder")[0]).toMatchObject({ state: "fail", message: "~/file is not a folder." });
+    expect(of("history")[0]!.message).toContain("cannot be read (ENOTDIR)");
   });
 
   test("the history of a running server is read beside it, and that which a killed one left, write-ahead log and all, as it is", async () => {

@@ -2,8 +2,8 @@
 import { constants, Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { ProxyError } from "../../lib/errors";
-import { sqliteCode, versionOf } from "../../lib/sqlite";
+import { codeOf, ProxyError } from "../../lib/errors";
+import { isDamage, versionOf } from "../../lib/sqlite";
 import { migrations } from "./migrations";
 
 interface IntegrityReport {
@@ -16,16 +16,17 @@ interface IntegrityReport {
  * @throws ProxyError `internal` when the file is damaged, was written by a newer version, or cannot be read.
  */
 export function checkIntegrity(path: string): IntegrityReport | undefined {
-  const bytes = sizeOf(path);
-  if (bytes === undefined) return undefined;
   let database: Database | undefined;
   try {
+    const bytes = sizeOf(path);
+    if (bytes === undefined) return undefined;
     database = openUnchanged(path);
     return { rows: check(database, path), bytes };
   } catch (thrown) {
-    const code = sqliteCode(thrown);
-    if (code === undefined) throw thrown;
-    throw new ProxyError("internal", `The history ${path} cannot be read (${code}).`, { cause: thrown });
+    if (isDamage(thrown)) throw damaged(path);
+    const code = codeOf(thrown);
+    if (code === "") throw thrown;
+    throw new ProxyError("internal", `The history ${path} cannot be read (${code}). ${without}`, { cause: thrown });
   } finally {
     database?.close();
   }
@@ -42,15 +43,19 @@ export function openUnchanged(path: string): Database {
 function check(database: Database, path: string): number {
   const version = versionOf(database);
   if (version > migrations.length)
-    throw new ProxyError("internal", `The history ${path} was written by a newer dragoman; use that version.`);
-  const result = database.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get()?.quick_check;
-  if (result !== "ok")
     throw new ProxyError(
       "internal",
-      `The history ${path} is damaged. The next start moves it aside and starts a new history.`,
+      `The history ${path} was written by a newer dragoman; use that version. ${without}`,
     );
+  const result = database.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get()?.quick_check;
+  if (result !== "ok") throw damaged(path);
   if (version === 0) return 0;
   return database.query<{ rows: number }, []>("SELECT count(*) AS rows FROM requests").get()!.rows;
 }
+
+const without = "Requests are served without it.";
+
+const damaged = (path: string) =>
+  new ProxyError("internal", `The history ${path} is damaged. The next start moves it aside and starts a new history.`);
 
 const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size;
