@@ -31,7 +31,8 @@ const keysOfServer = (server: RunningServer): KeyStore => ({
     server.demo || server.isElsewhere ? `The page ${server.url}/admin/keys` : command(how, name),
 });
 
-const command = (how: "add" | "rm", name: string) => `\`dragoman key ${how} ${name}\``;
+const command = (how: "add" | "rm", name: string) =>
+  how === "add" ? `\`dragoman key add ${name}\`` : `\`dragoman key rm ${name}\``;
 
 function storedKeys(environment: Environment): KeyStore {
   const { clientKey } = environment;
