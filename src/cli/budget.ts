@@ -113,7 +113,10 @@ const limitsFrom = (text: string) =>
   Object.fromEntries(
     text.split(",").map((pair) => {
       const at = pair.lastIndexOf("=");
-      return [pair.slice(0, Math.max(0, at)).trim(), Number(pair.slice(at + 1))];
+      const limit = Number(pair.slice(at + 1));
+      if (at < 1 || Number.isNaN(limit))
+        throw new UsageError(`--limit-of must be pairs such as anna=3000,ben=500; \`${pair}\` is none.`);
+      return [pair.slice(0, at).trim(), limit];
     }),
   );
 

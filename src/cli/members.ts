@@ -1,6 +1,8 @@
 /** `dragoman member add`, `set`, `withdraw`, `ls` and `rm`: directly in the data folder or the database, which servers ask. */
+import { z } from "zod";
 import type { Stores } from "../books/stores";
 import type { Environment } from "../config/environment";
+import { keyName } from "../config/key-schema";
 import { ago, formatCount, plural, utcDay } from "../lib/format";
 import { costInWords } from "../lib/money";
 import { isLoopbackUrl } from "../lib/net/address";
@@ -28,6 +30,7 @@ export async function memberAdd(options: LimitOptions & { url?: string }): Promi
   const { environment, name } = options;
   const origin = originOf(environment, options.url);
   const limits = readLimits(options);
+  readOptions(z.object({ name: keyName }), { name }, { name: "The member's name" });
   const invited = await withTeam(environment, ({ members }) => members.invite(name, limits));
   const { member, code, expiresAt, isKnown } = invited;
   say(

@@ -63,6 +63,12 @@ async function dispatch(argv: readonly string[], version: string): Promise<numbe
   if (pair) return runFound(pair, [...options, ...rest.slice(1)], version);
   if (single && !isOther) return runFound(single, [...options, ...rest], version);
   const wants = (name: keyof typeof common) => argv.some((word) => spellingsOf(name, common[name]!).includes(word));
+  const ownWords = Object.entries(common).flatMap(([name, option]) => spellingsOf(name, option));
+  const unknown = first === undefined ? argv.find((word) => !ownWords.includes(word)) : undefined;
+  if (unknown !== undefined)
+    throw new UsageError(
+      `There is no option \`${unknown}\` without a command. \`dragoman --help\` lists all commands.`,
+    );
   if (wants("version")) print(version);
   else if (first === undefined || (wants("help") && second === undefined))
     return (await help()).showHelp(first ? [first] : [], groups);

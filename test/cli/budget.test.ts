@@ -55,7 +55,10 @@ test("a command for budgets without a server changes the stored config, by the s
     [["a:b", "--limit", "1"], "The name "],
     [["x", "--limit", "1", "--each", "team"], "--each must be one of: member, key"],
     [["x", "--limit", "1", "--limit-of", "anna=2"], "--limit-of: needs `each`"],
-    [["x", "--limit", "1", "--each", "key", "--limit-of", "anna"], "--limit-of: "],
+    [
+      ["x", "--limit", "1", "--each", "key", "--limit-of", "anna"],
+      "--limit-of must be pairs such as anna=3000,ben=500; `anna` is none.",
+    ],
     [["x", "--limit", "1", "--member", ""], "--member is empty"],
   ] as const) {
     const { code, stderr } = await add(...args);

@@ -43,7 +43,7 @@ describeWithMembers("dragoman member", (place) => {
     [["set", "anna", "--models", ""], 2, "--models"],
     [["set", "nobody", "--expires", "1d"], 1, "There is no member nobody"],
     [["withdraw", "nobody"], 1, "There is no member nobody"],
-    [["add", "a/b"], 1, "The member's name must be at most 63"],
+    [["add", "a/b"], 2, "The member's name must be at most 63"],
   ])("the command for members %j is refused in a sentence", async (words, code, sentence) => {
     const refused = await member(...words);
     expect([refused.code, refused.stderr]).toEqual([code, expect.stringContaining(sentence)]);

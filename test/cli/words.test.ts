@@ -15,6 +15,7 @@ test.each([
   [["budget", "add", "x", "--limit", "abc"], "--limit must be a number, such as 20; it is `abc`."],
   [["budget", "add", "x", "--limit", "-3"], "--limit must be above 0."],
   [["budget", "add", "x", "--limit", "1", "--per", "year"], "--per must be one of: day, month."],
+  [["--prot"], "There is no option `--prot` without a command."],
   [["key", "add", ""], "The name must be at most 63 letters"],
   [["key", "print", "laptop"], "`dragoman connect claude-code --write --key-helper`"],
   [["auth", "list"], "There is no command `auth list`. Did you mean `dragoman auth ls`?"],
