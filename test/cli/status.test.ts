@@ -13,7 +13,7 @@ import { scriptedGithub } from "./bench";
 test("without a server, `status` says how to start one, and ends with 1", async () => {
   const { code, stdout, stderr } = await inProcess(["status"]);
   expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining("`dragoman start`")]);
-  expect((await inProcess(["status", "--json"])).stdout).toBe('{"running":false}\n');
+  expect(await inProcess(["status", "--json"])).toMatchObject({ code: 1, stdout: '{"running":false}\n' });
   expect(await inProcess(["open"])).toMatchObject({ code: 1, stderr: expect.stringContaining("No dragoman server") });
 });
 
