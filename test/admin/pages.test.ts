@@ -137,6 +137,21 @@ describe("every page", () => {
     expect(await activeIn(html)).toEqual([]);
   });
 
+  test.each(pages)(
+    "the cells of %s have the labels of their columns, and plain amounts stand under one another",
+    async (path) => {
+      for (const [table] of (await textOf(full, path)).matchAll(/<table.*?<\/table>/gs)) {
+        const heads = [...table.matchAll(/<th scope="col"[^>]* data-label="([^"]*)"/g)].map(([, name]) => name);
+        for (const [row] of table.split("<tbody>")[1]!.matchAll(/<tr.*?<\/tr>/gs)) {
+          const cells = [...row.matchAll(/<td(?: data-label="([^"]*)")?(?: class="([^"]*)")?>(.?)/gs)];
+          expect(cells.map(([, label]) => label)).toEqual(heads.slice(1));
+          for (const [, , look = "", first] of cells)
+            if (look.includes("right")) expect(look.includes("num")).toBe(first !== "<");
+        }
+      }
+    },
+  );
+
   test("a tab leads to the page on which it is the one that is marked", async () => {
     const tabsIn = (html: string) =>
       [...html.matchAll(/<nav class="tabs".*?<\/nav>/gs)].map(([nav]) =>

@@ -80,6 +80,8 @@ describe("a prompt", () => {
       const page = await (await send({ dialect, system: "Be 'brief'." }, { path: "/admin/try" })).text();
       const shell = Bun.spawn(["sh", "-c", commandIn(page)], { stdout: "pipe", stderr: "ignore" });
       expect(textsOf(await shell.stdout.text(), dialect)).toContain("DEMO");
+      // A provider would store what is not told otherwise.
+      expect(/"store": ?false/.test(commandIn(page))).toBe(dialect === "responses");
       const [other] = proxy.rows();
       expect(other).toMatchObject({ client_dialect: dialect, path: row!.path, input_tokens: expect.any(Number) });
     },
