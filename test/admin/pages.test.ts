@@ -10,6 +10,7 @@ import { fields } from "../../src/admin/pages/config/form";
 import { forecastOf } from "../../src/admin/pages/forecast";
 import { pageEndpoints } from "../../src/admin/pages/plugin";
 import { describeFixup } from "../../src/admin/pages/request/fixups";
+import { whatToDo } from "../../src/admin/pages/request/what-to-do";
 import { niceTop } from "../../src/admin/ui/chart";
 import { nameColumns } from "../../src/books/history/entry";
 import type { Entry } from "../../src/books/history/history";
@@ -695,6 +696,37 @@ describe("one request", () => {
     )!;
     const begin = "Claude Code 2.0 requested claude-sonnet-4-6 at /v1/messages , ";
     expect(wordsOf(timeline).trim()).toEndWith(begin + words);
+  });
+
+  test.each([
+    ["client_closed", 499, "Nothing is wrong here"],
+    ["cancelled", 499, "Somebody cancelled it"],
+    ["context_length_exceeded", 400, "Compact the conversation in the client"],
+    ["budget_unavailable", 503, "The database could not be asked"],
+    ["budget_exceeded", 429, "The page Budgets says"],
+    ["quota_exceeded", 402, "when the quota resets"],
+    ["overloaded_error", 529, "Clients try again by themselves"],
+    ["user_model_rate_limited", 429, "a second account shares the load"],
+    ["too_many_running", 429, "Wait for one to end"],
+    ["model_not_allowed", 403, "`modelAliases`"],
+    ["invalid_api_key", 401, "no key that is known here"],
+    ["no_account", 503, "Sign in on the page Accounts"],
+    ["upstream_timeout", 504, "The connection ended before the answer did"],
+    ["upstream_bad_event", 502, "could not be read"],
+    ["something_else", 413, "The request is too large"],
+    ["something_else", 418, "Try again."],
+  ])("that failed with %s and %i has advice of its own", (error_type, http_status, words) => {
+    expect(whatToDo({ error_type, http_status })).toContain(words);
+  });
+
+  test.each([
+    [4, "Not all of the prompt was found in the cache. The system prompt changed."],
+    [0, "The prompt was not found in the cache. The system prompt changed."],
+  ])("whose prompt had %i tokens in the cache says why it had not all", async (cached_tokens, words) => {
+    const own = entry({ cached_tokens, cache_miss: "system" });
+    full.app.history.add(own);
+    full.app.history.flush();
+    expect(wordsOf(await textOf(full, `/admin/requests/${own.request_id}`))).toContain(words);
   });
 
   test("the page of a request with web searches shows each with its engine and cost, and never the query", async () => {
