@@ -118,6 +118,9 @@ describeWithDatabases("the owner's members", (postgres) => {
     const body = new URLSearchParams({ form_token: formTokenIn(page), ...typed });
     const refused = await fetch(`${url}/limits`, { method: "POST", body });
     expect([refused.status, await limitsIn(await refused.text())]).toMatchObject([400, typed]);
+    body.set("name", "erin");
+    const uninvited = await fetch(`${servers[0].url}/admin/members`, { method: "POST", body });
+    expect([uninvited.status, await fieldsIn(await uninvited.text())]).toMatchObject([400, { name: "erin", ...typed }]);
     await post("/members/dana/remove");
   });
 

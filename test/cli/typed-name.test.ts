@@ -3,7 +3,7 @@
  * from.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { installationOf, typedName } from "../../src/cli/installation";
 import { run, source } from "../support/command";
@@ -92,4 +92,11 @@ test("each way to install is known by its folder", () => {
   expect(script(join(folder, "node_modules/dragoman/dist/main.js"))).toBe("project");
   expect(executable(join(folder, "node_modules/.pnpm/a@1/node_modules/@dragoman/linux-x64/dragoman"))).toBe("project");
   expect(of({ main: "/src/main.ts" })).toEqual({ kind: "source", command: ["/usr/bin/bun", "--x", "/src/main.ts"] });
+  // A package manager's own path names the version, which an update removes; the link on the PATH stays.
+  const [own, link] = [join(folder, "dragoman-1.2.3"), join(folder, "links", "dragoman")];
+  writeFileSync(own, "", { mode: 0o755 });
+  mkdirSync(join(folder, "links"));
+  symlinkSync(own, link);
+  const commandWith = (PATH: string) => of({ execPath: own, isExecutable: true, env: { PATH } }).command;
+  expect([commandWith(join(folder, "links")), commandWith("")]).toEqual([[link], [own]]);
 });
