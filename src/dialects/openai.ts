@@ -5,6 +5,8 @@ import { beginningOfLong, joinTexts, type LongText, textFrom } from "../lib/net/
 import type { CacheHints } from "./codec";
 import type { Conversation, ForeignTool, JsonObject, Turn, WithExtras } from "./hub/conversation";
 import { arrayAt, refuse, textAt } from "./hub/json";
+import { writtenType } from "./hub/media-types";
+import type { ModelFacts } from "./hub/model";
 import type { Notes } from "./hub/notes";
 import type { BlockEnd } from "./hub/reply";
 
@@ -90,6 +92,20 @@ export function dataOf(url: LongText): Data | undefined {
   const end = beginning.startsWith("data:") ? beginning.indexOf(";base64,") : -1;
   if (end === -1) return undefined;
   return { mediaType: beginning.slice("data:".length, end), base64: textFrom(url, end + ";base64,".length) };
+}
+
+/** Types that each model with eyes takes. */
+const plainImages = new Set(["image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"]);
+
+/**
+ * A note in place of an image of a type that the model does not take; undefined for any other image. Copilot refuses it on each
+ * later turn too: "image media type not supported" (github/copilot-cli#2030, 2026-03).
+ */
+export function noteOfImage(url: unknown, { limits }: ModelFacts): string | undefined {
+  const taken = limits.vision?.mediaTypes;
+  const type = typeof url === "string" && taken ? dataOf(url)?.mediaType.replace(/;.*/s, "").toLowerCase() : undefined;
+  if (type === undefined || plainImages.has(type) || taken?.includes(type)) return undefined;
+  return `[An image of the type ${writtenType(type)}, which this model cannot see.]`;
 }
 
 /** The data URL. */

@@ -158,7 +158,7 @@ const places: Record<string, RegExp> = {
   "tool-result-order": /^request\.messages/,
   "missing-tool-result": /^request\.messages/,
   "orphan-tool-result": /^request\.messages/,
-  "image-type": /^request\.messages/,
+  "image-type": /^request\.(messages|input)/,
   "tool-images": /^request\.messages/,
   "tool-ids": /^request\.messages.*\.(tool_use_)?id$/,
   "tool-fields": /^request\.tools\.\d+\./,

@@ -4,9 +4,10 @@ import { type CallPiece, isAnswered, lostResultHeading, ownCallIds, pairCalls } 
 import type { JsonObject } from "../hub/conversation";
 import { withMember } from "../hub/json";
 import { mapObjects } from "../hub/lists";
+import type { ModelFacts } from "../hub/model";
 import { isPacked } from "../hub/signature";
 import { inputText } from "../hub/tool-input";
-import { withFileName } from "../openai";
+import { noteOfImage, withFileName } from "../openai";
 import { longestWireId } from "./calls";
 
 /** Removes thinking whose signature dragoman packed for another dialect, and messages that are empty without it. */
@@ -202,6 +203,17 @@ export function withFileNames(message: JsonObject): JsonObject {
   const parts = mapObjects(content, (part) => {
     const file = isObject(part.file) ? withFileName(part.file) : part.file;
     return file === part.file ? part : { ...part, file };
+  });
+  return parts === content ? message : { ...message, content: parts };
+}
+
+/** The message with a note in place of each image of a type that the model does not take. */
+export function withSeenImages(message: JsonObject, model: ModelFacts): JsonObject {
+  const { content } = message;
+  if (!Array.isArray(content)) return message;
+  const parts = mapObjects(content, (part) => {
+    const note = isObject(part.image_url) ? noteOfImage(part.image_url.url, model) : undefined;
+    return note === undefined ? part : { type: "text", text: note };
   });
   return parts === content ? message : { ...message, content: parts };
 }

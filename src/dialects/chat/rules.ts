@@ -22,6 +22,7 @@ import {
   withContent,
   withFileNames,
   withoutForeignThinking,
+  withSeenImages,
   withToolResults,
 } from "./messages";
 import { schemas, withWish } from "./schemas";
@@ -54,6 +55,10 @@ export const rules: Record<string, RuleRow> = {
     ),
   ],
   "file-name": ["file", onList("messages", (messages) => mapObjects(messages, withFileNames))],
+  "image-type": [
+    "image_url",
+    onList("messages", (messages, model) => mapObjects(messages, (message) => withSeenImages(message, model))),
+  ],
   "foreign-thinking": ["reasoning_opaque", onList("messages", withoutForeignThinking)],
   "call-input": [
     "tool_calls",
@@ -83,6 +88,7 @@ const dropped: Record<string, (before: JsonObject, after: JsonObject) => string[
   "stop-limit": () => [`stop after the first ${stopLimit}`],
   "unsupported-fields": gone,
   "structured-output": () => ["response_format replaced by an instruction"],
+  "image-type": () => ["image"],
   "tool-results": () => ["calls and results without each other"],
   "no-prefill": () => ["no-prefill"],
   "foreign-thinking": () => ["thinking"],

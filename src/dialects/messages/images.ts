@@ -3,6 +3,7 @@ import { isObject } from "../../lib/json";
 import { beginningOfLong, type LongText } from "../../lib/net/json/json-skeleton";
 import type { JsonObject } from "../hub/conversation";
 import { omitUndefined } from "../hub/json";
+import { writtenType } from "../hub/media-types";
 import { eachBlock, eachResultBlock } from "./traverse";
 
 /**
@@ -15,9 +16,6 @@ const beginnings: readonly [beginning: RegExp, mediaType: string][] = [
   [/^R0lGOD[dl]/, "image/gif"],
   [/^UklGR.{6}XRUJQ/, "image/webp"],
 ];
-
-/** Anything else could be somebody's text. */
-export const isMediaType = /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/;
 
 /** Anthropic accepts only the plain media type (`image/jpeg`, without parameters). */
 export function plainType(mediaType: string): string {
@@ -37,7 +35,7 @@ export function imageBlock({ mediaType, base64 }: { mediaType: string; base64: L
   const media_type = beginnings.find(([begins]) => begins.test(beginning))?.[1] ?? plainType(mediaType);
   if (beginnings.some(([, type]) => type === media_type))
     return { block: { type: "image", source: { type: "base64", media_type, data: base64 } } };
-  const type = isMediaType.test(media_type) ? media_type : "(no plain name)";
+  const type = writtenType(media_type);
   const text = `[An image of the type ${type}, which this model cannot see: it takes PNG, JPEG, GIF and WebP.]`;
   return { block: { type: "text", text }, leftOut: `image of type ${type}` };
 }

@@ -17,12 +17,13 @@ import type {
 import { Fields } from "../hub/fields";
 import { nameOf } from "../hub/foreign";
 import { listAt, omitUndefined, optionalText, textAt } from "../hub/json";
+import { writtenType } from "../hub/media-types";
 import type { Notes } from "../hub/notes";
 import { signedThinking, unpackSignature } from "../hub/signature";
 import { inputObject } from "../hub/tool-input";
 import { dataOf } from "../openai";
 import { dropExtras, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
-import { imageBlock, isMediaType, plainType } from "./images";
+import { imageBlock, plainType } from "./images";
 import { decodeServerCall, encodeServerPart, serverResultDecoders } from "./server-tools";
 
 // ── Decode ──
@@ -250,7 +251,7 @@ function encodeFile(part: FilePart, notes: Notes): JsonObject {
     const source = { type: "text", media_type: "text/plain", data };
     return restoreCacheMark(omitUndefined({ type: "document", source, title }), part);
   }
-  notes.addDropped(`file of type ${isMediaType.test(mediaType) ? mediaType : "(no plain name)"}`);
+  notes.addDropped(`file of type ${writtenType(mediaType)}`);
   const notice = `[The file ${title ?? ""} (${mediaType}) was left out: only PDF and text files can be read here.]`;
   return { type: "text", text: notice };
 }

@@ -15,7 +15,7 @@ import { effortOf } from "../hub/reasoning";
 import { emptyTools, modelName, onList, type RuleRow, requestRules, rulesNamed } from "../hub/rules";
 import { searches, searchOfType } from "../hub/searches";
 import { isPacked } from "../hub/signature";
-import { withFileName } from "../openai";
+import { noteOfImage, withFileName } from "../openai";
 import { callNamespace, callPairs, pairTypes, repeatedCallIds, repeatedItemIds, typeOf } from "./call-rules";
 import { readSummaries } from "./compaction";
 import { isOwnId } from "./ids";
@@ -42,7 +42,11 @@ export const rules: Record<string, RuleRow> = {
   "namespace-description": ["namespace", namespaceDescription],
   summary: ["compaction", onList("input", readSummaries)],
   "item-reference": ["id", (body) => eachItem(body, withoutReference)],
-  "file-name": ["input_file", (body) => eachItem(body, withFileNames)],
+  "file-name": ["input_file", (body) => eachItem(body, (item) => withParts(item, named))],
+  "image-type": [
+    "input_image",
+    (body, model) => eachItem(body, (item) => withParts(item, (part) => seen(part, model))),
+  ],
   "foreign-thinking": ["encrypted_content", (body) => eachItem(body, (item) => (isForeign(item) ? undefined : item))],
   "unsigned-reasoning": ["reasoning", (body) => eachItem(body, (item) => (isUnsigned(item) ? undefined : item))],
   "call-ids": ["call_id", (body) => eachItem(body, withShortCallId)],
@@ -64,6 +68,7 @@ const dropped: Record<string, (before: JsonObject, after: JsonObject) => string[
   "image-generation": () => ["image_generation"],
   "web-search": () => ["web_search"],
   "item-reference": () => ["item_reference"],
+  "image-type": () => ["image"],
   "foreign-thinking": () => ["thinking"],
   "unsigned-reasoning": () => ["thinking"],
   "call-pairs": () => ["calls and results without each other"],
@@ -140,16 +145,23 @@ const withShortCallId = (item: JsonObject): JsonObject =>
     ? { ...item, call_id: shortId(item.call_id, longestId) }
     : item;
 
-/** The item with a name for each file of its content or output; the same object if they have one. */
-function withFileNames(item: JsonObject): JsonObject {
+/** The item with the parts of its content or output as `change` makes them; the same item if none changes. */
+function withParts(item: JsonObject, change: (part: JsonObject) => JsonObject): JsonObject {
   const set: JsonObject = {};
   for (const key of ["content", "output"]) {
     const parts = item[key];
     if (!Array.isArray(parts)) continue;
-    const named = mapObjects(parts, (part) => (typeOf(part) === "input_file" ? withFileName(part) : part));
-    if (named !== parts) set[key] = named;
+    const changed = mapObjects(parts, change);
+    if (changed !== parts) set[key] = changed;
   }
   return Object.keys(set).length === 0 ? item : { ...item, ...set };
+}
+
+const named = (part: JsonObject): JsonObject => (typeOf(part) === "input_file" ? withFileName(part) : part);
+
+function seen(part: JsonObject, model: ModelFacts): JsonObject {
+  const note = typeOf(part) === "input_image" ? noteOfImage(part.image_url, model) : undefined;
+  return note === undefined ? part : { type: "input_text", text: note };
 }
 
 /**
