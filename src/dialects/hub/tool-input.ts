@@ -1,5 +1,5 @@
 /** The input of a tool call, for dialects that write it as an object. */
-import { isObject, parseWithSource } from "../../lib/json";
+import { isObject, parseJson, parseWithSource } from "../../lib/json";
 import { withoutHalves } from "../../lib/net/json/half-characters";
 import type { JsonObject } from "./conversation";
 
@@ -17,7 +17,7 @@ export function inputObject({ input, freeform }: { input: string; freeform?: tru
 /** A call's input as JSON of an object: the same text if it is that. */
 export function inputText(input: unknown): string {
   const text = typeof input === "string" ? input : JSON.stringify(input);
-  return isObject(parseWithSource(text)) ? text : JSON.stringify(inputObject({ input: text }));
+  return isObject(parseJson(text)) ? text : JSON.stringify(inputObject({ input: text }));
 }
 
 /** Whether a call's input is complete: JSON of an object, or nothing, which stands for an empty one. */
