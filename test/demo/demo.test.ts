@@ -137,6 +137,12 @@ describe("a request is charged", () => {
   });
 });
 
+test("an account of Auto alone may leave the model out in chat, and nowhere else", async () => {
+  account().auto = { only: true, protocols: ["omission"], pool: ["gpt-5-mini"] };
+  const all = [chat, responses, messages].map(async (ask) => (await ask({ model: undefined })).status);
+  expect(await Promise.all(all)).toEqual([200, 400, 400]);
+});
+
 describe("the model list", () => {
   // biome-ignore format: a table is read by its rows
   test.each([

@@ -1,5 +1,6 @@
 /** Rows: a model as the list describes it: its abilities, limits and prices. */
 import { describe, expect, test } from "bun:test";
+import { turnPlanOf } from "../../../src/proxy/upstream/copilot/auto-answer";
 import { googleAliases } from "../../../src/proxy/upstream/models/google-names";
 import { readModel } from "../../../src/proxy/upstream/models/model";
 import { promptLimitOf } from "../../../src/proxy/upstream/models/prompt-limit";
@@ -184,4 +185,17 @@ test("a model is for small tasks by its category, and by its name only without o
     able("gpt-6-sol", {}, { model_picker_price_category: "low" }).light,
     able("gpt-6.1-terra", {}, { model_picker_category: "versatile", model_picker_price_category: "low" }).light,
   ]).toEqual([true, false, false, false, true, false]);
+});
+
+// biome-ignore format: a table is read by its rows
+test.each([
+  [undefined, undefined],
+  [{}, undefined],
+  [{ state_token: "" }, undefined],
+  [{ state_token: "a" }, { state: "a", skip: 0 }],
+  [{ state_token: "a", skip_turns: 7 }, { state: "a", skip: 7 }],
+  [{ state_token: "a", skip_turns: 8 }, undefined],
+  [{ state_token: "a", skip_turns: -1 }, undefined],
+])("Auto's plan for further turns is read, one that is odd as none: %j", (hydra_rl_multi_turn, plan) => {
+  expect(turnPlanOf({ hydra_rl_multi_turn })).toEqual(plan);
 });
