@@ -163,16 +163,22 @@ test("names never become what another tool is called", () => {
   expect(names[0]).not.toBe(short);
 });
 
-test("names that differ only in what is cut off stay apart, in any company", () => {
+test("names that differ only in what is cut off stay apart, in any company, and begin as Google's models want it", () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(
-        fc.oneof(fc.string({ maxLength: 5 }), fc.constantFrom(`${long}1`, `${long}2`, "ä", "ö", "\ud800")),
+        fc.oneof(
+          fc.string({ maxLength: 5 }),
+          fc.constantFrom(`${long}1`, `${long}2`, "21st_magic", "ä", "ö", "\ud800"),
+        ),
       ),
-      (names) => {
-        const short = namesOf(adapt(conversation({ tools: names.map(tool) }), "chat").conversation);
+      fc.constantFrom("OpenAI", "Google"),
+      (names, vendor) => {
+        const short = namesOf(adapt(conversation({ tools: names.map(tool) }), "chat", vendor).conversation);
         expect(new Set(short).size).toBe(names.length);
         for (const name of short) expect(name).toMatch(word);
+        if (vendor === "Google") for (const name of short) expect(name).toMatch(/^[a-zA-Z_]/);
+        else expect(short.includes("21st_magic")).toBe(names.includes("21st_magic"));
       },
     ),
   );

@@ -29,6 +29,11 @@ export interface Adapted {
 
 /** What the strictest upstream accepts as a tool name or a call id. */
 const word = /^[a-zA-Z0-9_-]{1,64}$/;
+/**
+ * A tool's name for Google's models: "Invalid function name. Must start with a letter or an underscore" (microsoft/vscode#248000,
+ * on Copilot, 2025-05).
+ */
+const googleName = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/;
 
 /**
  * @param vendor Who made the model, as in the catalogue.
@@ -54,7 +59,7 @@ function adaptNames(request: Conversation, target: Dialect, vendor: string, note
   const isFreeform = (tool: Tool): tool is FreeformTool => tool.kind === "freeform" && !hasFreeformTools;
   const freeform = new Set(conversation.tools.filter(isFreeform).map((tool) => tool.name));
   const wordy = !hasFreeformTools && conversation.turns.some((turn) => turn.parts.some(isFreeformPart));
-  const names = shortNames(conversation);
+  const names = shortNames(conversation, vendor === "Google" ? googleName : word);
   const isPlain = freeform.size === 0 && !wordy && names.size === 0 && renamed.size === 0;
   if (isPlain && conversation.turns.every(hasPlainIds)) return { conversation };
 
@@ -99,12 +104,12 @@ function refuseTooMany({ tools }: Conversation, target: Dialect): void {
 }
 
 /** The names that upstreams refuse, with their replacements. A name gets the same replacement in every request. */
-function shortNames({ tools, turns, toolChoice }: Conversation): Map<string, string> {
+function shortNames({ tools, turns, toolChoice }: Conversation, taken: RegExp): Map<string, string> {
   const names = new Set(namesOf(tools));
   for (const turn of turns) for (const part of turn.parts) if (part.kind === "tool-call") names.add(part.name);
   if (typeof toolChoice === "object") names.add(toolChoice.name);
   const short = new Map<string, string>();
-  for (const name of [...names].filter((name) => !word.test(name))) {
+  for (const name of [...names].filter((name) => !taken.test(name))) {
     let attempt = 0;
     while (names.has(asWord(name, attempt))) attempt++;
     names.add(asWord(name, attempt));
@@ -119,7 +124,8 @@ function asWord(text: string, attempt = 0): string {
     .update(`${text}${"\0".repeat(attempt)}`)
     .digest("hex")
     .slice(0, 8);
-  return `${text.slice(0, 55).replaceAll(/[^a-zA-Z0-9_-]/g, "_")}_${hash}`;
+  const begun = text.replace(/^(?=[\d-])/, "_");
+  return `${begun.slice(0, 55).replaceAll(/[^a-zA-Z0-9_-]/g, "_")}_${hash}`;
 }
 
 const hasPlainIds = (turn: Turn): boolean =>
