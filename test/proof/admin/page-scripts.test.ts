@@ -146,6 +146,12 @@ describe.skipIf(!browser)("with a script", () => {
     const { x, width } = (await page.locator("nav .here").boundingBox())!;
     expect([x >= 0, x + width <= 390]).toEqual([true, true]);
     expect(await page.locator(".fold[open]").count()).toBe(0);
+    await page.locator(".more > summary").click();
+    for (const link of await page.locator(".bar nav a").all()) {
+      const box = (await link.boundingBox())!;
+      expect([await link.textContent(), box.x >= 0 && box.x + box.width <= 390]).toEqual([expect.any(String), true]);
+    }
+    await page.locator(".more > summary").click();
     await page.getByRole("heading", { name: "History and logs" }).click();
     await page.getByLabel("retentionDays").fill("0");
     await page.getByRole("heading", { name: "History and logs" }).click();
