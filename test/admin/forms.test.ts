@@ -64,6 +64,14 @@ describe("the config's form", () => {
       expect(() => patch(wrong)).toThrow(/^modelAliases: /);
   });
 
+  test("several keys of a group that are changed at once are all changed", () => {
+    const wanted = {
+      notices: { webhookFormat: "slack", desktop: true, accounts: [0.5] },
+      webSearchEngine: { name: "searxng", url: "https://search.test" },
+    };
+    expect(patchFrom(formOf(shownConfig(wanted)), shownConfig({}))).toMatchObject(wanted);
+  });
+
   test("the config's form reads the numbers of pairs as numbers; what is none stays for the schema to report", () => {
     const config = shownConfig({ maxPromptTokens: { "gpt-5.4": 900_000 } });
     const form = formOf(config);

@@ -134,9 +134,11 @@ export function patchFrom(form: URLSearchParams, config: object): Stored {
     const isDefault = value === undefined || Bun.deepEquals(value, field.schema.default);
     const [member, inner] = path;
     if (inner === undefined) patch[name] = isDefault ? null : value;
-    // A nested key: the patch replaces the whole group.
-    else
-      patch[member!] = { ...(valueAt(config, [member!]) as object), [inner]: isDefault ? field.schema.default : value };
+    // A nested key: the patch replaces the whole group, with what else of it has changed.
+    else {
+      const group = (patch[member!] ?? valueAt(config, [member!])) as object;
+      patch[member!] = { ...group, [inner]: isDefault ? field.schema.default : value };
+    }
   }
   return patch;
 }
