@@ -29,9 +29,10 @@ interface Setup extends Pick<ProxyOptions, "config" | "env"> {
   offers?: Offers;
   /** Of all accounts: what Auto offers them beyond what it does. */
   auto?: object;
-  /** The provider `own` is one of this type. */
+  /** The provider `own` is one of this type, and speaks chat completions. */
   provider?: string;
-  models?: unknown[];
+  /** What else its owner says of it: its models, say. */
+  own?: object;
   /** Its clock runs, too, where a request waits for a timer. */
   isLive?: boolean;
 }
@@ -116,7 +117,7 @@ async function openStage(setup: Setup) {
     type: setup.provider,
     baseUrl: provider.server.url.origin,
     apiKey: "k-own-0123456789",
-    models: setup.models,
+    ...setup.own,
   };
   const proxy = await startProxy({
     clock,
