@@ -508,12 +508,22 @@ describe("the config form", () => {
   });
 
   test("the config form does not write over what was changed meanwhile", async () => {
-    const shown = await (await send(proxy, "/admin/config", { ...form, maxRows: "1000" })).text();
+    const before = await textOf(proxy, "/admin/config");
+    const shown = await (await send(proxy, "/admin/config", { ...(await fieldsIn(before)), maxRows: "1000" })).text();
     await proxy.app.config.change({ logLevel: "error" });
     const response = await send(proxy, "/admin/config/save", await fieldsIn(shown));
     expect(response.status).toBe(409);
-    expect(wordsOf(await response.text())).toContain("has changed since you read it");
+    const again = await response.text();
+    expect(wordsOf(again)).toContain("has changed since you read it");
     expect(proxy.app.config.current.maxRows).toBe(200_000);
+    // Nor does a page that was loaded before that change: only what the person typed there is shown and saved.
+    for (const page of [again, before]) {
+      const review = await (await send(proxy, "/admin/config", { ...(await fieldsIn(page)), maxRows: "1000" })).text();
+      expect(wordsOf(review)).toContain("1 setting will change");
+      await send(proxy, "/admin/config/save", await fieldsIn(review));
+      expect(proxy.app.config.current).toMatchObject({ maxRows: 1_000, logLevel: "error" });
+      await proxy.app.config.change({ maxRows: null });
+    }
     await proxy.app.config.change({ logLevel: "warn" });
   });
 

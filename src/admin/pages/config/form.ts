@@ -122,15 +122,18 @@ export function entriesIn(form: URLSearchParams, name: string): number {
 }
 
 /**
- * The patch that a form makes: keys whose value differs from the config, with null for those set back to their default.
+ * The patch that a form makes: keys whose value differs from the one that was shown, with null for those set back to their
+ * default.
+ * @param shown The config that the form was filled with.
+ * @param config The present one: somebody else may have changed other keys meanwhile.
  * @throws ProxyError `invalid_request` for text that cannot be read as a value.
  */
-export function patchFrom(form: URLSearchParams, config: object): Stored {
+export function patchFrom(form: URLSearchParams, shown: object, config = shown): Stored {
   const patch: Record<string, unknown> = {};
   for (const field of fields) {
     const { path, name } = field;
     const value = valueIn(form, field);
-    if (Bun.deepEquals(value, valueAt(config, path))) continue;
+    if (Bun.deepEquals(value, valueAt(shown, path))) continue;
     const isDefault = value === undefined || Bun.deepEquals(value, field.schema.default);
     const [member, inner] = path;
     if (inner === undefined) patch[name] = isDefault ? null : value;

@@ -5,6 +5,7 @@ import { patched, underBothNames } from "../../../config/patch";
 import { parseConfig } from "../../../config/schema";
 import { valueAt } from "../../../config/secrets";
 import { asProxyError, type ProxyError } from "../../../lib/errors";
+import { isObject, parseJson } from "../../../lib/json";
 import { meaningOfLastKey, servedWithoutKeys } from "../../../people/keys/key-list";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, Page } from "../../ui/layout";
@@ -14,20 +15,19 @@ import { Confirm, difference } from "./confirm";
 import { FieldRow } from "./fields";
 import { entriesIn, type Field, fields, formOf, membersOf, patchFrom, shownConfig } from "./form";
 
+/** The part of the form that has the config as it was shown, secrets masked: only what a person has changed since is saved. */
+const shownName = "shown";
+
 export async function configPage({ app, frame, url }: OwnerContext): Promise<Markup> {
   const { config } = app;
   await config.reload();
   const saved = (url.searchParams.get("saved") ?? "")
     .split(",")
     .filter((name) => fields.some((field) => field.path[0] === name));
-  return (
-    <Form
-      context={{ app, frame }}
-      form={formOf(shownConfig(config.stored))}
-      saved={saved}
-      unchanged={url.searchParams.has("unchanged")}
-    />
-  );
+  const shown = shownConfig(config.stored);
+  const form = formOf(shown);
+  form.set(shownName, JSON.stringify(shown));
+  return <Form context={{ app, frame }} form={form} saved={saved} unchanged={url.searchParams.has("unchanged")} />;
 }
 
 /** Shows the change for review; nothing is saved yet. */
@@ -35,7 +35,9 @@ export async function confirmConfig({ app, frame, form, changes }: OwnerContext)
   const { config } = app;
   try {
     await config.reload();
-    const patch = patchFrom(form, shownConfig(config.stored));
+    const present = shownConfig(config.stored);
+    const shown = parseJson(form.get(shownName) ?? "");
+    const patch = patchFrom(form, isObject(shown) ? shown : present, present);
     if (Object.keys(patch).length === 0) return redirect("/admin/config?unchanged=1");
     const next = patched(config.stored, patch);
     const change = changes.seal({ patch, revision: config.revision, form });
@@ -126,6 +128,7 @@ function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: F
       )}
       <form method="post" action="/admin/config" class="config" autocomplete="off">
         <FormTokenInput frame={frame} />
+        <input type="hidden" name={shownName} value={form.get(shownName) ?? ""} />
         <div class="sections">
           {Object.entries(sections).map(([id, title]) => {
             const shown = fields.filter(({ schema }) => schema.section === id);
