@@ -168,10 +168,13 @@ function decodeToolUse(block: Fields): ToolCallPart {
     kind: "tool-call",
     id: block.text("id"),
     name: block.text("name"),
-    input: JSON.stringify(block.any("input") ?? {}),
+    input: inputIn(block.any("input")),
     ...withCacheMark(block),
   };
 }
+
+/** A text is a client's mistake, and is taken for the JSON that it has. */
+const inputIn = (input: unknown): string => (typeof input === "string" ? input : JSON.stringify(input ?? {}));
 
 function decodeToolResult(block: Fields): ToolResultPart {
   block.skip("type");
@@ -234,7 +237,7 @@ function encodeImage(part: ImagePart, notes: Notes): JsonObject {
     return restoreCacheMark({ type: "image", source: { type: "url", url: "url" in source ? source.url : "" } }, part);
   const { block, leftOut } = imageBlock(data);
   if (leftOut !== undefined) notes.addDropped(leftOut);
-  return leftOut === undefined ? restoreCacheMark(block, part) : block;
+  return restoreCacheMark(block, part);
 }
 
 /** PDF and text files can be read; any other file is replaced by a note to the model. */
