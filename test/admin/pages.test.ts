@@ -730,14 +730,23 @@ describe("one request", () => {
   });
 
   test.each([
-    [4, "Not all of the prompt was found in the cache. The system prompt changed."],
-    [0, "The prompt was not found in the cache. The system prompt changed."],
-  ])("whose prompt had %i tokens in the cache says why it had not all", async (cached_tokens, words) => {
-    const own = entry({ cached_tokens, cache_miss: "system" });
-    full.app.history.add(own);
-    full.app.history.flush();
-    expect(wordsOf(await textOf(full, `/admin/requests/${own.request_id}`))).toContain(words);
-  });
+    [4, "system", "Not all of the prompt was found in the cache. The system prompt changed."],
+    [0, "account", "The prompt was not found in the cache. Another account served."],
+    [
+      0,
+      "expired",
+      "The prompt was not found in the cache. More time passed than the cache keeps a prompt, but less than",
+    ],
+    [0, "expired_long", "The prompt was not found in the cache. More than an hour passed."],
+  ] as const)(
+    "whose prompt had %i tokens in the cache says why it had not all: %s",
+    async (cached_tokens, cache_miss, words) => {
+      const own = entry({ cached_tokens, cache_miss });
+      full.app.history.add(own);
+      full.app.history.flush();
+      expect(wordsOf(await textOf(full, `/admin/requests/${own.request_id}`))).toContain(words);
+    },
+  );
 
   test("the page of a request with web searches shows each with its engine and cost, and never the query", async () => {
     await using proxy = await startProxy({ demo: { generation: "C" } });

@@ -1,6 +1,6 @@
 /** Scenario: `dragoman key`, `dragoman budget` and the forms of `dragoman usage` for status bars. */
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
@@ -54,6 +54,16 @@ test("a command for keys without a server changes the config file itself", async
   expect([again.code, again.stdout, again.stderr]).toEqual([1, "", expect.stringContaining("already")]);
   const listed = JSON.parse((await inProcess(["key", "ls", "--json"], github.env)).stdout);
   expect(listed).toMatchObject({ required: true, items: [{ name: "laptop", models: null, expires_at_ms: null }] });
+  const old = { name: "old", key: "an-old-key", expiresAt: "2020-01-31" };
+  writeFileSync(
+    join(github.data, "config.json"),
+    JSON.stringify({ auth: { apiKeys: [{ name: "laptop", key: "k" }, old] } }),
+  );
+  expect((await inProcess(["key", "ls"], github.env)).stdout).toMatch(/^old +all +2020-01-31 \(expired\) +unknown$/m);
+  writeFileSync(
+    join(github.data, "config.json"),
+    JSON.stringify({ auth: { apiKeys: [{ name: "laptop", key: "k" }] } }),
+  );
   expect((await inProcess(["key", "rm", "laptop"], github.env)).code).toBe(2);
   expect((await inProcess(["key", "rm", "laptop", "--yes"], github.env)).code).toBe(0);
   expect((await inProcess(["key", "ls"], github.env)).stderr).toContain("There are no client keys");

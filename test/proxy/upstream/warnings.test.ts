@@ -1,6 +1,7 @@
 /** Scenario: GitHub's warnings in the model list reach the people whom they are for. */
 import { expect, test } from "bun:test";
 import { warningInWords, warningsOf } from "../../../src/books/changes/warnings";
+import { warningNotices } from "../../../src/books/notices/conditions";
 import { factsOf } from "../../../src/parts/facts";
 import { readModel } from "../../../src/proxy/upstream/models/model";
 import { type RunningProxy, startProxy } from "../../support/proxy";
@@ -67,4 +68,9 @@ test("nothing is shown where GitHub tells nothing", async () => {
   await using proxy = await startProxy();
   await page(proxy, "/v1/models");
   expect(await page(proxy, "/admin/health")).not.toContain("GitHub warns");
+});
+
+test("a warning is told once, and another one of the same code too", () => {
+  const idOf = (message: string) => warningNotices([{ code: "outdated", message, models: [] }])[0]!.id;
+  expect(new Set(["Update.", "Update.", "Update now."].map(idOf)).size).toBe(2);
 });
