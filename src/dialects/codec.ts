@@ -93,10 +93,9 @@ export interface Codec extends ClientCodec {
   decodeStream(): Stage<SseFrame, Beat>;
   /**
    * How the reply to this request is passed on to a client of the dialect.
-   * @param note Gets each fixup's name, of one that several frames need several times.
    * @param isGathered The upstream's stream becomes a full reply.
    */
-  passOn(request: JsonObject, note: (name: string) => void, isGathered?: boolean): Passage;
+  passOn(request: JsonObject, notes: Notes, isGathered?: boolean): Passage;
   /** How this frame ends the stream, judged without earlier frames; undefined if it does not. */
   endIn?(frame: SseFrame): ReplyEvent | undefined;
 }

@@ -4,6 +4,7 @@ import { readdirSync } from "node:fs";
 import { codecs } from "../../src/dialects/codecs";
 import { AlikeEvents } from "../../src/dialects/hub/alike";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
+import { unnoted } from "../../src/dialects/hub/notes";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { gatherFrames, readSse } from "../../src/lib/net/stream/sse";
 import { copilotStreams } from "../support/copilot-streams";
@@ -28,7 +29,10 @@ function passed(dialect: Dialect, pieces: readonly Piece[], isAlike: boolean) {
   const out = gatherFrames();
   const fixups = new Set<string>();
   const events: ReplyEvent[] = [];
-  const passage = codecs[dialect].passOn({ model, stream: true }, (name) => fixups.add(name));
+  const passage = codecs[dialect].passOn(
+    { model, stream: true },
+    { ...unnoted, addFixup: (name) => void fixups.add(name) },
+  );
   const alike = isAlike ? new AlikeEvents(out, passage.free) : undefined;
   const client = alike ? alike.beforeWriter(passage.stream(alike)) : passage.stream(out);
   let read = 0;

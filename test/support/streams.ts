@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Codec, ReplyContext, ToClient } from "../../src/dialects/codec";
 import { type Beat, full as fullType, said } from "../../src/dialects/hub/beat";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
+import { unnoted } from "../../src/dialects/hub/notes";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { gatherFrames, readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { collectInto, pipe, run, type Sink, type Stage } from "../../src/lib/net/stream/stream";
@@ -25,7 +26,7 @@ export const reads = (codec: Reader): Stage<SseFrame, ReplyEvent> => pipe(codec.
 export const passes =
   (codec: Codec, context: ReplyContext, note: Note, events?: Sink<ReplyEvent>): ToClient<SseFrame> =>
   (next) => {
-    const passage = codec.passOn(requestOf(context), note);
+    const passage = codec.passOn(requestOf(context), { ...unnoted, addFixup: note });
     const client = passage.stream(next);
     const reader = passage.readStream(told(client, events));
     return {
@@ -38,7 +39,7 @@ export const passes =
 
 /** Gathers frames to a full reply. @param events Gets what they say. */
 export function collects(codec: Codec, note: Note, events?: Sink<ReplyEvent>, context = noContext) {
-  const passage = codec.passOn(requestOf(context), note, true);
+  const passage = codec.passOn(requestOf(context), { ...unnoted, addFixup: note }, true);
   const reply = passage.full();
   const reader = passage.readStream(told(reply, events));
   return {
@@ -50,7 +51,7 @@ export function collects(codec: Codec, note: Note, events?: Sink<ReplyEvent>, co
 
 /** A full reply as it is passed on: the same object if its text is the same. */
 export function passesFull(codec: Codec, body: JsonObject, context: ReplyContext, note: Note): JsonObject {
-  const reply = codec.passOn(requestOf(context), note).full();
+  const reply = codec.passOn(requestOf(context), { ...unnoted, addFixup: note }).full();
   const data = JSON.stringify(body);
   reply.push({ frame: { data, json: body }, type: fullType, json: body, isLast: true, events: [] });
   const text = reply.text();

@@ -6,7 +6,7 @@ import type { JsonObject } from "../hub/conversation";
 import { shortId } from "../hub/ids";
 import { textIn } from "../hub/json";
 import { mapped } from "../hub/lists";
-import type { Note } from "../hub/upstream-stream";
+import type { Notes } from "../hub/notes";
 import { isJson, ObjectEnd } from "./object-end";
 
 /** Maximum number of calls in a reply, and maximum index: protects the memory against a faulty upstream. */
@@ -79,7 +79,7 @@ export class CallNumbers {
   readonly #latest = new Map<number, Call>();
   readonly #ids = new OwnIds(longestWireId);
 
-  constructor(private readonly note: Note) {}
+  constructor(private readonly notes: Notes) {}
 
   /** Whether each call's input is complete. */
   get areComplete(): boolean {
@@ -109,7 +109,7 @@ export class CallNumbers {
     let fixed = piece;
     if (isNew) call.ownId = ownCallId(this.#ids, id, replyId, call.number);
     if (id === "" ? isNew : id !== call.ownId) {
-      this.note("tool-id");
+      this.notes.addFixup("tool-id");
       fixed = { ...fixed, id: call.ownId };
     }
     call.id ||= id;
@@ -117,7 +117,7 @@ export class CallNumbers {
     call.input += input;
     call.inputEnd.add(input);
     if (piece.index === call.number) return fixed;
-    this.note("tool-index");
+    this.notes.addFixup("tool-index");
     return { ...fixed, index: call.number };
   }
 

@@ -3,9 +3,9 @@ import { isObject } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { countIn, textIn, without } from "../hub/json";
 import { objectsAmong } from "../hub/lists";
+import type { Notes } from "../hub/notes";
 import type { BlockEnd } from "../hub/reply";
 import type { Citation } from "../hub/server-tools";
-import type { Note } from "../hub/upstream-stream";
 import { annotationsOf } from "../openai";
 
 /**
@@ -39,9 +39,9 @@ export const citationsIn = (annotations: unknown, before: number): Citation[] =>
  * `annotations` is a list in OpenAI's API. Copilot has an object there, of what its filters found in code, and sends the same as
  * `copilot_annotations` (recorded by VS Code's tests). The same message if it has none.
  */
-export function withoutFindings(message: JsonObject, note: Note): JsonObject {
+export function withoutFindings(message: JsonObject, notes: Notes): JsonObject {
   const { annotations } = message;
   if (annotations == null || Array.isArray(annotations)) return message;
-  note("annotations");
+  notes.addFixup("annotations");
   return without(message, ["annotations"]);
 }

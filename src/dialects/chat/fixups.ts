@@ -6,8 +6,9 @@ import type { FramedBeat } from "../hub/beat";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import { isSameList } from "../hub/lists";
+import type { Notes } from "../hub/notes";
 import type { ReplyFailure } from "../hub/reply";
-import { frameOf, type Note, PassedStream, withModel } from "../hub/upstream-stream";
+import { frameOf, PassedStream, withModel } from "../hub/upstream-stream";
 import { withOwnIds } from "./calls";
 import { withoutFindings } from "./citations";
 import { errorFrame } from "./errors";
@@ -23,25 +24,25 @@ export const contextOf = ({ model, stream_options: options, n }: JsonObject): Re
 // ── Full reply ──
 
 /** The same object, or a copy with fixups. */
-export function fixFull(body: JsonObject, context: ReplyContext, note: Note): JsonObject {
+export function fixFull(body: JsonObject, context: ReplyContext, notes: Notes): JsonObject {
   if (!Array.isArray(body.choices)) return body;
   let fixed = body;
   if (body.object !== "chat.completion") {
-    note("object-field");
+    notes.addFixup("object-field");
     fixed = { ...fixed, object: "chat.completion" };
   }
   if (!("created" in body)) {
-    note("created-field");
+    notes.addFixup("created-field");
     fixed = { ...fixed, created: now() };
   }
   let choices: unknown[] = body.choices;
   if (context.replies === 1 && choices.length > 1) {
-    note("split-choices");
+    notes.addFixup("split-choices");
     choices = [merged(choices.filter(isObject))];
   }
-  choices = choices.map((choice, at) => (isObject(choice) ? fixFullChoice(choice, at, body.id, note) : choice));
+  choices = choices.map((choice, at) => (isObject(choice) ? fixFullChoice(choice, at, body.id, notes) : choice));
   if (!isSameList(choices, body.choices)) fixed = { ...fixed, choices };
-  return withModel(fixed, context, note);
+  return withModel(fixed, context, notes);
 }
 
 /** Claude's text and each of its calls come as separate choices, although one was asked for. */
@@ -58,41 +59,41 @@ function merged(choices: JsonObject[]): JsonObject {
   return { ...choices[0], index: 0, message, ...(reason === undefined ? {} : { finish_reason: reason }) };
 }
 
-function fixFullChoice(choice: JsonObject, at: number, replyId: unknown, note: Note): JsonObject {
+function fixFullChoice(choice: JsonObject, at: number, replyId: unknown, notes: Notes): JsonObject {
   let fixed = choice;
   if (numberIn(choice.index) === undefined) {
-    note("choice-index");
+    notes.addFixup("choice-index");
     fixed = { ...fixed, index: at };
   }
   if (isObject(choice.message)) {
-    const message = fixMessage(choice.message, replyId, note);
+    const message = fixMessage(choice.message, replyId, notes);
     if (message !== choice.message) fixed = { ...fixed, message };
     if (choice.finish_reason == null || choice.finish_reason === "") {
-      note("finish-reason");
+      notes.addFixup("finish-reason");
       fixed = { ...fixed, finish_reason: Array.isArray(choice.message.tool_calls) ? "tool_calls" : "stop" };
     }
   }
   return fixed;
 }
 
-function fixMessage(message: JsonObject, replyId: unknown, note: Note): JsonObject {
-  let fixed = withoutFindings(message, note);
+function fixMessage(message: JsonObject, replyId: unknown, notes: Notes): JsonObject {
+  let fixed = withoutFindings(message, notes);
   if (textIn(message.role) === "") {
-    note("role");
+    notes.addFixup("role");
     fixed = { ...fixed, role: "assistant" };
   }
   if (!("content" in message)) {
-    note("content-key");
+    notes.addFixup("content-key");
     fixed = { ...fixed, content: null };
   }
   const { tool_calls: calls } = message;
   const tool_calls = Array.isArray(calls) ? withOwnIds(calls, replyId) : calls;
   if (tool_calls !== calls) {
-    note("tool-id");
+    notes.addFixup("tool-id");
     fixed = { ...fixed, tool_calls };
   }
   if (message.padding === undefined) return fixed;
-  note("padding");
+  notes.addFixup("padding");
   const { padding: _, ...others } = fixed;
   return others;
 }
@@ -106,7 +107,7 @@ export class PassedChat extends PassedStream {
   protected pass({ type, json, frame }: FramedBeat) {
     if (type !== "chunk") return this.next.push(this.asEvent(frame));
     const unwanted = unwantedIn(json, this.context.usage);
-    if (unwanted) this.note(unwanted);
+    if (unwanted) this.notes.addFixup(unwanted);
     else this.next.push(this.asEvent(frameOf(frame, this.whole(json))));
   }
 
@@ -122,23 +123,23 @@ export class PassedChat extends PassedStream {
   private whole(chunk: JsonObject): JsonObject {
     let set: JsonObject | undefined;
     if (!Array.isArray(chunk.choices)) {
-      this.note("choices-field");
+      this.notes.addFixup("choices-field");
       set = { choices: [] };
     }
     if (!("created" in chunk)) {
-      this.note("created-field");
+      this.notes.addFixup("created-field");
       set ??= {};
       set.created = this.#created ??= now();
     }
     // The first chunk of Azure has "".
     if (chunk.object !== "chat.completion.chunk") {
-      this.note("object-field");
+      this.notes.addFixup("object-field");
       set ??= {};
       set.object = "chat.completion.chunk";
     }
     const { model } = this.context;
     if (typeof chunk.model === "string" && chunk.model !== "" && chunk.model !== model) {
-      this.note("model-name");
+      this.notes.addFixup("model-name");
       set ??= {};
       set.model = model;
     }
@@ -148,7 +149,7 @@ export class PassedChat extends PassedStream {
   /** Copilot may end a stream with its error as bare JSON; clients read it only after `data:`. */
   private asEvent(frame: SseFrame): SseFrame {
     if (frame.bytes?.[0] !== 0x7b) return frame;
-    this.note("data-field");
+    this.notes.addFixup("data-field");
     return { data: frame.data };
   }
 }

@@ -40,11 +40,11 @@ export class ChatNormalizer extends Normalizer {
 
   /** The standard of event streams ignores an event with empty data, but clients parse it and fail. */
   protected readMark(data: "" | "[DONE]", frame: SseFrame) {
-    if (data === "") return this.note("empty-data");
+    if (data === "") return this.notes.addFixup("empty-data");
     const reason = this.#finished.size === 0 ? this.missingReason() : undefined;
     if (this.#finished.size === 0 && !reason) return this.fail(cutReply);
     if (reason && this.context.replies === 1) {
-      this.note("finish-reason");
+      this.notes.addFixup("finish-reason");
       const { usage: _, copilot_usage: __, ...chunk } = this.#last;
       const last = { ...chunk, choices: [{ index: 0, delta: {}, finish_reason: reason }] };
       this.emit("chunk", last, jsonFrame(last));
@@ -55,7 +55,7 @@ export class ChatNormalizer extends Normalizer {
   protected override cut() {
     if (this.#finished.size < this.context.replies) return this.fail(cutReply);
     // The reply is complete, but some clients wait for `[DONE]`.
-    this.note("done-event");
+    this.notes.addFixup("done-event");
     this.emit("done", {}, { data: "[DONE]" }, true);
   }
 
@@ -89,12 +89,12 @@ export class ChatNormalizer extends Normalizer {
     const index = numberIn(choice.index);
     if (textIn(choice.finish_reason) !== "") this.#finished.add(index);
     const isNumbered = index === 0 || (this.context.replies > 1 && index !== undefined);
-    if (!isNumbered) this.note("split-choices");
-    const ended = withoutEmptyReason(choice, this.note);
+    if (!isNumbered) this.notes.addFixup("split-choices");
+    const ended = withoutEmptyReason(choice, this.notes);
     const fixed = isNumbered ? ended : { ...ended, index: 0 };
     if (!isObject(choice.delta)) return fixed;
     this.#hasContent ||= hasText(choice.delta);
-    const said = withoutFindings(choice.delta, this.note);
+    const said = withoutFindings(choice.delta, this.notes);
     const delta = this.withCalls(this.withRole(said, fixed.index), fixed.index);
     return delta === choice.delta ? fixed : { ...fixed, delta };
   }
@@ -104,14 +104,14 @@ export class ChatNormalizer extends Normalizer {
     if (this.#withRole.has(index)) return delta;
     this.#withRole.add(index);
     if (textIn(delta.role) !== "") return delta;
-    this.note("role");
+    this.notes.addFixup("role");
     return { role: "assistant", ...without(delta, ["role"]) };
   }
 
   private withCalls(delta: JsonObject, index: unknown): JsonObject {
     if (!Array.isArray(delta.tool_calls) || delta.tool_calls.length === 0) return delta;
     this.#hasContent = true;
-    const calls = this.#calls.get(index) ?? new CallNumbers(this.note);
+    const calls = this.#calls.get(index) ?? new CallNumbers(this.notes);
     this.#calls.set(index, calls);
     const pieces = this.#isOdd ? undefined : calls.fix(delta.tool_calls, this.#id);
     if (!pieces) this.#isOdd = true;

@@ -3,6 +3,7 @@ import { isObject, numberIn } from "../../lib/json";
 import { gaveUp } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
+import { unnoted } from "../hub/notes";
 import type { StopReason, Usage } from "../hub/reply";
 import { EventReader } from "../hub/upstream-stream";
 import { inventedCallId, withCalls } from "./calls";
@@ -33,8 +34,6 @@ function asDeltas(choices: unknown[], replyId: unknown): JsonObject[] {
   }
   return deltas;
 }
-
-const unnoted = () => {};
 
 /** @param count How many came before them. */
 const numbered = (calls: unknown[], count: number, replyId: unknown) =>

@@ -11,10 +11,8 @@ import { type Beat, comment, type FramedBeat, followed, full, said } from "./bea
 import { cutReply, ReplyEmitter } from "./block-lifecycle";
 import type { JsonObject } from "./conversation";
 import { omit, textIn } from "./json";
+import { type Notes, unnoted } from "./notes";
 import type { ReplyEvent, ReplyFailure } from "./reply";
-
-/** Gets the name of what was changed in a frame, or left out of a reply; of one thing several times. */
-export type Note = (name: string) => void;
 
 /** Where the frames of a normalizer go, of which nobody has read yet what they say. */
 interface Normalized {
@@ -32,7 +30,7 @@ export abstract class Normalizer implements Sink<SseFrame> {
 
   constructor(
     private readonly next: Normalized,
-    protected readonly note: Note,
+    protected readonly notes: Notes,
     protected readonly context: ReplyContext,
   ) {}
 
@@ -95,12 +93,12 @@ export abstract class PassedStream implements ClientSink<Beat> {
 
   constructor(
     protected readonly next: Sink<SseFrame>,
-    protected readonly note: Note,
+    protected readonly notes: Notes,
     protected readonly context: ReplyContext,
   ) {}
 
   push(beat: Beat): void {
-    if (beat.lost) this.note(unfollowed);
+    if (beat.lost) this.notes.addFixup(unfollowed);
     if (this.#ended) return;
     if (beat.frame) {
       this.#ended = beat.isLast;
@@ -216,16 +214,16 @@ export abstract class EventReader implements Normalized {
 
 /** What a dialect knows of an upstream's reply. */
 interface ReplyParts {
-  Normalizer: new (next: Normalized, note: Note, context: ReplyContext) => Normalizer;
+  Normalizer: new (next: Normalized, notes: Notes, context: ReplyContext) => Normalizer;
   Reader: new (next: Sink<Beat>) => EventReader;
-  Passed: new (next: Sink<SseFrame>, note: Note, context: ReplyContext) => PassedStream;
+  Passed: new (next: Sink<SseFrame>, notes: Notes, context: ReplyContext) => PassedStream;
   /** Finds what differs between a stream's events of text. */
   free: RegExp;
   Collected: new () => { read(beat: FramedBeat): void; body(): JsonObject };
   /** What passing a reply on needs to know of the request, where it is more than the model. */
   contextOf?(request: JsonObject): ReplyContext;
   /** The edits of a full reply; the same object if it needs none. */
-  fixFull(body: JsonObject, context: ReplyContext, note: Note): JsonObject;
+  fixFull(body: JsonObject, context: ReplyContext, notes: Notes): JsonObject;
 }
 
 const nowhere: Sink<unknown> = { push() {}, end() {} };
@@ -237,26 +235,31 @@ const ofStreams: ReadonlySet<string> = new Set([
   ...["foreign-event", "error-event", "empty-data", "done-event", "tool-index", "item-ids", "response-id"],
 ]);
 
+const shownWhole = (notes: Notes): Notes => ({
+  addFixup: (name) => void (ofStreams.has(name) || notes.addFixup(name)),
+  addDropped: (name) => notes.addDropped(name),
+});
+
 /** How an upstream's reply is read, and passed on to a client of its dialect. */
 export function repliesOf(parts: ReplyParts): Pick<Codec, "decodeReply" | "decodeStream" | "passOn"> {
   return {
     decodeReply: (body) => run(said, [new parts.Reader(nowhere).full(body)]),
-    decodeStream: () => (next) => readingOf(parts, next, () => {}, { model: "", usage: true, replies: 1 }),
-    passOn(request, note, isGathered = false) {
+    decodeStream: () => (next) => readingOf(parts, next, unnoted, { model: "", usage: true, replies: 1 }),
+    passOn(request, notes, isGathered = false) {
       const context = parts.contextOf?.(request) ?? { model: textIn(request.model), usage: true, replies: 1 };
-      return new PassedReply(parts, context, note, isGathered);
+      return new PassedReply(parts, context, notes, isGathered);
     },
   };
 }
 
-const readingOf = (parts: ReplyParts, next: Sink<Beat>, note: Note, context: ReplyContext): Sink<SseFrame> =>
-  new parts.Normalizer(new parts.Reader(next), note, context);
+const readingOf = (parts: ReplyParts, next: Sink<Beat>, notes: Notes, context: ReplyContext): Sink<SseFrame> =>
+  new parts.Normalizer(new parts.Reader(next), notes, context);
 
 class PassedReply implements Passage {
   constructor(
     private readonly parts: ReplyParts,
     private readonly context: ReplyContext,
-    private readonly note: Note,
+    private readonly notes: Notes,
     private readonly isGathered: boolean,
   ) {}
 
@@ -265,13 +268,13 @@ class PassedReply implements Passage {
   }
 
   readStream(next: Sink<Beat>): Sink<SseFrame> {
-    const { parts, context, note, isGathered } = this;
-    if (!isGathered) return readingOf(parts, next, note, context);
-    return readingOf(parts, followed(next), (name) => void (ofStreams.has(name) || note(name)), context);
+    const { parts, context, notes, isGathered } = this;
+    if (!isGathered) return readingOf(parts, next, notes, context);
+    return readingOf(parts, followed(next), shownWhole(notes), context);
   }
 
   stream(next: Sink<SseFrame>): ClientSink<Beat> {
-    return new this.parts.Passed(next, this.note, this.context);
+    return new this.parts.Passed(next, this.notes, this.context);
   }
 
   get free(): RegExp {
@@ -279,7 +282,7 @@ class PassedReply implements Passage {
   }
 
   full(): FullReply {
-    return new PassedFull(this.parts, this.context, this.note);
+    return new PassedFull(this.parts, this.context, this.notes);
   }
 }
 
@@ -291,11 +294,11 @@ class PassedFull implements FullReply {
   constructor(
     private readonly parts: ReplyParts,
     private readonly context: ReplyContext,
-    private readonly note: Note,
+    private readonly notes: Notes,
   ) {}
 
   push(beat: Beat): void {
-    if (beat.lost) this.note(unfollowed);
+    if (beat.lost) this.notes.addFixup(unfollowed);
     if (!beat.frame || beat.type === comment) return;
     if (beat.type === full) this.#whole = beat;
     else {
@@ -307,30 +310,30 @@ class PassedFull implements FullReply {
   end(): void {}
 
   text(): string {
-    const { context, note, parts } = this;
+    const { context, notes, parts } = this;
     if (!this.#whole) {
       const collected = this.#collected ?? new parts.Collected();
-      return JSON.stringify(parts.fixFull(collected.body(), context, note));
+      return JSON.stringify(parts.fixFull(collected.body(), context, notes));
     }
     const { frame, json } = this.#whole;
     const { data = "" } = frame;
-    const fixed = parts.fixFull(json, context, note);
+    const fixed = parts.fixFull(json, context, notes);
     return fixed === json ? data : editedTo(data, json, fixed);
   }
 }
 
 /** The reply, or an event of it, without Copilot's own fields, which strict clients do not expect. */
-export function withoutCopilot(object: JsonObject, note: Note): JsonObject {
+export function withoutCopilot(object: JsonObject, notes: Notes): JsonObject {
   let own: Set<string> | undefined;
   for (const key in object) if (key.startsWith("copilot_")) own = (own ?? new Set()).add(key);
   if (!own) return object;
-  note("copilot-fields");
+  notes.addFixup("copilot-fields");
   return omit(object, own) ?? {};
 }
 
 /** The reply with the model's name as the client wrote it. */
-export function withModel(reply: JsonObject, { model }: ReplyContext, note: Note): JsonObject {
+export function withModel(reply: JsonObject, { model }: ReplyContext, notes: Notes): JsonObject {
   if (typeof reply.model !== "string" || reply.model === model) return reply;
-  note("model-name");
+  notes.addFixup("model-name");
   return { ...reply, model };
 }

@@ -4,8 +4,9 @@ import { jsonFrame, jsonOf, type SseFrame } from "../../lib/net/stream/sse";
 import type { ReplyContext } from "../codec";
 import type { FramedBeat } from "../hub/beat";
 import type { JsonObject } from "../hub/conversation";
+import type { Notes } from "../hub/notes";
 import type { ReplyEvent, ReplyFailure } from "../hub/reply";
-import { frameOf, type Note, PassedStream, withModel, withoutCopilot } from "../hub/upstream-stream";
+import { frameOf, PassedStream, withModel, withoutCopilot } from "../hub/upstream-stream";
 import { errorFrame } from "./errors";
 import { pingFrame } from "./reply-writer";
 
@@ -17,8 +18,8 @@ export class PassedMessage extends PassedStream {
   protected pass({ type, json, frame }: FramedBeat): void {
     if (type === "content_block_start") this.#open.set(json.index, isText(json.content_block));
     if (type === "content_block_stop" && !this.#open.delete(json.index) && json.index == null) this.#open.clear();
-    if (frame.event !== type) this.note("event-name");
-    this.next.push(frameOf(frame, fixEvent(json, this.context, this.note), type));
+    if (frame.event !== type) this.notes.addFixup("event-name");
+    this.next.push(frameOf(frame, fixEvent(json, this.context, this.notes), type));
   }
 
   protected writeError(error: ReplyFailure): void {
@@ -42,21 +43,21 @@ export function endIn(frame: SseFrame): ReplyEvent | undefined {
   return { type, code: "upstream_error", message: "The stream ended with an error event." };
 }
 
-function fixEvent(event: JsonObject, context: ReplyContext, note: Note): JsonObject {
-  const plain = withoutCopilot(event, note);
-  if (plain.type === "message_delta") return withUsage(plain, { output_tokens: 0 }, note);
+function fixEvent(event: JsonObject, context: ReplyContext, notes: Notes): JsonObject {
+  const plain = withoutCopilot(event, notes);
+  if (plain.type === "message_delta") return withUsage(plain, { output_tokens: 0 }, notes);
   if (plain.type !== "message_start" || !isObject(plain.message)) return plain;
-  const message = fixFull(plain.message, context, note);
+  const message = fixFull(plain.message, context, notes);
   return message === plain.message ? plain : { ...plain, message };
 }
 
-export const fixFull = (message: JsonObject, context: ReplyContext, note: Note): JsonObject =>
-  withModel(withUsage(withoutCopilot(message, note), { input_tokens: 0, output_tokens: 0 }, note), context, note);
+export const fixFull = (message: JsonObject, context: ReplyContext, notes: Notes): JsonObject =>
+  withModel(withUsage(withoutCopilot(message, notes), { input_tokens: 0, output_tokens: 0 }, notes), context, notes);
 
 /** Strict clients fail without these numbers. */
-function withUsage(holder: JsonObject, unknown: JsonObject, note: Note): JsonObject {
+function withUsage(holder: JsonObject, unknown: JsonObject, notes: Notes): JsonObject {
   if (isObject(holder.usage)) return holder;
-  note("usage-field");
+  notes.addFixup("usage-field");
   return { ...holder, usage: unknown };
 }
 

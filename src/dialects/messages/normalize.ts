@@ -25,11 +25,11 @@ export class MessagesNormalizer extends Normalizer {
   protected readEvent(json: JsonObject, frame: SseFrame) {
     const failure = errorIn(json);
     if (failure && !isProperError(json)) {
-      this.note("error-event");
+      this.notes.addFixup("error-event");
       return this.fail(failure);
     }
     const type = json.type ?? frame.event;
-    if (typeof type !== "string" || !eventTypes.has(type)) return this.note("foreign-event");
+    if (typeof type !== "string" || !eventTypes.has(type)) return this.notes.addFixup("foreign-event");
     if (type === "content_block_start") this.#open.add(json.index);
     if (type === "content_block_stop" && !this.#open.delete(json.index) && json.index == null) this.#open.clear();
     if (type === "content_block_delta" && this.#open.size === 0) this.startText(json);
@@ -41,7 +41,7 @@ export class MessagesNormalizer extends Normalizer {
   private startText({ index, delta }: JsonObject): void {
     if (!isObject(delta) || delta.type !== "text_delta") return;
     this.#open.add(index);
-    this.note("block-start");
+    this.notes.addFixup("block-start");
     const type = "content_block_start";
     const json = { type, index, content_block: { type: "text", text: "" } };
     this.emit(type, json, jsonFrame(json, type));
@@ -50,15 +50,15 @@ export class MessagesNormalizer extends Normalizer {
   /** Clients read the data of the events only that they know. */
   protected override readUnparsed(frame: SseFrame): void {
     if (frame.event === undefined || eventTypes.has(frame.event)) super.readUnparsed(frame);
-    else this.note("foreign-event");
+    else this.notes.addFixup("foreign-event");
   }
 
   protected readMark(): void {
-    this.note("foreign-event");
+    this.notes.addFixup("foreign-event");
   }
 
   protected override readLate({ data }: SseFrame): void {
-    if (data !== undefined) this.note("foreign-event");
+    if (data !== undefined) this.notes.addFixup("foreign-event");
   }
 }
 

@@ -5,19 +5,20 @@ import type { ReplyContext } from "../codec";
 import type { FramedBeat } from "../hub/beat";
 import type { JsonObject } from "../hub/conversation";
 import { countIn } from "../hub/json";
+import type { Notes } from "../hub/notes";
 import type { ReplyFailure } from "../hub/reply";
-import { frameOf, type Note, PassedStream, withModel, withoutCopilot } from "../hub/upstream-stream";
+import { frameOf, PassedStream, withModel, withoutCopilot } from "../hub/upstream-stream";
 import { inOrder } from "./normalize";
 
 // ── Full reply ──
 
 /** Restores the requested model name and removes Copilot's own fields. */
-export const fixFull = (response: JsonObject, context: ReplyContext, note: Note): JsonObject =>
-  withModel(plain(response, note), context, note);
+export const fixFull = (response: JsonObject, context: ReplyContext, notes: Notes): JsonObject =>
+  withModel(plain(response, notes), context, notes);
 
 /** The two fields that Copilot adds here, looked for by their names: events come often. */
-const plain = (object: JsonObject, note: Note): JsonObject =>
-  "copilot_usage" in object || "copilot_quota_snapshots" in object ? withoutCopilot(object, note) : object;
+const plain = (object: JsonObject, notes: Notes): JsonObject =>
+  "copilot_usage" in object || "copilot_quota_snapshots" in object ? withoutCopilot(object, notes) : object;
 
 // ── Stream ──
 
@@ -32,9 +33,9 @@ export class PassedResponse extends PassedStream {
   #inserted = 0;
 
   protected pass({ type, json, frame }: FramedBeat): void {
-    let fixed = plain(json, this.note);
+    let fixed = plain(json, this.notes);
     if (isObject(json.response)) {
-      const response = fixFull(json.response, this.context, this.note);
+      const response = fixFull(json.response, this.context, this.notes);
       if (response !== json.response) fixed = { ...fixed, response };
       this.#created ??= response;
     }
@@ -44,10 +45,10 @@ export class PassedResponse extends PassedStream {
     const number = countIn(json.sequence_number);
     this.#last = number ?? -1;
     if (this.#inserted > 0 && number !== undefined) {
-      this.note("sequence-number");
+      this.notes.addFixup("sequence-number");
       fixed = { ...fixed, sequence_number: number + this.#inserted };
     }
-    if (frame.event && frame.event !== type) this.note("event-name");
+    if (frame.event && frame.event !== type) this.notes.addFixup("event-name");
     this.next.push(frameOf(frame, fixed, frame.event && type));
   }
 

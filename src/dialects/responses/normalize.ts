@@ -47,12 +47,12 @@ export class ResponsesNormalizer extends Normalizer {
   /** Reads an event that is no part of the response: an error in any of its forms, or an event of Copilot's own. */
   private readOther(type: string, json: JsonObject, frame: SseFrame) {
     const error = errorIn(json);
-    if (!error) return this.note("foreign-event");
+    if (!error) return this.notes.addFixup("foreign-event");
     // Codex ignores an `error` event and opencode would retry forever: a response that has started must end with
     // `response.failed`.
     if (!this.#responseId && type === "error" && typeof json.message === "string")
       return this.emit(type, json, frame, true);
-    this.note("error-event");
+    this.notes.addFixup("error-event");
     this.fail(error);
   }
 
@@ -60,12 +60,12 @@ export class ResponsesNormalizer extends Normalizer {
     let fixed = response;
     this.#responseId ??= { value: response.id };
     if (response.id !== this.#responseId.value) {
-      this.note("response-id");
+      this.notes.addFixup("response-id");
       fixed = { ...fixed, id: this.#responseId.value };
     }
     const output: unknown[] = Array.isArray(response.output) ? response.output : [];
     if (output.length === 0 && this.#done.size > 0 && isLast) {
-      this.note("empty-output");
+      this.notes.addFixup("empty-output");
       return { ...fixed, output: inOrder(this.#done) };
     }
     const indexes = outputIndexes(output, this.#shown);
@@ -92,7 +92,7 @@ export class ResponsesNormalizer extends Normalizer {
     const first = this.#itemIds.get(index);
     if (first === undefined) this.#itemIds.set(index, id);
     if (first === undefined || first === id) return id;
-    this.note("item-ids");
+    this.notes.addFixup("item-ids");
     return first;
   }
 }

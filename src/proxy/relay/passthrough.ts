@@ -54,9 +54,8 @@ function prepared(
 }
 
 /** The reply in the client's own dialect, passed on with the fixups. */
-export function passed({ incoming, running }: Exchange, { dialect }: PassedTarget) {
-  const note = (name: string) => running.book.addFixup(name);
-  const passage = codecs[dialect].passOn(incoming.body, note, !incoming.stream);
+export function passed({ book, incoming }: Exchange, { dialect }: PassedTarget) {
+  const passage = codecs[dialect].passOn(incoming.body, book, !incoming.stream);
   return { reader: passage, passed: passage };
 }
 
@@ -64,11 +63,10 @@ export function passed({ incoming, running }: Exchange, { dialect }: PassedTarge
  * The reply of which not a byte is changed. The reader ignores what it does not know. A stream that is cut off or contains an
  * event that is not JSON ends with an error.
  */
-function untouched({ incoming, running }: Exchange, { dialect }: PassedTarget) {
+function untouched({ book, incoming }: Exchange, { dialect }: PassedTarget) {
   const codec = codecs[dialect];
-  const note = (name: string) => running.book.addFixup(name);
   const isNoError = ({ type }: ReplyEvent) => type !== "error";
-  const passage = codec.passOn(incoming.body, note);
+  const passage = codec.passOn(incoming.body, book);
   const reader: ReplyReader = {
     readStream: framesAsTheyAre(codec),
     readFull(json) {
@@ -82,7 +80,7 @@ function untouched({ incoming, running }: Exchange, { dialect }: PassedTarget) {
       const client = passage.stream(out);
       return {
         push(beat) {
-          if (beat.lost) note(unfollowed);
+          if (beat.lost) book.addFixup(unfollowed);
           if (beat.frame) out.push(beat.frame);
           else client.push(beat);
         },
@@ -95,7 +93,7 @@ function untouched({ incoming, running }: Exchange, { dialect }: PassedTarget) {
       let text = "";
       return {
         push({ frame, lost }) {
-          if (lost) note(unfollowed);
+          if (lost) book.addFixup(unfollowed);
           text = frame?.data ?? "";
         },
         end() {},
