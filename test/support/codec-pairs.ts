@@ -206,7 +206,10 @@ export const acts: Record<string, (codec: Codec, row: Row, plain: Plain) => unkn
       (each) => (jsonOf(each) as { response?: { id: string } } | undefined)?.response?.id ?? [],
     );
     if (new Set(ids).size > 1) throw new Error(`one response has the ids ${ids}`);
-    const beyond = isObject(response) && { response: changes(other!.response as object, response) };
+    // The two may be made in different seconds.
+    const { created_at, completed_at } = (response ?? {}) as JsonObject;
+    const times = { created_at, ...(completed_at != null && { completed_at }) };
+    const beyond = isObject(response) && { response: changes({ ...(other!.response as object), ...times }, response) };
     return [...frames.map(({ event, data }) => event ?? data ?? "a comment"), { ...last, ...beyond }];
   },
   /** A stream to a client of its own dialect. */
