@@ -80,7 +80,11 @@ test.each(
       expect(told.isGood, told.text).toBe(true);
       if (kind === "reply" || kind === "stream")
         compareDirect(comparison, kind, kind, [isStream ? stream : reply, told.text], told.fixups, ["usage-asked"]);
-      else compareDirect(comparison, kind, "request", [body, pairs.sent], told.fixups);
+      else {
+        const mended = body.replaceAll("\\ud800", "\\ufffd");
+        expect(told.fixups.includes("half-characters")).toBe(mended !== body);
+        compareDirect(comparison, kind, "request", [mended, pairs.sent], told.fixups, ["half-characters"]);
+      }
     }),
     { numRuns: 60 },
   );
