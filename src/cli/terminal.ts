@@ -1,7 +1,9 @@
 /** Talks to a person at a terminal: lines, yes/no questions, a countdown, and Ctrl-C. Results go to stdout, messages to stderr. */
+import fs from "node:fs";
 import { sep } from "node:path";
 import { styleText } from "node:util";
 import { homeFolder } from "../config/environment";
+import { ProxyError } from "../lib/errors";
 import { flushLines, printable } from "../lib/logger";
 import { typedName } from "./installation";
 import { UsageError } from "./usage-error";
@@ -24,13 +26,29 @@ export const broken = (text: string, width: number): string =>
     ? text
     : Bun.wrapAnsi(text, Math.max(1, width), { hard: false });
 
-/** Prints a result on stdout, synchronously, so that nothing is lost if the process exits right after. */
+/** Prints a result on stdout. @throws ProxyError `unable` if it cannot be written: a full disk would lose a key that is shown once. */
 export function print(...lines: string[]): void {
-  for (const line of lines) console.log(shown(line));
+  for (const line of lines) writeLine(shown(line));
+}
+
+/** At once: the process may exit right after. */
+function writeLine(line: string): void {
+  let rest = Buffer.from(`${line}\n`);
+  while (rest.length > 0)
+    try {
+      rest = rest.subarray(fs.writeSync(1, rest));
+    } catch (thrown) {
+      const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
+      // Such as `head`: it has what it wanted.
+      if (code === "EPIPE") return;
+      if (code !== "EAGAIN") throw new ProxyError("unable", `The output could not be written: ${String(thrown)}.`);
+      // A pipe that does not block, and is full.
+      Bun.sleepSync(1);
+    }
 }
 
 /** Prints a result as one line of JSON. Control characters are escaped as JSON escapes, so the value stays the same. */
-export const printJson = (value: unknown): void => console.log(printable(JSON.stringify(value)));
+export const printJson = (value: unknown): void => writeLine(printable(JSON.stringify(value)));
 
 /** Those that `styled` makes. */
 const styles = /(\x1b\[(?:1|2|22|3[1-3]|39)m)/;

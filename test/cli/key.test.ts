@@ -90,3 +90,11 @@ test("usage as one line, and again and again", async () => {
   expect(await watching.exited).toBe(0);
   expect(watching.stdout()).toStartWith("217\n217\n");
 });
+
+// Linux has a file that is always full.
+test.skipIf(process.platform !== "linux")("a key that cannot be written anywhere is no success", async () => {
+  const script = '"$@" > /dev/full';
+  await using command = run(["key", "add", "laptop"], { within: ["sh", "-c", script, "sh"] });
+  expect(await command.exited).toBe(1);
+  expect(command.stderr()).toContain("The output could not be written: Error: ENOSPC");
+});

@@ -2,7 +2,7 @@
  * A command in the process of the test: `run` without the start of a program, which costs a hundred times what most commands do.
  * Signals, terminals, the current folder, and what must not share memory with the test need `run`.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import fs, { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { version } from "../../package.json";
@@ -69,8 +69,12 @@ async function runHere(args: readonly string[], env: Record<string, string>): Pr
   put(process, "stdin", stdin);
   put(process, "stdout", out.stream);
   put(process, "stderr", err.stream);
-  // Bun's own write to the file behind stdout.
-  for (const name of ["log", "info"]) put(console, name, (text: string) => out.stream.write(`${text}\n`));
+  const { writeSync } = fs;
+  put(fs, "writeSync", (file: number, bytes: Buffer, ...place: number[]) => {
+    if (file !== 1) return writeSync(file, bytes, ...place);
+    out.stream.write(bytes);
+    return bytes.length;
+  });
   const mask = process.umask(0o077);
   undo.defer(() => process.umask(mask));
   undo.use(signalListeners());
