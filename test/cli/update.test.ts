@@ -3,7 +3,7 @@
  * newer version.
  */
 import { afterAll, afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import fs, { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bunName, type Installation } from "../../src/cli/installation";
@@ -27,7 +27,7 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const said = spyOn(console, "log");
+const said = spyOn(fs, "writeSync");
 const warned = spyOn(process.stderr, "write");
 afterAll(() => {
   said.mockRestore();
@@ -36,7 +36,11 @@ afterAll(() => {
 
 /** @returns The exit code, and the lines on stdout and stderr. */
 async function updated(installation: Installation, more: { version?: string; local?: true } = {}) {
-  said.mockImplementation(() => {}).mockClear();
+  let out = "";
+  said.mockImplementation((_file: number, bytes: unknown) => {
+    out += String(bytes);
+    return Buffer.byteLength(String(bytes));
+  });
   warned.mockImplementation(() => true).mockClear();
   const code = await update({
     version: more.version ?? "1.0.0",
@@ -44,8 +48,11 @@ async function updated(installation: Installation, more: { version?: string; loc
     installation,
     source: more.local ? undefined : host.source,
   });
-  const lines = said.mock.calls.map(([line]) => String(line));
-  return { code, lines, warning: warned.mock.calls.map(([line]) => String(line)).join("") };
+  return {
+    code,
+    lines: out.split("\n").slice(0, -1),
+    warning: warned.mock.calls.map(([line]) => String(line)).join(""),
+  };
 }
 
 const npm: Installation = { kind: "npm", command: ["/usr/bin/dragoman"] };

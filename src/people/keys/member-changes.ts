@@ -161,7 +161,6 @@ function requireWithin(member: Member, asking: AskingKey, { name, models, expire
     if (outside !== undefined) refuse("models", `You may not use \`${outside}\`. ${whose} are ${allowed!.join(", ")}.`);
   }
   if (expiresAt === null) return;
-  if (expiresAt <= asking.now) refuse("expires_at", "The key would have expired already.");
   const latest = asking.now + (member.key_days ?? Number.POSITIVE_INFINITY) * dayMs;
   if (expiresAt > latest)
     refuse("expires_at", `Your keys last ${member.key_days} days at most, so this one until ${utcDay(latest)}.`);
