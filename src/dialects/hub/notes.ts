@@ -40,4 +40,10 @@ export class Noted implements Notes {
     if (this.fixups) this.fixups = new Set([...this.fixups].slice(0, fixups));
     if (this.dropped) this.dropped = new Set([...this.dropped].slice(0, dropped));
   }
+
+  /** Notes the same elsewhere: what was tried is used. */
+  passTo(notes: Notes): void {
+    for (const name of this.fixups ?? []) notes.addFixup(name);
+    for (const name of this.dropped ?? []) notes.addDropped(name);
+  }
 }

@@ -1,7 +1,7 @@
 /** A request whose schemas were refused is sent again with others, at last with one that says nothing but in words. */
 import { isEmpty, isObject } from "../../lib/json";
 import type { Dialect, JsonObject } from "./conversation";
-import { type Notes, unnoted } from "./notes";
+import { Noted, type Notes } from "./notes";
 import { mapSchema } from "./schema-walk";
 import { allFixups, fitSchema, formatRow, vendorRow } from "./tool-schema";
 
@@ -83,8 +83,12 @@ export function mendRefused(
     function: (offered) => (isAbout(offered) ? "known" : "usual"),
     format: () => (isFormat ? "known" : "usual"),
   };
-  const tried = isLast ? undefined : mended(body, { ...target, notes: unnoted }, plan);
-  if (tried?.lessons.some(([, mend]) => mend === "known")) return mended(body, target, plan);
+  const notes = new Noted();
+  const tried = isLast ? undefined : mended(body, { ...target, notes }, plan);
+  if (tried?.lessons.some(([, mend]) => mend === "known")) {
+    notes.passTo(target.notes);
+    return tried;
+  }
   const isCertain = refusal.place !== undefined || refusal.name !== undefined || refusal.isFormat;
   return mended(body, target, {
     function: (offered) =>
