@@ -26,9 +26,11 @@ function* placesIn(schema: unknown, path: string[] = []): Generator<Place> {
 
 const looksAround = /\(\?<?[=!]/;
 
-/** Google's models say nothing of what they refuse. */
-function* googleSchemas(schemas: readonly unknown[]): Generator<Objection> {
-  for (const schema of schemas)
+/** Google's models say nothing of what they refuse in a schema. */
+function* googleSchemas(tools: readonly { name: string; schema: unknown }[]): Generator<Objection> {
+  for (const { name, schema } of tools) {
+    yield !/^[a-z_]/i.test(name) &&
+      invalid("invalid_request_body", "Invalid function name. Must start with a letter or an underscore.");
     for (const { schema: inner } of placesIn(schema)) {
       const { type, enum: values, items } = record(inner);
       const isRefused =
@@ -38,6 +40,7 @@ function* googleSchemas(schemas: readonly unknown[]): Generator<Objection> {
         (type === "array" && Object.keys(record(items)).length === 0);
       yield isRefused && plain(400, "Bad Request");
     }
+  }
 }
 
 /** OpenAI's answers name the function. */
@@ -130,7 +133,7 @@ export function* anthropicFormat(schema: unknown): Generator<Objection> {
 /** The schemas of the tools of a chat or responses request. */
 export function* openSchemas({ ask: { tools }, model }: View): Generator<Objection> {
   const functions = tools.filter(({ kind }) => kind === "function");
-  if (model.family === "gemini") yield* googleSchemas(functions.map(({ schema }) => schema));
+  if (model.family === "gemini") yield* googleSchemas(functions);
   else if (model.family === "gpt") yield* openaiSchemas(functions);
   else
     for (const [at, { schema }] of functions.entries())

@@ -1,5 +1,5 @@
 /**
- * Rows: one tool with everything in its schema that some vendor refuses, from every client's own package to every
+ * Rows: one tool with a name and everything in its schema that some vendor refuses, from every client's own package to every
  * vendor's model: the session goes on, and calls have the client's own names.
  */
 import { afterAll, describe, expect, test } from "bun:test";
@@ -36,11 +36,14 @@ const input = z.object({
 });
 const names = Object.keys(input.shape);
 
+/** By its name, or by the one that Gemini has in its place. */
+const call = "Call 2nd_mail or _2nd_mail_9224bf3a.";
+
 /** In the newest draft, and in the one that most servers of MCP write. */
 const schemas = { "draft 2020-12": z.toJSONSchema(input), "draft 7": z.toJSONSchema(input, { target: "draft-7" }) };
 
 const toolsWith = (schema: Record<string, unknown>) => [
-  { name: "send_mail", description: "Sends a mail.", schema },
+  { name: "2nd_mail", description: "Sends a mail.", schema },
   { name: "plain", description: "Does nothing.", schema: { type: "object", properties: {} } },
 ];
 
@@ -49,18 +52,18 @@ describe.each(pairs)("a client of %s and %s", (dialect, _, model) => {
     const client = clients[dialect](proxy.url);
     for (const schema of Object.values(schemas)) {
       const tools = toolsWith(schema);
-      const turns: Turn[] = [{ user: "Call send_mail." }];
+      const turns: Turn[] = [{ user: call }];
       // The second call goes up with the first one in the history.
       for (let round = 1; round <= 2; round++) {
         const called = await client[mode]({ turns, tools }, model);
-        expect(called.calls.map(({ name }) => name)).toEqual(["send_mail"]);
-        const [call] = called.calls;
-        expect(Object.keys(call!.input).toSorted()).toEqual(names.toSorted());
-        expect(call!.input).toMatchObject({ "filter[name]": "demo", priority: 1 });
-        turns.push({ said: called }, { results: [{ id: call!.id, text: "Sent." }] });
+        expect(called.calls.map(({ name }) => name)).toEqual(["2nd_mail"]);
+        const [made] = called.calls;
+        expect(Object.keys(made!.input).toSorted()).toEqual(names.toSorted());
+        expect(made!.input).toMatchObject({ "filter[name]": "demo", priority: 1 });
+        turns.push({ said: called }, { results: [{ id: made!.id, text: "Sent." }] });
         const answer = await client[mode]({ turns, tools }, model);
         expect(answer.text).toContain("Sent.");
-        turns.push({ said: answer }, { user: "Call send_mail." });
+        turns.push({ said: answer }, { user: call });
       }
     }
     const [row] = proxy.rows(1);

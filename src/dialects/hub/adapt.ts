@@ -15,7 +15,7 @@ import { MemberRenamer, type RenamedProperties, renameMembers } from "./property
 import type { ReplyEvent } from "./reply";
 import { asFunctionCalls } from "./server-turns";
 import { changeTexts } from "./text-changes";
-import { fitFormat } from "./tool-schema";
+import { fitFormat, vendorRow } from "./tool-schema";
 import { countTools, fitTools, largestGroups, namesOf } from "./tools";
 import { upstreamFacts } from "./upstream-facts";
 import { wrapFormat } from "./wrapped-format";
@@ -29,11 +29,6 @@ export interface Adapted {
 
 /** What the strictest upstream accepts as a tool name or a call id. */
 const word = /^[a-zA-Z0-9_-]{1,64}$/;
-/**
- * A tool's name for Google's models: "Invalid function name. Must start with a letter or an underscore" (microsoft/vscode#248000,
- * on Copilot, 2025-05).
- */
-const googleName = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/;
 
 /**
  * @param vendor Who made the model, as in the catalogue.
@@ -59,7 +54,7 @@ function adaptNames(request: Conversation, target: Dialect, vendor: string, note
   const isFreeform = (tool: Tool): tool is FreeformTool => tool.kind === "freeform" && !hasFreeformTools;
   const freeform = new Set(conversation.tools.filter(isFreeform).map((tool) => tool.name));
   const wordy = !hasFreeformTools && conversation.turns.some((turn) => turn.parts.some(isFreeformPart));
-  const names = shortNames(conversation, vendor === "Google" ? googleName : word);
+  const names = shortNames(conversation, vendorRow(target, vendor).toolNames ?? word);
   const isPlain = freeform.size === 0 && !wordy && names.size === 0 && renamed.size === 0;
   if (isPlain && conversation.turns.every(hasPlainIds)) return { conversation };
 

@@ -55,6 +55,8 @@ interface VendorRow {
   isSilent?: true;
   /** Names of properties at the root that it takes. */
   names?: RegExp;
+  /** Names of tools that it takes, where those are fewer than all upstreams of the dialect take. */
+  toolNames?: RegExp;
 }
 
 /**
@@ -84,10 +86,11 @@ const anthropic: VendorRow = {
 /**
  * Google's models on Copilot refuse lists of types, enums that are no texts and booleans in place of schemas with a bare "Bad
  * Request" (github/copilot-cli#4623, 2026-08 and 2026-09; hermes-agent#30676, 2026-05). Copilot's CLI rewrites them since
- * 1.0.103 (2026-10).
+ * 1.0.103 (2026-10). "Invalid function name. Must start with a letter or an underscore" (microsoft/vscode#248000, on Copilot, 2025-05).
  */
 const google: VendorRow = {
   isSilent: true,
+  toolNames: /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/,
   fixups: allFixups.filter((name) => name !== "schema-items"),
 };
 

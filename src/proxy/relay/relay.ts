@@ -181,13 +181,13 @@ function isPassable({ dialect, prompt: { body, outline } }: Exchange, target: Ch
   return !(outline.hasServerCalls?.() || hasRefusedNames(body, target.dialect, target.upstreamModel.vendor));
 }
 
-/** Whether a tool has properties that are sent under other names, which the reply has to be rid of. */
+/** Whether a tool or its properties are sent under other names, which the reply has to be rid of. */
 function hasRefusedNames(body: JsonObject, dialect: Dialect, vendor: string): boolean {
-  const { names } = vendorRow(dialect, vendor);
-  if (!names) return false;
+  const { names, toolNames } = vendorRow(dialect, vendor);
+  if (!names && !toolNames) return false;
   let hasOne = false;
   codecs[dialect].schemas.mapFunctions(body, (offered) => {
-    hasOne ||= hasRefusedName(offered.schema, names);
+    hasOne ||= (names && hasRefusedName(offered.schema, names)) || toolNames?.test(String(offered.name)) === false;
     return offered;
   });
   return hasOne;
