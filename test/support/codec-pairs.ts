@@ -299,7 +299,7 @@ function bodyOf(row: Row, plain: Plain): unknown {
   return body;
 }
 
-function factsOf({ model: given = {} }: Row, { model: plain }: Plain): ModelFacts {
+export function factsOf({ model: given = {} }: Pick<Row, "model">, { model: plain }: Plain): ModelFacts {
   const model: JsonObject = typeof given === "string" ? models[given] : given;
   const supports = Object.entries({ ...plain.supports, ...(model.supports as object) });
   return {
@@ -323,13 +323,13 @@ function encoded(plain: JsonObject, { body, fixups, dropped }: ReturnType<typeof
 }
 
 /** A frame as a row writes it: its JSON, or its members where that does not say all. */
-function frameOf(word: JsonObject, { facts }: Codec): SseFrame {
+export function frameOf(word: JsonObject, { facts }: Codec): SseFrame {
   if (Object.keys(word).every((name) => name === "event" || name === "data")) return { ...word };
   const data = JSON.stringify(word);
   return facts.upstreams[0] === "chat" ? { data } : { event: String(word.type), data };
 }
 
-function wordOf(frame: SseFrame): unknown {
+export function wordOf(frame: SseFrame): unknown {
   const json = parseJson(frame.data ?? "");
   const { event, data } = frame;
   return isObject(json) && (event === undefined || event === json.type) ? json : { event, data };
