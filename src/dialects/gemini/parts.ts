@@ -117,9 +117,20 @@ function outputOf(response: JsonObject): { text: string; failed?: true } {
   return name === "error" ? { text, failed: true } : { text };
 }
 
-function decodeData(blob: GoogleFields): ImagePart | FilePart {
+/** The Gemini API alone has sounds and films, also by an address of YouTube, for which its documents name no type. */
+const mediaOf = (mediaType: string, url = "") =>
+  /^(audio|video)\//i.exec(mediaType)?.[1]?.toLowerCase() ??
+  (/^https?:\/\/(?:[\w-]+\.)*(?:youtube\.com|youtu\.be)\//i.test(url) ? "video" : undefined);
+
+const foreignMedia = (type: string, { object }: GoogleFields): ForeignPart => {
+  return { kind: "foreign", dialect: "gemini", value: { ...object, type } };
+};
+
+function decodeData(blob: GoogleFields): ImagePart | FilePart | ForeignPart {
   blob.skip("displayName", "fileUri");
   const mediaType = blob.text("mimeType");
+  const media = mediaOf(mediaType);
+  if (media !== undefined) return foreignMedia(media, blob);
   const base64 = standardBase64(blob.text("data"));
   const extras = unreadExtras(blob);
   if (mediaType.startsWith("image/")) return { kind: "image", source: { mediaType, base64 }, ...extras };
@@ -137,7 +148,7 @@ function standardBase64(data: string): string {
 }
 
 /** @throws ProxyError `invalid_request` for a file that was uploaded to Google: no upstream here has it. */
-function decodeLink(file: GoogleFields): ImagePart | FileLinkPart {
+function decodeLink(file: GoogleFields): ImagePart | FileLinkPart | ForeignPart {
   const url = file.text("fileUri");
   const param = file.pathOf("fileUri");
   if (!/^https?:\/\//.test(url) || /^https?:\/\/[^/]*\.googleapis\.com\//.test(url))
@@ -147,6 +158,8 @@ function decodeLink(file: GoogleFields): ImagePart | FileLinkPart {
       "unsupported_file",
     );
   const mediaType = file.optionalText("mimeType") ?? "";
+  const media = mediaOf(mediaType, url);
+  if (media !== undefined) return foreignMedia(media, file);
   const name = file.optionalText("displayName");
   file.skip("data");
   const extras = unreadExtras(file);

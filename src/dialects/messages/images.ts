@@ -4,6 +4,7 @@ import { beginningOfLong, type LongText } from "../../lib/net/json/json-skeleton
 import type { JsonObject } from "../hub/conversation";
 import { omitUndefined } from "../hub/json";
 import { writtenType } from "../hub/media-types";
+import { dataOf } from "../openai";
 import { eachBlock, eachResultBlock } from "./traverse";
 
 /**
@@ -51,9 +52,11 @@ export function imageTypes(body: JsonObject): JsonObject | undefined {
 
 function withOwnType(image: JsonObject): JsonObject {
   const { type, source, cache_control } = image;
-  if (type !== "image" || !isObject(source) || source.type !== "base64") return image;
+  if (type !== "image" || !isObject(source)) return image;
   const { media_type: mediaType, data: base64 } = source;
-  if (typeof mediaType !== "string" || typeof base64 !== "string") return image;
+  const data = source.type === "url" && typeof source.url === "string" ? dataOf(source.url) : undefined;
+  if (data) return omitUndefined({ ...imageBlock(data).block, cache_control });
+  if (source.type !== "base64" || typeof mediaType !== "string" || typeof base64 !== "string") return image;
   const { block } = imageBlock({ mediaType, base64 });
   const isSame = isObject(block.source) && block.source.media_type === mediaType;
   return isSame ? image : omitUndefined({ ...block, cache_control });
