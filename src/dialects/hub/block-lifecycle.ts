@@ -208,14 +208,34 @@ export const gaveUp = {
   isOurs: true,
 } as const;
 
-/** An upstream's error in the form that all vendors share; what it does not say is {@link gaveUp}'s. */
-export function failureIn(error: JsonObject): ReplyFailure {
-  const code = [error.code, error.type].find((word) => typeof word === "string" && word !== "");
-  return withWords(textIn(code), textIn(error.message));
+/**
+ * An upstream's error in the form that all vendors share; what it does not say is {@link gaveUp}'s. Where an answer has begun,
+ * some gateways and Google's own API state a status as its code.
+ */
+export function failureIn({ code, type, message }: JsonObject): ReplyFailure {
+  const words = [code, type].map(textIn).filter((word) => word !== "" && word !== "error" && !/^\d+$/.test(word));
+  return withWords(words[0] ?? codeOfStatus[Number(code)] ?? "", textIn(message));
 }
 
+/** As Anthropic's API and Copilot's name them. */
+const codeOfStatus: Readonly<Record<number, string>> = {
+  400: "invalid_request_error",
+  401: "authentication_error",
+  402: "billing_error",
+  403: "permission_error",
+  404: "not_found_error",
+  408: "timeout_error",
+  413: "request_too_large",
+  422: "content_filter",
+  429: "rate_limit_error",
+  500: "api_error",
+  503: "service_unavailable",
+  504: "timeout_error",
+  529: "overloaded_error",
+};
+
 /** An upstream's error with its words; {@link gaveUp}'s where it has none. */
-export const withWords = (code: string, message: string): ReplyFailure =>
+const withWords = (code: string, message: string): ReplyFailure =>
   message === "" ? { ...gaveUp, code: code || gaveUp.code } : { code: code || gaveUp.code, message };
 
 /** The error of every decoder when the upstream closes without a terminal event. */

@@ -5,6 +5,7 @@ import type { ClientSink } from "../codec";
 import { cutReply } from "./block-lifecycle";
 import type { Conversation } from "./conversation";
 import type { Block, BlockEnd, ReplyError, ReplyEvent, Usage } from "./reply";
+import { isEmptyInput } from "./tool-input";
 
 export type Finish = Extract<ReplyEvent, { type: "finish" }>;
 
@@ -13,12 +14,19 @@ export abstract class WireWriter {
   /** Later numbers replace earlier ones. */
   protected readonly usage: Partial<Usage> = {};
   protected ended = false;
+  /** A call has begun whose input is JSON. Models write `null` and `[]` in one piece where they have none to give. */
+  #awaitsInput = false;
 
   push(event: ReplyEvent): void {
     if (this.ended) return;
-    if (event.type === "block-delta") this.addText(event.text);
-    else if (event.type === "block-start") this.openBlock(event.block);
-    else if (event.type === "block-end") this.closeBlock(event);
+    if (event.type === "block-delta") {
+      if (this.#awaitsInput && event.text.trim() !== "" && isEmptyInput(event.text)) return;
+      this.#awaitsInput = false;
+      this.addText(event.text);
+    } else if (event.type === "block-start") {
+      this.#awaitsInput = event.block.kind === "tool-call" && !event.block.freeform;
+      this.openBlock(event.block);
+    } else if (event.type === "block-end") this.closeBlock(event);
     else if (event.type === "start") {
       Object.assign(this.usage, event.usage);
       this.start(event.id);
