@@ -1,5 +1,5 @@
 /**
- * Pairs: whole requests and streams, from the files of `fixtures/whole/`. What stands above the first `===` goes in; below
+ * Pairs: whole requests and streams, from the files of `fixtures/pairs/whole/`. What stands above the first `===` goes in; below
  * each stands all that comes out in one way. `UPDATE=1` writes anew what comes out: read the difference.
  */
 import { expect, test } from "bun:test";
@@ -227,7 +227,7 @@ function differing(plain: JsonObject, reply: JsonObject): JsonObject {
   return changes({ ...plain, ...Object.fromEntries(times) }, reply);
 }
 
-const folder = join(fixtures, "whole");
+const folder = join(fixtures, "pairs", "whole");
 for (const file of readdirSync(folder)) {
   const path = join(folder, file);
   const [head = "", ...rest] = readFileSync(path, "utf8").split(/^=== /m);
