@@ -49,7 +49,9 @@ export async function respondFull(reply: Reply): Promise<Response> {
   else {
     for await (const piece of piecesOf(body, maxReplyBytes)) {
       bytes.push(piece);
-      if (book.isOver) break;
+      if (!book.isOver) continue;
+      body.release();
+      break;
     }
     bytes.end();
   }

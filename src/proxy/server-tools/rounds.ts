@@ -65,8 +65,13 @@ class Rounds implements ResponseBody, Sink<Uint8Array> {
   }
 
   cancel(): void {
-    this.#options.signal.removeEventListener("abort", this.#stop);
     this.#round.body.cancel();
+    this.release();
+  }
+
+  release(): void {
+    this.#options.signal.removeEventListener("abort", this.#stop);
+    this.#round.body.release();
     this.#controller.abort();
   }
 
@@ -78,7 +83,7 @@ class Rounds implements ResponseBody, Sink<Uint8Array> {
   end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#round.body.cancel();
+    this.#round.body.release();
     this.#round.bytes.end();
   }
 
@@ -96,7 +101,7 @@ class Rounds implements ResponseBody, Sink<Uint8Array> {
   async #advance(): Promise<void> {
     if (!this.#isEnded) {
       this.#isEnded = true;
-      this.#round.body.cancel();
+      this.#round.body.release();
     }
     const next = await this.#options.advance();
     if (!next) return;

@@ -6,6 +6,7 @@ import { isLoopbackUrl } from "../../../src/lib/net/address";
 import { openBody, readBody, readStart, readText } from "../../../src/lib/net/out/body";
 import { singleLimit, startClock } from "../../../src/lib/net/out/clock";
 import { callOut } from "../../../src/lib/net/out/fetch";
+import { until } from "../../support/until";
 
 const call = { method: "POST" as const, headers: {}, body: "{}", limits: singleLimit(5000), who: "The service" };
 const failure = (promise: Promise<unknown>) =>
@@ -52,6 +53,23 @@ test("an unread body that breaks off causes no unhandled error", async () => {
   await new Promise(setImmediate);
   process.off("unhandledRejection", note);
   expect(unforeseen).toEqual([]);
+});
+
+test("a body that is let go when all was said leaves its connection to the next call, though its end comes later", async () => {
+  using server = await rawServer((socket) =>
+    socket.on("data", () => {
+      socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nlast\r\n");
+      setTimeout(() => socket.write("0\r\n\r\n"), 30);
+    }),
+  );
+  let calls = 0;
+  await until(async () => {
+    const { body } = await callOut(server.url, call);
+    expect(Buffer.from((await body.read())!).toString()).toBe("last");
+    body.release();
+    await Bun.sleep(100);
+    return ++calls > server.connections();
+  }, "a connection serves twice");
 });
 
 test("a connection that is refused is tried once more, and then told in words", async () => {

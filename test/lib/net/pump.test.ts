@@ -4,6 +4,7 @@ import { ProxyError } from "../../../src/lib/errors";
 import { openBody } from "../../../src/lib/net/out/body";
 import { startClock } from "../../../src/lib/net/out/clock";
 import { pump, type StageChain } from "../../../src/lib/net/stream/pump";
+import { until } from "../../support/until";
 
 const text = (value: string) => new TextEncoder().encode(value);
 const limits = { keepAlive: 60, headers: 5_000, idle: 300, total: 5_000 };
@@ -99,7 +100,8 @@ test("a stream ends once, and truthfully when the terminal event is out, though 
   upstream.enqueue(text("LAST"));
   expect(await new Response(body).text()).toBe("LAST");
   expect(outcomes).toEqual(["complete"]);
-  expect(released()).toBe(true);
+  expect(released()).toBe(false);
+  await until(released, "the upstream is let go");
 });
 
 test("a stream ends once, with an error, when the process stops", async () => {

@@ -128,7 +128,8 @@ class Pump {
     this.#isEnded = true;
     clearInterval(this.#watch);
     for (const signal of [this.#upstream.signal, this.#options.stopping]) signal.removeEventListener("abort", this);
-    this.#upstream.cancel();
+    if (how === "complete") this.#upstream.release();
+    else this.#upstream.cancel();
     this.#chain.ended(how);
     this.#begin();
     if (how !== "client-gone") this.#controller.close();
