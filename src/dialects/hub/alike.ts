@@ -36,9 +36,14 @@ interface Replacement {
   pattern: RegExp;
   /** What comes around the groups of the pattern; undefined if an event stays as it is. */
   by: readonly string[] | undefined;
-  /** It has an id of the stream, in place of others. */
-  hasId: boolean;
+  /** The stream's own id comes in place of others: `by` has {@link idPlace} there. */
+  hasId?: boolean;
+  /** It has an id of one stream, and fits no other. */
+  isOwn?: boolean;
 }
+
+/** No JSON has it. */
+const idPlace = "\0";
 
 /** Of each dialect those that were trusted last, by its free members. A stream needs none of its own that fits one of them. */
 const trusted = new WeakMap<RegExp, Replacement[]>();
@@ -154,23 +159,39 @@ export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
   }
 
   #learn(event: string, made: string): void {
-    const known = trusted.get(this.free)?.find((each) => gives(each, event, made));
-    if (known) this.#trust(known);
-    if (known || this.#seen <= first || event.length > longest || event.includes("\r")) return;
+    for (const known of trusted.get(this.free) ?? []) if (this.#trust(known, event, made)) return;
+    if (this.#seen <= first || event.length > longest || event.includes("\r")) return;
     const parts = partsOf(event, this.free);
-    const { source, by, hasId } = replacementOf(parts, event === made ? parts : partsOf(made, this.free));
+    const { source, by, ...ids } = replacementOf(parts, event === made ? parts : partsOf(made, this.free));
     const pattern = patterns.renewed(source, () => new RegExp(source, "gy"));
     const candidate = this.#candidate;
-    if (candidate?.pattern === pattern && gives(candidate, event, made)) this.#trust(candidate);
-    else this.#candidate = { pattern, by: event === made ? undefined : by, hasId };
+    if (candidate?.pattern === pattern && this.#trust(candidate, event, made)) return;
+    this.#candidate = { pattern, by: event === made ? undefined : by, ...ids };
   }
 
-  #trust(replacement: Replacement): void {
-    this.#trusted = replacement;
-    if (replacement.hasId) return;
+  /** @returns Whether it gives what the stages made. */
+  #trust(replacement: Replacement, event: string, made: string): boolean {
+    const own = replacement.hasId ? withOwnId(replacement, event, made, this.free) : replacement;
+    if (!own || !gives(own, event, made)) return false;
+    this.#trusted = own;
+    if (replacement.isOwn) return true;
     const others = (trusted.get(this.free) ?? []).filter((each) => each !== replacement);
     trusted.set(this.free, [replacement, ...others].slice(0, mostTrusted));
+    return true;
   }
+}
+
+/** Undefined if the stream keeps the event's id: what the stages do in place of another one was not seen yet. */
+function withOwnId({ pattern, by }: Replacement, event: string, made: string, free: RegExp): Replacement | undefined {
+  const id = idIn(made, free);
+  if (id === undefined || id === idIn(event, free)) return undefined;
+  return { pattern, by: by?.map((text) => text.replaceAll(idPlace, () => id)) };
+}
+
+function idIn(event: string, free: RegExp): string | undefined {
+  free.lastIndex = 0;
+  for (let found = free.exec(event); found; found = free.exec(event)) if (found.groups!.id) return found.groups!.id;
+  return undefined;
 }
 
 function gives({ pattern, by }: Replacement, event: string, made: string): boolean {
@@ -211,7 +232,7 @@ function partsOf(event: string, free: RegExp): Part[] {
 /** What stays the same, from one difference to the next, is a group of the pattern; `by` is what comes around its groups. */
 function replacementOf(event: readonly Part[], made: readonly Part[]) {
   const by = [""];
-  let [source, isOpen, hasId] = ["", false, false];
+  let [source, isOpen, hasId, isOwn] = ["", false, false, false];
   for (let at = 0; at < Math.max(event.length, made.length); at++) {
     const [[text, kind], to] = [event[at] ?? [""], made[at]?.[0]];
     const isSame = kind === undefined || kind === "id" ? text === to : to !== undefined;
@@ -221,10 +242,12 @@ function replacementOf(event: readonly Part[], made: readonly Part[]) {
     // A value that is empty, or an id that is kept, is not free: another one would mean more than a text.
     const isFree = kind !== undefined && text !== "" && (kind !== "id" || !isSame);
     source += isFree ? (kind === "number" ? anyNumber : anyText) : literally(text);
-    if (!isSame) by.push(by.pop() + (to ?? ""));
-    hasId ||= isFree && kind === "id";
+    const isId = kind === "id" && text !== "";
+    if (!isSame) by.push(by.pop() + (isId ? idPlace : (to ?? "")));
+    hasId ||= isId && !isSame;
+    isOwn ||= isId && isSame;
   }
-  return { source: isOpen ? `${source})` : source, by, hasId };
+  return { source: isOpen ? `${source})` : source, by, hasId, isOwn };
 }
 
 const special = /[\\^$.*+?()[\]{}|/]/g;
