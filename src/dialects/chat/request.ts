@@ -257,11 +257,9 @@ function encodeOther(turn: Turn, model: ModelFacts, notes: Notes): JsonObject[] 
   const content = encodeContent(spoken, model, notes);
   // A turn is omitted if all its parts were left out, but not if the client sent it empty.
   if (content.length === 0 && turn.parts.length > 0) return messages;
-  // Few providers know the newer role.
-  const isDeveloper = !model.provider && turn.role === "system" && turn.extras?.openai?.role === "developer";
   const message = {
     ...ownExtras(turn, notes),
-    role: isDeveloper ? "developer" : turn.role,
+    role: turn.role,
     content: serialized(content, model),
     ...encodeCache(spoken, model, notes),
   };
