@@ -1,0 +1,268 @@
+/**
+ * The files of `fixtures/books/`: under a title how it starts, then steps, and under each step all that came of it: the answer,
+ * and what changed in the books (rows, budgets, accounts, files, log). They are played, and compared as texts. `UPDATE=1`
+ * writes them anew; `test/README.md` has the words of a step.
+ */
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { demoAccounts, quotas } from "../../src/demo/accounts";
+import { parseJson } from "../../src/lib/json";
+import { savedFrom } from "../people/accounts/bench";
+import type { Json } from "./json";
+import { type RunningProxy, startProxy } from "./proxy";
+import { fixtures } from "./streams";
+
+/** The line with `:`. */
+interface Setup {
+  /** When it begins; `2026-11-11T12:00:00Z`. */
+  at?: string;
+  config?: object;
+  /** Of GitHub, by the first word of their logins; `octo` alone. */
+  accounts?: string[];
+  quota?: keyof typeof quotas;
+  env?: Record<string, string>;
+}
+
+const units: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const milliseconds = (time: string) => Number(time.slice(0, -1)) * units[time.at(-1)!]!;
+const width = 128;
+
+export function testBooks(name: string): void {
+  const path = join(fixtures, "books", `${name}.txt`);
+  const blocks = readFileSync(path, "utf8").trimEnd().split(/\n\n+/);
+  const played = new Map<number, string>();
+  for (const [at, block] of blocks.entries())
+    test(block.split("\n")[0]!, async () => {
+      const now = await play(block);
+      played.set(at, now);
+      if (process.env.UPDATE !== "1") return expect(now).toBe(block);
+      writeFileSync(path, `${blocks.map((each, place) => played.get(place) ?? each).join("\n\n")}\n`);
+    });
+}
+
+/** @returns The block with what comes of its steps now. */
+async function play(block: string): Promise<string> {
+  const steps = block.split("\n").filter((line) => !line.startsWith("  "));
+  const setup: Setup = JSON.parse(steps.find((line) => line.startsWith(": "))?.slice(2) ?? "{}");
+  await using stage = await openStage(setup);
+  const played: string[] = [];
+  for (const step of steps) {
+    played.push(step);
+    if (/^[>!] /.test(step)) played.push(...(await stage.happen(step)).flatMap(indented));
+  }
+  return played.join("\n");
+}
+
+/** Folded between words, so that no line is wider than the page. */
+function indented(text: string): string[] {
+  return text.split("\n").flatMap((line) => {
+    const lines = [""];
+    for (const word of line.split(" "))
+      if (lines.at(-1)!.length + word.length > width && lines.at(-1)!.trim() !== "") lines.push(`    ${word}`);
+      else lines[lines.length - 1] += lines.at(-1) === "" ? word : ` ${word}`;
+    return lines.map((each) => `  ${each}`);
+  });
+}
+
+async function openStage({ at = "2026-11-11T12:00:00Z", config, accounts = ["octo"], quota, env }: Setup) {
+  let [wall, monotonic] = [Date.parse(at), 1e6];
+  const known = accounts.map((name) => {
+    const account = demoAccounts().find(({ login }) => login === `${name}-demo`)!;
+    return quota ? { ...account, quota: quotas[quota]() } : account;
+  });
+  const proxy = await startProxy({
+    clock: { now: () => wall, monotonic: () => monotonic, random: () => 0.5 },
+    demo: { accounts: known, now: () => wall },
+    saved: (demo) => demo.accounts.map((account) => savedFrom(account, Date.parse(at))),
+    config,
+    env: { TZ: "UTC", ...env },
+  });
+  const books = new Books(proxy);
+  await books.ask(["GET", "/api/admin/config"]);
+  books.forget();
+
+  /** A fault is told the second time. */
+  const look = async () => {
+    for (let time = 0; time < 2; time += 1) await proxy.app.config.reload();
+  };
+  const events: Record<string, (...words: Json[]) => unknown> = {
+    pass: (time: string) => {
+      wall += milliseconds(time);
+      monotonic += milliseconds(time);
+    },
+    /** The wall clock alone is set. */
+    leap: (time: string) => {
+      wall += milliseconds(time);
+    },
+    edit: async (text: Json) => {
+      writeFileSync(join(proxy.home, "config.json"), typeof text === "string" ? text : JSON.stringify(text));
+      await look();
+    },
+    remove: async (file: string) => {
+      rmSync(join(proxy.home, file));
+      await look();
+    },
+    answer: (status: string, path: string, json: Json = {}) =>
+      proxy.demo.intercept(path, () => Response.json(json, { status: Number(status) }), json.times ?? 1),
+    quota: (name: string, changes: Json) =>
+      Object.assign(proxy.demo.accounts.find(({ login }) => login === `${name}-demo`)!.quota.premium, changes),
+    learn: () => Promise.all(proxy.app.accounts.map((account) => account.quota())),
+    notices: () => proxy.app.notices.check(),
+  };
+
+  return {
+    async happen(step: string): Promise<string[]> {
+      const words: Json[] = (step.slice(2).match(/"(?:[^"\\]|\\.)*"|[{[].*$|\S+/g) ?? []).map((word) =>
+        /^["{[]/.test(word) ? JSON.parse(word) : word,
+      );
+      if (step.startsWith("! ")) await events[words[0]]!(...words.slice(1));
+      else await books.ask(words);
+      return books.changed();
+    },
+    [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose](),
+  };
+}
+
+/** What the proxy keeps, told by what changed since it was told last: by each name the members that have another value. */
+class Books {
+  readonly #proxy: RunningProxy;
+  /** By the secret its name. */
+  readonly #secrets = new Map<string, string>();
+  readonly #ids = new Map<string, string>();
+  readonly #known = new Map<string, Map<string, string>>();
+  readonly #told: string[] = [];
+  #lines = 0;
+  #rows = 0;
+
+  constructor(proxy: RunningProxy) {
+    this.#proxy = proxy;
+  }
+
+  /** @param words `GET` or `POST`, or a dialect and a model; then `as` a key, and the body or more of it. */
+  async ask(words: Json[]): Promise<void> {
+    const { url, post } = this.#proxy;
+    const { headers: given, ...body } = typeof words.at(-1) === "object" ? words.pop() : ({} as Json);
+    const [kind, target, as, name] = words;
+    const key = as && ([...this.#secrets].find(([, each]) => each === name)?.[0] ?? name);
+    const headers = { ...(key && { "x-api-key": key }), ...given };
+    const path = { chat: "/v1/chat/completions", messages: "/v1/messages" }[kind as string];
+    const hello = { model: target, messages: [{ role: "user", content: "Hello" }], max_tokens: 500 };
+    const response =
+      kind === "GET"
+        ? await fetch(url + target, { headers })
+        : await post(path ?? target, path ? { ...hello, ...body } : body, { headers });
+    const text = await response.text();
+    const json = /json/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : undefined;
+    if (json?.key && json.name) this.#secrets.set(json.key, json.name);
+    const told = [...response.headers]
+      .filter(([header]) => /^(?:retry-after|x-should-retry|x-dragoman-(?!request)|location)/.test(header))
+      .map(([header, value]) => `${header}: ${value}`);
+    this.#told.push([response.status, ...told].join(", "));
+    if (json === undefined && target === "/metrics") this.#note("metrics", metricsIn(text));
+    else if (json === undefined) this.#told.push(text);
+    else if (!path || !response.ok) this.#tell(response.ok ? `answer of ${target}` : "error", json);
+  }
+
+  /** What was told is plain. */
+  forget(): void {
+    this.#told.length = 0;
+  }
+
+  async changed(): Promise<string[]> {
+    const { home, lines } = this.#proxy;
+    const rows = this.#proxy.rows().toReversed();
+    for (const row of rows.slice(this.#rows)) this.#tell("row", row);
+    for (const [kind, name] of [
+      ["budgets", "name"],
+      ["accounts", "account_id"],
+    ] as const)
+      for (const item of await this.#list(kind)) this.#tell(`${kind.slice(0, -1)} ${item[name]}`, item);
+    for (const file of filesIn(home)) this.#tell(`file ${file}`, contentOf(join(home, file)));
+    for (const line of lines.slice(this.#lines)) this.#told.push(`log${line.slice(line.indexOf(" ")).trimEnd()}`);
+    [this.#lines, this.#rows] = [lines.length, rows.length];
+    return this.#told.splice(0).map((line) => this.#plain(line));
+  }
+
+  #tell(name: string, value: Json): void {
+    this.#note(name, leavesOf(value));
+  }
+
+  #note(name: string, leaves: [path: string, text: string][]): void {
+    const before = this.#known.get(name) ?? new Map<string, string>();
+    const now = new Map(leaves);
+    const told = [
+      ...[...now]
+        .filter(([path, text]) => before.get(path) !== text)
+        .map(([path, text]) => `${path}${path && " "}${text}`),
+      ...new Set([...before.keys()].filter((path) => !now.has(path)).map((path) => `no ${goneOf(path, now)}`)),
+    ];
+    if (told.length > 0 || !this.#known.has(name)) this.#told.push(`${name}: ${told.join(", ")}`);
+    this.#known.set(name, now);
+  }
+
+  /** Without ports, folders, ids, secrets, and measured times. */
+  #plain(text: string): string {
+    const { home, url, demo } = this.#proxy;
+    let plain = text.replaceAll(home, "~").replaceAll(url, "http://proxy").replaceAll(demo.url, "http://github");
+    for (const [secret, name] of this.#secrets) plain = plain.replaceAll(secret, `<${name}>`);
+    return plain
+      .replace(/\b\d+ ms\b/g, "0 ms")
+      .replace(/\b(?:[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{16}|(?:req|chatcmpl|msg)[-_][\w-]{16,})\b/g, (id) => {
+        if (!this.#ids.has(id)) this.#ids.set(id, `id${this.#ids.size + 1}`);
+        return this.#ids.get(id)!;
+      });
+  }
+
+  async #list(kind: string): Promise<Json[]> {
+    const response = await fetch(`${this.#proxy.url}/api/admin/${kind}`);
+    return response.ok ? ((await response.json()) as Json).items : [];
+  }
+}
+
+/** The part of the path that leads to nothing any more. */
+function goneOf(path: string, now: ReadonlyMap<string, string>): string {
+  const steps = path.split(".");
+  const isGone = (part: string) => ![...now.keys()].some((each) => `${each}.`.startsWith(`${part}.`));
+  return steps.map((_, at) => steps.slice(0, at + 1).join(".")).find(isGone) ?? path;
+}
+
+/** Each value within, by its path; none that is null, or measured by a clock that is not given. */
+function leavesOf(value: Json, path: string[] = []): [string, string][] {
+  if (value === null || value === undefined || measured.test(path.at(-1) ?? "")) return [];
+  const parsed = typeof value === "string" && /^[[{]/.test(value) ? parseJson(value) : undefined;
+  if (parsed !== undefined) return leavesOf(parsed, path);
+  if (typeof value === "object" && Object.keys(value).length > 0)
+    return Object.entries(value).flatMap(([name, each]) => leavesOf(each, [...path, name]));
+  const isTime = typeof value === "number" && value > 1e12 && value < 1e13;
+  return [
+    [path.join("."), isTime ? new Date(value).toISOString().replace(/:00\.000Z|\.000Z/, "Z") : JSON.stringify(value)],
+  ];
+}
+
+/** Without those of the process, durations, and the buckets that add nothing to the one before. */
+function metricsIn(text: string): [string, string][] {
+  const lines = text
+    .trimEnd()
+    .split("\n")
+    .filter((line) => !/^(?:# \w+ )?(?:process_|dragoman_build_info|\w+_seconds_(?:bucket|sum))/.test(line));
+  return lines.flatMap((line, at): [string, string][] => {
+    const space = line.startsWith("#") ? line.indexOf(" ", 7) : line.lastIndexOf(" ");
+    const [path, value] = [line.slice(0, space), line.slice(space + 1)];
+    const isNew =
+      !path.includes("_bucket") ||
+      value !==
+        (lines[at - 1]!.includes("_bucket") && !path.includes('le="1"') ? lines[at - 1]!.split(" ").at(-1) : "0");
+    return isNew ? [[path, value]] : [];
+  });
+}
+
+const measured = /^(?:id|request_id|started_at_ms|duration_ms|first_byte_ms|ms|revision)$/;
+
+const filesIn = (home: string) =>
+  readdirSync(home)
+    .filter((file) => !/\.sqlite|\.tmp|\.lock$/.test(file))
+    .sort();
+
+/** Of the config alone; others are named. */
+const contentOf = (path: string): string => (path.endsWith("config.json") ? readFileSync(path, "utf8") : "");
