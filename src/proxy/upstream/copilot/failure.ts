@@ -100,7 +100,7 @@ function judge(status: number, headers: Headers, upstream: UpstreamError, now: n
       status: row?.clientStatus ?? status,
       code: row?.clientCode ?? (upstream.code || undefined),
       param: upstream.param,
-      headers: wait === undefined ? {} : retryHeaders(Math.min(wait, daySeconds)),
+      headers: wait === undefined ? {} : retryHeaders(wait),
     },
   );
   return {
