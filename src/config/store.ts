@@ -64,6 +64,8 @@ export interface Listener {
   changed(members: string[], edited: boolean): void;
   /** The file was edited and is not valid; the previous config stays in effect. */
   refused(sentence: string): void;
+  /** The file is valid again, or was removed: a sentence. What holds is not changed by that alone. */
+  noted(sentence: string): void;
 }
 
 /** Loads the config; a missing file means defaults. Throws `invalid_request` with the file and the position of the error; the file is not changed. */
@@ -125,18 +127,23 @@ interface Held {
   fault?: string;
   /** The file as it was last read, or found wrong for the second time. */
   seen?: string;
-  /** The same, found wrong for the first time. */
+  /** The same, found wrong for the first time; `missing` where there is no file any more. */
   suspect?: string;
+  /** The fault was told. */
+  isTold?: boolean;
   listener?: Listener;
 }
 
+const unfaulted = { fault: undefined, suspect: undefined, isTold: false };
+
 /** @param edited By hand, or by another process. @param setsKeys The client keys of the file hold from now on. */
 function hold(held: Held, next: ConfigReading, { edited = false, setsKeys = false }): void {
-  const { current: before, listener } = held;
+  const { current: before, isTold, listener } = held;
   const current = setsKeys ? next.config : { ...next.config, [waitingMember]: before[waitingMember] };
   const waiting = Bun.deepEquals(current[waitingMember], next.config[waitingMember]) ? [] : [waitingKey];
   const { text, stored } = next;
-  Object.assign(held, { text, stored, current, waiting, fault: undefined, suspect: undefined });
+  Object.assign(held, { text, stored, current, waiting, ...unfaulted });
+  if (isTold) listener?.noted("The config file is valid again.");
   const members = Object.keys(current) as (keyof Config)[];
   const changed = members.filter((member) => !Bun.deepEquals(current[member], before[member]));
   if (changed.length > 0 || (edited && waiting.length > 0)) listener?.changed(changed, edited);
@@ -146,8 +153,12 @@ function hold(held: Held, next: ConfigReading, { edited = false, setsKeys = fals
 function look(held: Held): void {
   const { path } = held;
   const file = fingerprint(path);
-  const print = `${file} ${fingerprint(markPath(path))}`;
-  if (file === undefined || print === held.seen) return;
+  const print = file && `${file} ${fingerprint(markPath(path))}`;
+  if (print === held.seen) return;
+  if (print === undefined) {
+    lookForFile(held);
+    return;
+  }
   try {
     const now = readConfig(path, held);
     held.seen = print;
@@ -165,8 +176,18 @@ function look(held: Held): void {
       return;
     }
     held.seen = print;
+    held.isTold = true;
     held.listener?.refused(thrown.message);
   }
+}
+
+/** A file that is missing at a second look, too, was removed: no editor is about to replace it. */
+function lookForFile(held: Held): void {
+  const isGone = held.suspect === "missing";
+  held.suspect = "missing";
+  if (!isGone) return;
+  Object.assign(held, unfaulted, { seen: undefined });
+  held.listener?.noted("The config file was removed. What it said holds until the next start.");
 }
 
 /** The stored config after a change, validated as a whole. @throws ProxyError `invalid_request`. */

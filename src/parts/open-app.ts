@@ -388,5 +388,6 @@ function followConfig(config: ConfigStore, logger: Logger, history: History): vo
       if (members.includes("retentionDays") || members.includes("maxRows")) void history.prune();
     },
     refused: (sentence) => logger.error(`${sentence} The previous config stays in effect.`),
+    noted: (sentence) => logger.warn(sentence),
   });
 }

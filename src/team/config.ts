@@ -92,11 +92,12 @@ export class TeamConfig implements ConfigStore {
   }
 
   #hold(next: { revision: string; stored: Stored }, config: Config): void {
-    const before = this.#current;
+    const [before, fault] = [this.#current, this.#fault];
     this.#stored = next.stored;
     this.#revision = next.revision;
     this.#current = config;
     this.#fault = undefined;
+    if (fault !== undefined) this.#listener?.noted("The config in the database is valid for this version again.");
     const members = (Object.keys(config) as (keyof Config)[]).filter(
       (member) => !Bun.deepEquals(config[member], before[member]),
     );

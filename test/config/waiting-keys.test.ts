@@ -24,7 +24,7 @@ beforeEach(() => {
   writeFileSync(path, JSON.stringify(keys(first)));
   [one, other] = [openConfig(path), openConfig(path)];
   told = [];
-  other.follow({ changed: (members, edited) => void told.push([members, edited]), refused: () => {} });
+  other.follow({ changed: (members, edited) => void told.push([members, edited]), refused() {}, noted() {} });
 });
 afterEach(() => {
   for (const store of [one, other]) store.close();

@@ -118,7 +118,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       const { stores, open } = await world();
       const [one, other] = [stores.config, (await open()).config];
       const heard: string[][] = [];
-      other.follow({ changed: (members) => void heard.push(members), refused: unreachable });
+      other.follow({ changed: (members) => void heard.push(members), refused: unreachable, noted: unreachable });
       await one.change({ logLevel: "warn", auth: { apiKeys: ["k-0123456789"] } });
       await until(() => other.current.logLevel === "warn", "the other config has the new value");
       expect(other.current.auth.apiKeys).toEqual(["k-0123456789"]);
