@@ -6,6 +6,7 @@ import { configKeys, masked, valueAt } from "../../config/secrets";
 import { ProxyError } from "../../lib/errors";
 import { readJson } from "../../lib/net/in/request-body";
 import type { App } from "../../parts/app";
+import { withCountedBudgets } from "../../people/budgets/stored-budgets";
 
 /** Bytes. */
 const bodyLimit = 1024 * 1024;
@@ -32,7 +33,9 @@ export async function showConfig({ config }: App): Promise<Response> {
  */
 export async function changeConfig(app: App, request: Request): Promise<Response> {
   const { revision, ...patch } = (await readJson(request, bodyLimit)).body;
-  await app.config.change(patch, { revision: revisionFrom(revision, request.headers) });
+  const { config, budgets } = app;
+  const counted = await withCountedBudgets(patch, config, budgets, app.now());
+  await config.change(counted, { revision: revisionFrom(revision, request.headers) });
   return showConfig(app);
 }
 

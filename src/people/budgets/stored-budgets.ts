@@ -1,24 +1,55 @@
 /** Adds budgets to the config, and removes them. */
-import type { Budget } from "../../config/budget-schema";
+import { type Budget, budgetSchema } from "../../config/budget-schema";
 import { repeatChange } from "../../config/repeat-change";
-import type { ConfigStore } from "../../config/store";
+import type { ConfigStore, Stored } from "../../config/store";
 import { ProxyError } from "../../lib/errors";
 import type { BudgetGuard } from "./guard";
 
+type Overview = Pick<BudgetGuard, "overview">;
+
 /**
- * Adds a budget, which counts what is used from now on; or goes on with what one of its name, unit and period, removed
- * since, has used in this period, and then says nothing of when counting began.
+ * The budget with the time from which it counts; or as it is, if it says one, or goes on with what one of its name, unit and
+ * period, removed since, has used in this period.
+ */
+async function countedFrom(budget: Budget, guard: Overview, now: number): Promise<Pick<Budget, "since">> {
+  if (budget.since !== undefined) return {};
+  const [state] = await guard.overview([budget]);
+  return state!.used > 0 ? {} : { since: new Date(now).toISOString() };
+}
+
+/**
+ * A patch of the config in which each new budget says that it counts from now, and each that is there already keeps its time.
+ * @param now Wall clock, ms.
+ */
+export async function withCountedBudgets(
+  patch: Stored,
+  { current }: Pick<ConfigStore, "current">,
+  guard: Overview,
+  now: number,
+): Promise<Stored> {
+  if (!Array.isArray(patch.budgets)) return patch;
+  const budgets = patch.budgets.map(async (given: unknown) => {
+    const { data: budget } = budgetSchema().safeParse(given);
+    if (!budget) return given;
+    const known = current.budgets.find(({ name }) => name === budget.name);
+    const { since } = known ?? (await countedFrom(budget, guard, now));
+    return { ...(since !== undefined && { since }), ...(given as object) };
+  });
+  return { ...patch, budgets: await Promise.all(budgets) };
+}
+
+/**
+ * Adds a budget, which counts what is used from now on.
  * @param now Wall clock, ms.
  * @throws ProxyError `conflict` if there is a budget of this name
  */
 export async function addStoredBudget(
   config: ConfigStore,
   budget: Budget,
-  guard: Pick<BudgetGuard, "overview">,
+  guard: Overview,
   now: number,
 ): Promise<void> {
-  const [state] = await guard.overview([budget]);
-  const since = state!.used > 0 ? {} : { since: new Date(now).toISOString() };
+  const since = await countedFrom(budget, guard, now);
   await changeBudgets(config, (stored) => {
     if (stored.some(({ name }) => name === budget.name))
       throw new ProxyError(

@@ -6,6 +6,7 @@ import { parseConfig } from "../../../config/schema";
 import { valueAt } from "../../../config/secrets";
 import { asProxyError, type ProxyError } from "../../../lib/errors";
 import { isObject, parseJson } from "../../../lib/json";
+import { withCountedBudgets } from "../../../people/budgets/stored-budgets";
 import { meaningOfLastKey, servedWithoutKeys } from "../../../people/keys/key-list";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, Page } from "../../ui/layout";
@@ -54,13 +55,13 @@ export async function saveConfig({ app, frame, form, changes }: OwnerContext): P
   if (!change) return redirect("/admin/config?unchanged=1");
   const shown = withoutSecrets(change.form);
   if (form.has("edit")) return html(<Form context={{ app, frame }} form={shown} />);
-  const { patch, revision } = change;
-  const { config } = app;
+  const { config, budgets } = app;
   await config.reload();
+  const patch = await withCountedBudgets(change.patch, config, budgets, app.now());
   // It was saved already.
   if (Bun.deepEquals(patched(config.stored, patch), config.stored)) return redirect("/admin/config?unchanged=1");
   try {
-    await config.change(patch, { revision });
+    await config.change(patch, { revision: change.revision });
   } catch (thrown) {
     return again(asProxyError(thrown), { app, frame }, shown);
   }
