@@ -231,6 +231,7 @@ class RunningApp extends Foundation implements App {
     sleep: this.options.clock?.sleep,
     isMember: async (id) => {
       await this.members?.hearAll();
+      this.members?.requireHeard();
       return this.members?.find(id) !== undefined;
     },
     saved: this.refreshAccounts,

@@ -1,5 +1,7 @@
 /** Scenario: an invitation from the command to the key, as a browser without script goes through it. */
 import { expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment";
 import { startDemo } from "../../src/demo/demo";
 import { openApp } from "../../src/parts/open-app";
@@ -24,7 +26,7 @@ describeWithMembers("an invitation", (place) => {
     const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
     const url = server.url.origin;
     return {
-      ...{ demo, app, url, lines },
+      ...{ demo, app, url, lines, home: env.DRAGOMAN_HOME! },
       /** The link that the command prints, on this server. */
       async invite(name: string): Promise<string> {
         await using command = run(["member", "add", name, "--url", "https://dragoman.example/x"], { env });
@@ -117,6 +119,18 @@ describeWithMembers("an invitation", (place) => {
     expect(team.app.allAccounts.map(({ id }) => id)).toEqual(["anna-demo"]);
     expect(team.app.accounts).toEqual([]);
   });
+
+  if (place === "folder")
+    test("whose member is not in a restored file of members takes their account along, and nobody's who is there", async () => {
+      await using team = await world();
+      await team.accept(await team.invite("anna"));
+      // The tables may not be as old as the accounts.
+      for (const name of ["members.sqlite", "members.sqlite-wal", "members.sqlite-shm"])
+        rmSync(join(team.home, name), { force: true });
+      team.demo.accounts.splice(1);
+      expect(await team.accept(await team.invite("anna"))).toMatch(/^drg_/);
+      expect(await team.accept(await team.invite("ben"))).toContain("belongs to somebody else");
+    });
 
   test("a member whom a command removes while they are at GitHub leaves no account behind", async () => {
     const approved = Promise.withResolvers<void>();

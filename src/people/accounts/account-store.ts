@@ -163,7 +163,7 @@ export function openAccountStore(
   function read(host: string, file: string): SavedAccount | undefined {
     const path = join(folder, host, file);
     try {
-      const stored = JSON.parse(readPrivate(path, 64 * 1024, { tighten }) ?? "");
+      const stored = textOf(path);
       const account = savedAccount().parse(opened(stored));
       if (pathOf(account) !== path)
         throw new ProxyError("invalid_request", "It names another account than its file name.");
@@ -173,6 +173,17 @@ export function openAccountStore(
       if (!warned.has(path)) logger.warn(`The saved account ${path} is skipped: ${faultOf(thrown)}`);
       warned.add(path);
       return undefined;
+    }
+  }
+
+  const textOf = (path: string) => JSON.parse(readPrivate(path, 64 * 1024, { tighten }) ?? "");
+
+  /** Also where the token cannot be opened, as long as the seal key is not there. */
+  function isOf(member: string, path: string): boolean {
+    try {
+      return textOf(path).member === member;
+    } catch {
+      return false; // `read` has said what is wrong with it
     }
   }
 
@@ -247,8 +258,9 @@ export function openAccountStore(
       return { removed: found, namesake };
     },
     removeOf(member) {
-      for (const account of load().filter((each) => each.member === member))
-        attempt("removed", () => removeFile(pathOf(account)));
+      for (const host of folders(folder))
+        for (const path of files(join(folder, host)).map((file) => join(folder, host, file)))
+          if (isOf(member, path)) attempt("removed", () => removeFile(path));
     },
     stamp: () =>
       folders(folder)

@@ -145,6 +145,10 @@ export class SignIns {
       async add(added) {
         if (!(await kept.waits(id))) throw new ProxyError("conflict", "The sign-in was cancelled.");
         if (member !== null && !(await isMember(member))) throw new ProxyError("conflict", "The member was removed.");
+        const before = store.load().find((saved) => accountKeyOf(saved) === accountKeyOf(added))?.member;
+        // Nobody's, where the members come from an older backup than the accounts.
+        if (before !== undefined && before !== member && !(await isMember(before)))
+          await store.remove(accountKeyOf(added));
         return store.add(added);
       },
     };

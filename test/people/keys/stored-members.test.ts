@@ -1,7 +1,7 @@
 /** Scenario: members in a data folder: what is on the disk, and what two processes know of each other. */
 import { Database } from "bun:sqlite";
 import { expect, jest, test } from "bun:test";
-import { cpSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { readEnvironment } from "../../../src/config/environment";
 import { hourMs } from "../../../src/lib/format";
@@ -128,6 +128,18 @@ test("a pause and an order of a member's accounts last; removing the member remo
   await expect(stores.accounts.choices!.pause("another", "github.com/anna-octo", false)).rejects.toThrow("no account");
   await stores.members.remove("anna");
   expect(again.load()).toEqual([]);
+});
+
+test("removing a member removes their accounts also where the seal key is not there, so that they do not come back with it", async () => {
+  const home = temporaryFolder();
+  const { stores } = await withMember(home);
+  await stores.close();
+  const without = openIn(home, { DRAGOMAN_SEAL_KEY: Buffer.alloc(32, 1).toString("base64") });
+  renameSync(join(home, "seal.key"), join(home, "kept"));
+  await without.members.remove("anna");
+  await without.close();
+  renameSync(join(home, "kept"), join(home, "seal.key"));
+  expect(openIn(home).accounts.load()).toEqual([]);
 });
 
 test("what a command changes, a server knows within a second; a lock of another process is waited for", async () => {
