@@ -24,6 +24,7 @@ const checkEvery = 500;
 const waitingMember = "auth";
 const waitingKey = "auth.apiKeys";
 const markPath = (path: string) => `${path}.keys`;
+const readMark = (path: string) => readPrivate(markPath(path), maxMark);
 const markOf = (config: Config) =>
   new Bun.CryptoHasher("sha256").update(JSON.stringify(config[waitingMember])).digest("hex");
 
@@ -73,7 +74,8 @@ export function openConfig(path: string): ConfigStore {
   const salt = crypto.getRandomValues(Buffer.alloc(16));
   const revisionOf = (text: string) => new Bun.CryptoHasher("sha256", salt).update(text).digest("hex").slice(0, 16);
   const { config: current, ...file } = readConfig(path, { text: "{}" });
-  const held: Held = { ...file, path, current, waiting: [] };
+  const pastMark = readMark(path) === markOf(current) ? undefined : fingerprint(markPath(path));
+  const held: Held = { ...file, path, current, waiting: [], pastMark };
   let timer: Timer | undefined;
   return {
     get current() {
@@ -124,6 +126,8 @@ interface Held {
   stored: Stored;
   current: Config;
   waiting: string[];
+  /** The mark of a call before the start, when the keys had been edited since: it says nothing of later edits. */
+  readonly pastMark: string | undefined;
   fault?: string;
   /** The file as it was last read, or found wrong for the second time. */
   seen?: string;
@@ -153,7 +157,8 @@ function hold(held: Held, next: ConfigReading, { edited = false, setsKeys = fals
 function look(held: Held): void {
   const { path } = held;
   const file = fingerprint(path);
-  const print = file && `${file} ${fingerprint(markPath(path))}`;
+  const mark = fingerprint(markPath(path));
+  const print = file && `${file} ${mark}`;
   if (print === held.seen) return;
   if (print === undefined) {
     lookForFile(held);
@@ -164,7 +169,8 @@ function look(held: Held): void {
     held.seen = print;
     const setsKeys =
       !Bun.deepEquals(held.current[waitingMember], now.config[waitingMember]) &&
-      readPrivate(markPath(path), maxMark) === markOf(now.config);
+      mark !== held.pastMark &&
+      readMark(path) === markOf(now.config);
     if (now.text !== held.text || held.fault !== undefined || setsKeys)
       hold(held, now, { edited: !setsKeys, setsKeys });
   } catch (thrown) {

@@ -74,3 +74,15 @@ test("a file that is as it was before waits for nothing", async () => {
   await one.change(keys(third));
   expect(heldBy(one)).toEqual([third!]);
 });
+
+test("what a call set before the last start waits too, where somebody writes it into the file again", async () => {
+  await one.change(keys(second));
+  edit(keys(first));
+  const later = openConfig(path);
+  edit(keys(second));
+  later.reload();
+  expect([heldBy(later), later.waiting]).toEqual([[first!], ["auth.apiKeys"]]);
+  await one.change(keys(second));
+  later.reload();
+  expect([heldBy(later), later.waiting]).toEqual([[second!], []]);
+});
