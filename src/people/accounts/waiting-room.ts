@@ -60,9 +60,9 @@ export class WaitingRoom {
     return this.#count;
   }
 
-  /** The last one of a line: who comes now waits behind it. */
-  lastOf(line: string): Pick<Waiter, "untilReady" | "error"> | undefined {
-    return this.#lines.get(line)?.waiting.at(-1)?.waiter;
+  /** The last one of a line whose limit is over: who comes now waits behind it. Others may wait for accounts of their own. */
+  lastReadyOf(line: string): Pick<Waiter, "error"> | undefined {
+    return this.#lines.get(line)?.waiting.findLast(({ waiter }) => !waiter.untilReady())?.waiter;
   }
 
   /**

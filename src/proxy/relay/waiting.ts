@@ -36,9 +36,9 @@ export function orWait(parts: RequestScope, exchange: Exchange, serve: Serve): A
 async function serveOrHold(parts: RequestScope, exchange: Exchange, serve: Serve): Promise<Response> {
   exchange.keep();
   const place = placeOf(parts, exchange);
-  // Requests that wait already go first.
-  const last = parts.waitingRoom.lastOf(place.line);
-  if (last) return hold(parts, exchange, place, last, serve);
+  // Requests that wait only for their turn go first; its own limits it learns when it is tried.
+  const last = parts.waitingRoom.lastReadyOf(place.line);
+  if (last) return hold(parts, exchange, place, { error: last.error, untilReady: () => 0 }, serve);
   try {
     return await serve(parts, exchange);
   } catch (thrown) {

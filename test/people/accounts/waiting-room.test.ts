@@ -59,7 +59,7 @@ test("one is let out first, one more with each that was served, and only one aft
   for (const id of "fg") end(id, true);
   await shows(out, [..."abcdefgh"]);
   end("h", true);
-  expect([room.count, room.lastOf("a")]).toEqual([0, undefined]);
+  expect([room.count, room.lastReadyOf("a")]).toEqual([0, undefined]);
 });
 
 test("one that meets a limit again comes back to its place, and goes alone", async () => {
@@ -101,8 +101,9 @@ test("lines do not wait for one another, and in a line nobody for one whose limi
   void wait("slow", { untilReady: () => 60_000 });
   void wait("a");
   void wait("other", { line: "b" });
-  expect(room.lastOf("b")?.error).toBe(limited);
+  expect(room.lastReadyOf("b")).toBeUndefined();
   state.ms = 0;
+  expect(room.lastReadyOf("b")?.error).toBe(limited);
   await shows(out, ["a", "other"]);
 });
 

@@ -112,6 +112,23 @@ test("requests go in the order in which they came, each once, and one that comes
   expect(sent(proxy).toSorted()).toEqual(["late", ...names]);
 });
 
+test("a request waits only for a limit of its own: not behind one that is bound to another account", async () => {
+  const apiKeys = [{ name: "work", key: "key-work-1", accounts: ["github.com/octo-demo"] }, "key-home-1"];
+  await using proxy = await startProxy({
+    accounts: ["octo-demo", "work-demo"],
+    config: { ...wait, auth: { apiKeys } },
+  });
+  const ask = (key: string, text: string) =>
+    proxy.post("/v1/chat/completions", body(text), { headers: { "x-api-key": key } });
+  limitFor(proxy, 60_000);
+  const bound = ask("key-work-1", "bound");
+  await waiting(proxy, 1);
+  expect((await ask("key-home-1", "free")).status).toBe(200);
+  expect(sent(proxy)).toEqual(["free"]);
+  free(proxy);
+  expect((await bound).status).toBe(200);
+});
+
 test("after a limit that comes again, the rest keeps its order and is let out one at a time", async () => {
   await using proxy = await startProxy({ config: wait });
   limitFor(proxy, 60_000);
