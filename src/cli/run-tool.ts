@@ -31,7 +31,9 @@ export async function runTool({ environment, tool: [tool, ...args], model: named
   if (tool === undefined) throw new UsageError("Name a tool: `dragoman run claude-code -- its arguments`.");
   const id = clientNamed(tool);
   if (!isLaunchable(id)) throw notLaunched(id);
-  const started = findServer(environment) ? undefined : await startServer(demo);
+  const running = findServer(environment);
+  // That of another run, or of an editor, would end under this tool.
+  const started = running && !running.isTied ? undefined : await startServer(running?.demo ?? demo);
   let folder: string | undefined;
   try {
     const server = requireServer(environment);

@@ -14,6 +14,8 @@ import { findInstance, type Instance } from "./start/instance-file";
 export interface RunningServer {
   url: string;
   pid: number;
+  /** It ends with the program that started it. */
+  isTied?: boolean;
   demo: boolean;
   /** The client keys that the server may require, the likeliest first. `ask` moves the accepted key to the front. */
   keys: KnownKey[];
@@ -33,7 +35,7 @@ export interface KnownKey {
 export function serverOf(environment: Environment): RunningServer | undefined {
   const { home, adminToken } = environment;
   const running = findInstance(home);
-  return running && { url: running.url, pid: running.pid, demo: false, adminToken, ...keysIn(environment) };
+  return running && { ...running, demo: false, adminToken, ...keysIn(environment) };
 }
 
 /** The records of running servers: that of the data folder, then the demo's. Changes nothing, not even the rights of files. */

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exampleModels } from "../../src/proxy/upstream/models/known-models";
-import { program } from "../support/command";
+import { program, run } from "../support/command";
 
 interface Ran {
   code: number;
@@ -13,10 +13,15 @@ interface Ran {
   told: { args: string[]; env: Record<string, string>; settings?: Record<string, unknown>; health?: number };
   /** The folder of the person, without the data folder. */
   left: string[];
+  /** The address of the server that ran before. */
+  beside?: string;
 }
 
-/** Runs with a program in the tool's place, which says what it got, asks the server, and ends with 7. */
-async function runs(name: string, words: string[], own: Record<string, string> = {}): Promise<Ran> {
+/**
+ * Runs with a program in the tool's place, which says what it got, asks the server, and ends with 7.
+ * @param beside The options of a server that runs before, if one does.
+ */
+async function runs(name: string, words: string[], own: Record<string, string> = {}, beside?: string[]): Promise<Ran> {
   const home = mkdtempSync(join(tmpdir(), "dragoman-home-"));
   const bin = join(home, "bin");
   const temporary = join(home, "tmp");
@@ -37,9 +42,12 @@ process.exit(7);
 `;
   writeFileSync(join(bin, name), script);
   chmodSync(join(bin, name), 0o700);
+  const env = { PATH: bin, HOME: home, TMPDIR: temporary, DRAGOMAN_HOME: join(home, "data"), ...own };
+  const other = beside && run(["start", "--demo", "--json", "--port", "0", ...beside], { env });
+  const ready = await other?.ready();
   const child = Bun.spawn([...program, "run", ...words], {
     cwd: home,
-    env: { PATH: bin, HOME: home, TMPDIR: temporary, DRAGOMAN_HOME: join(home, "data"), ...own },
+    env,
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
@@ -51,8 +59,9 @@ process.exit(7);
   const left = [...readdirSync(home), ...readdirSync(temporary)].filter(
     (each) => !/^(?:bin|tmp|data|told\.json|\.bun)$/.test(each),
   );
+  await other?.[Symbol.asyncDispose]();
   rmSync(home, { recursive: true });
-  return { code, stderr, told, left };
+  return { code, stderr, told, left, beside: ready?.url };
 }
 
 test("Claude Code gets settings that go before its own, its arguments, and a server that ends with it", async () => {
@@ -96,6 +105,14 @@ test("Gemini CLI gets the address by the environment and the rest by a file that
   const { code, told, left } = await runs("gemini", ["gemini-cli", "--demo"]);
   expect([code, told.health, left]).toEqual([7, 200, []]);
   expect(told.settings).toMatchObject({ security: { auth: { selectedType: "gemini-api-key" } } });
+});
+
+test.each([
+  [["--parent-pid", String(process.pid)], false],
+  [[], true],
+])("a server with %j, which does not end with another program, is used: %p", async (beside, isUsed) => {
+  const { told, beside: url, code } = await runs("codex", ["codex", "--demo"], {}, beside);
+  expect([code, told.health, told.args.join(" ").includes(`${url}/`)]).toEqual([7, 200, isUsed]);
 });
 
 test.each([

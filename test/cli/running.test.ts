@@ -108,7 +108,7 @@ describe("the note of where it listens", () => {
     ] as const) {
       leave(home, url, pid);
       expect(findNeighbour(home, here)).toEqual(neighbour ? { url, pid } : undefined);
-      const withdraw = writeInstanceFile(home, here);
+      const withdraw = writeInstanceFile(home, { url: here });
       expect(JSON.parse(readFileSync(noteIn(home), "utf8"))).toEqual({ url: here, pid: process.pid });
       withdraw();
       expect(existsSync(noteIn(home))).toBe(neighbour);

@@ -263,7 +263,11 @@ async function write({ client: id, environment }: ConnectOptions, { setup, serve
 }
 
 /** After the file is written: conflicting settings, what the file cannot contain, and what to run. */
-function sayWhatIsLeft({ client: id }: ConnectOptions, setup: ClientSetup, { url }: RunningServer): void {
+function sayWhatIsLeft({ client: id }: ConnectOptions, setup: ClientSetup, { url, isTied }: RunningServer): void {
+  if (isTied)
+    say(
+      `The server at ${url} ends with the program that started it, and its address too: start one with \`dragoman start\`, and connect again.`,
+    );
   const { file = "", caveats = [] } = clientStatus(id, { ...person(), url });
   for (const caveat of caveats) say(`${shortened(file)} points to dragoman now, but ${caveat}.`);
   const does = whatSwitchesDo(clientOf(id));

@@ -5,18 +5,26 @@ import { readPrivate, writePrivate } from "../../config/files";
 import { inHome } from "../../config/home-names";
 import { lazy } from "../../lib/lazy";
 
-const schema = lazy(() => z.object({ url: z.string().regex(/^http:\/\/[^\s/]+$/), pid: z.int().positive() }));
+const schema = lazy(() =>
+  z.object({
+    url: z.string().regex(/^http:\/\/[^\s/]+$/),
+    pid: z.int().positive(),
+    /** It ends with the program that started it. */
+    isTied: z.boolean().optional(),
+  }),
+);
 export type Instance = z.infer<ReturnType<typeof schema>>;
 
 const pathIn = (home: string) => inHome(home, "running");
 
 /**
- * @param url The address of this server, which listens already.
+ * @param own The address of this server, which listens already.
  * @returns Removes the record unless another server has replaced it, and restores the record of a server that was there before.
  */
-export function writeInstanceFile(home: string, url: string): () => void {
+export function writeInstanceFile(home: string, own: Omit<Instance, "pid">): () => void {
+  const { url } = own;
   const neighbour = findNeighbour(home, url);
-  write(home, { url, pid: process.pid });
+  write(home, { ...own, pid: process.pid });
   return () => {
     const note = read(home);
     if (note?.pid !== process.pid || note.url !== url) return;

@@ -109,7 +109,8 @@ export async function start(options: StartOptions): Promise<number> {
     // Requests that are already waiting come before files are written and accounts are loaded.
     await Bun.sleep(0);
     const neighbour = findNeighbour(app.environment.home, listening.url);
-    leave = writeInstanceFile(app.environment.home, listening.url);
+    const isTied = options.stdinLifetime || options.parentPid !== undefined;
+    leave = writeInstanceFile(app.environment.home, { url: listening.url, isTied });
     const past = demo && (await import("./demo-fill"));
     const rows = demo && (await past?.givePast(app, (model) => demo.pricesOf(model), ofMembers));
     const invitation = app.members && (await forTeam?.inviteGuest(app.members));
@@ -195,7 +196,7 @@ async function nameNeighbour({ logger, environment }: App, { url, pid }: Instanc
   // The process id of a killed server may belong to another program by now.
   if (!(await lookAt(url, "/health", z.unknown()))) return;
   logger.warn(
-    `The data folder ${environment.home} is also used by the dragoman server at ${url} (process ${pid}): they share config, accounts and history. Client keys that are changed at one of them hold at the other from its next start.`,
+    `The data folder ${environment.home} is also used by the dragoman server at ${url} (process ${pid}): they share config, accounts and history.`,
   );
 }
 
