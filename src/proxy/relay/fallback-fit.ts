@@ -2,9 +2,11 @@
 
 import type { Part, Signature } from "../../dialects/hub/conversation";
 import { nameOf } from "../../dialects/hub/foreign";
+import type { Awaitable } from "../../lib/awaitable";
 import type { RequestScope } from "../scope";
 import type { Exchange } from "./exchange";
 import { countIfLong } from "./prompt-limit";
+import { isMadeBy } from "./references";
 import type { ChatTarget } from "./target";
 
 /**
@@ -28,7 +30,7 @@ export async function unfitReason(
   }
   if (!supports.tools && conversation.tools.some(({ kind }) => kind !== "foreign")) return "it calls no tools";
   for (const part of sent) {
-    if (part.kind === "thinking" && part.signature && !reads(target, first, part.signature))
+    if (part.kind === "thinking" && part.signature && !(await reads(parts, target, first, part.signature)))
       return "the conversation has signed thinking of another maker";
     if (part.kind === "foreign" && !part.instead && (part.dialect !== target.dialect || target.provider))
       return `the conversation has a part of another maker: ${nameOf(part)}`;
@@ -51,8 +53,17 @@ function* partsIn(parts: readonly Part[]): Generator<Part> {
 /** The makers of signatures that only one vendor's models serve. */
 const vendors: Partial<Record<Signature["dialect"], RegExp>> = { messages: /Anthropic/, responses: /OpenAI/ };
 
-/** A signature is readable only by its maker, of which its dialect is known. What a provider can read is not known. */
-function reads({ dialect, model, provider }: ChatTarget, first: ChatTarget | undefined, signature: Signature): boolean {
+/**
+ * A signature is readable only by its maker. Its dialect says who that may be; who it was is remembered, as a fallback that began
+ * with a tool has to go on with its result. What a provider can read is not known.
+ */
+function reads(
+  { affinity }: RequestScope,
+  { dialect, model, provider }: ChatTarget,
+  first: ChatTarget | undefined,
+  signature: Signature,
+): Awaitable<boolean> {
   if (provider || signature.dialect !== dialect) return false;
-  return vendors[dialect]?.test(model.vendor) ?? model.vendor === first?.model.vendor;
+  const isLikely = vendors[dialect]?.test(model.vendor) ?? model.vendor === first?.model.vendor;
+  return isLikely || isMadeBy(affinity, signature, model.vendor);
 }

@@ -7,11 +7,22 @@ import { ProxyError, quoted, words } from "../../lib/errors";
 import type { Account } from "../../people/accounts/account";
 import type { Affinity } from "../../people/accounts/affinity";
 
-/** Remembers what the account made: a client may send back the thinking, or only the id of its item. */
-export function rememberMaker(affinity: Affinity, { value, id }: Signature, account: Account): void {
+/**
+ * Remembers what the account made: a client may send back the thinking, or only the id of its item.
+ * @param vendor Whose model signed it, as in the catalogue.
+ */
+export function rememberMaker(affinity: Affinity, signature: Signature, account: Account, vendor?: string): void {
+  const { value, id } = signature;
   affinity.remember(value, account);
   if (id !== undefined) affinity.remember(id, account);
+  if (vendor !== undefined) affinity.remember(ofVendor(signature, vendor), account);
 }
+
+/** Whether a model of the vendor is remembered to have signed it. */
+export const isMadeBy = (affinity: Affinity, signature: Signature, vendor: string): Awaitable<boolean> =>
+  affinity.knows([ofVendor(signature, vendor)]);
+
+const ofVendor = ({ value }: Signature, vendor: string): string => `${vendor} ${value}`;
 
 /**
  * Reasoning may be left out, and the ids of GitHub Copilot's are remembered: they do not tell what they stand for. What

@@ -147,7 +147,8 @@ export class RunningRequest implements InFlightHandle {
         reason: suspensionReason(writtenOf(event, { who: "GitHub Copilot" })),
         suspended: true,
       });
-    if (event.type === "block-end" && event.signature) rememberMaker(this.#parts.affinity, event.signature, answeredBy);
+    if (event.type === "block-end" && event.signature)
+      rememberMaker(this.#parts.affinity, event.signature, answeredBy, this.book.target?.model.vendor);
     return event;
   }
 

@@ -68,7 +68,7 @@ export function requireFurtherModels(
 
 /** What the book keeps of a target. */
 export type KnownTarget = Pick<Target, "dialect" | "endpoint" | "provider" | "choice" | "named" | "route"> & {
-  model: Pick<Model, "id" | "price"> & Partial<Pick<Model, "limits">>;
+  model: Pick<Model, "id" | "price"> & Partial<Pick<Model, "limits" | "vendor">>;
 };
 
 /**
