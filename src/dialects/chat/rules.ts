@@ -5,6 +5,7 @@
 
 import { isObject, numberIn } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
+import { wordId } from "../hub/ids";
 import { filled, omitUndefined, textIn, without } from "../hub/json";
 import { mapObjects } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
@@ -64,7 +65,7 @@ export const rules: Record<string, RuleRow> = {
     "tool_calls",
     onList("messages", (messages, model) => (isOpenAi(model) ? messages : mapObjects(messages, withCallInputs))),
   ],
-  "call-ids": ["tool", "tool_calls", onList("messages", (messages) => mapObjects(messages, withWireIds))],
+  "call-ids": ["tool", "tool_calls", onList("messages", (messages, model) => mapObjects(messages, (message) => withWireIds(message, model)))],
   "repeated-call-ids": ["tool_calls", onList("messages", repeatedCallIds)],
   "tool-results": ["tool", "tool_calls", onList("messages", withToolResults)],
   "tool-images": ["tool", onList("messages", (messages, model) => (isClaude(model) ? messages : moveToUser(messages)))],
@@ -103,14 +104,18 @@ export const { applyRules, fixRequest } = requestRules({
   providerRules: rulesNamed(rules, ["model-name", "max-tokens-name", "usage-asked", "foreign-thinking", "call-ids"]),
 });
 
-/** A message whose ids of calls are no longer than OpenAI takes them. */
-function withWireIds(message: JsonObject): JsonObject {
+/**
+ * A message whose ids of calls are no longer than OpenAI takes them, and for Claude have its characters: those of Kimi, such as
+ * `functions.look:0`, stay in the conversation with the next model (maximhq/bifrost#5097, 2026-07).
+ */
+function withWireIds(message: JsonObject, model: ModelFacts): JsonObject {
   const { tool_call_id: answered, tool_calls: calls } = message;
-  if (typeof answered === "string" && wireId(answered) !== answered)
-    return { ...message, tool_call_id: wireId(answered) };
+  const idFor = (id: string) => wireId(isClaude(model) ? wordId(id) : id);
+  if (typeof answered === "string" && idFor(answered) !== answered)
+    return { ...message, tool_call_id: idFor(answered) };
   if (!Array.isArray(calls)) return message;
   const renamed = mapObjects(calls, (call) =>
-    typeof call.id === "string" && wireId(call.id) !== call.id ? { ...call, id: wireId(call.id) } : call,
+    typeof call.id === "string" && idFor(call.id) !== call.id ? { ...call, id: idFor(call.id) } : call,
   );
   return renamed === calls ? message : { ...message, tool_calls: renamed };
 }

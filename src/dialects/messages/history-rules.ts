@@ -1,6 +1,7 @@
 /** Rules about the history: roles, blank text, signatures, and tool calls with their results. */
 import { isObject } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
+import { wordId } from "../hub/ids";
 import { isSameList, mapped } from "../hub/lists";
 import type { ModelFacts } from "../hub/model";
 import type { RuleRow } from "../hub/rules";
@@ -174,8 +175,7 @@ function callInput(body: JsonObject): JsonObject | undefined {
 function toolIds(body: JsonObject): JsonObject | undefined {
   const safe = (key: string, block: JsonObject) => {
     const id = block[key];
-    if (typeof id !== "string" || /^[\w-]+$/.test(id)) return block;
-    return { ...block, [key]: `${id.replace(/[^\w-]/g, "_").slice(0, 40)}_${Bun.hash(id).toString(36)}` };
+    return typeof id !== "string" || wordId(id) === id ? block : { ...block, [key]: wordId(id) };
   };
   return eachBlock(body, (block) =>
     block.type === "tool_use" ? safe("id", block) : block.type === "tool_result" ? safe("tool_use_id", block) : block,
