@@ -1,6 +1,6 @@
 /** Scenario: `dragoman service`: under a real systemd; the file of launchd is parsed and looked at. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse as parsePlist } from "plist";
 import { type ServiceDefinition, serviceVariables, shownValue } from "../../../src/cli/service/definition";
@@ -330,6 +330,17 @@ describe("the log file", () => {
     expect(lastLines(path, 2)).toEqual(["ünd zwei", "three"]);
     child.kill();
     await child.exited;
+  });
+
+  test("where the full file cannot be put aside, as in a folder of somebody else, it grows and no line is lost", async () => {
+    const path = join(folder, "d.log");
+    mkdirSync(join(`${path}.1`, "in the way"), { recursive: true });
+    const script = `
+      const { logToFile } = await import(${JSON.stringify(join(import.meta.dir, "../../../src/cli/start/log-file.ts"))});
+      logToFile(${JSON.stringify(path)}, 10);
+      for (const line of ["a longer one", "two", "three"]) process.stderr.write(line + "\\n");`;
+    expect(await Bun.spawn([process.execPath, "-e", script]).exited).toBe(0);
+    expect(lastLines(path, 5)).toEqual(["a longer one", "two", "three"]);
   });
 
   test("lines of a file that is not there are none", () => {
