@@ -7,8 +7,6 @@ import { ObjectEnd } from "../../src/dialects/chat/object-end";
 import type { ReplyContext } from "../../src/dialects/codec";
 import type { Conversation, JsonObject, Turn } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
-import { messages } from "../../src/dialects/messages/codec";
-import { responses } from "../../src/dialects/responses/codec";
 import { ProxyError } from "../../src/lib/errors";
 import { isObject, parseJson } from "../../src/lib/json";
 import { jsonOf, readSse } from "../../src/lib/net/stream/sse";
@@ -157,41 +155,6 @@ function modelIn(stream: Uint8Array): string {
 function hasDone(stream: Uint8Array): boolean {
   return new TextDecoder().decode(stream).includes("[DONE]");
 }
-
-test("the bill keeps the model it names, the chunk around it gets the client's name for it", () => {
-  const frames = run(readSse, [bytesAt("chat-bill-with-model", "chat.stream.txt")]);
-  const out = written(
-    passes(chat, { model: "gpt-4o-mini", usage: true, replies: 1 }, () => {}),
-    frames,
-  );
-  const bill = { token_details: [{ model: "gpt-4o-mini-2024-07-18" }], total_nano_aiu: 5 };
-  expect(jsonOf(out.at(-2)!)).toMatchObject({ model: "gpt-4o-mini", copilot_usage: bill });
-});
-
-test("citations of a search that the upstream ran reach clients of every dialect", () => {
-  const cited = { url: "https://a.example/", title: "A", start_index: 4, end_index: 7 };
-  const annotations = [{ type: "url_citation", url_citation: cited }];
-  const chunk = (delta: object, finish_reason: string | null = null) => ({
-    data: JSON.stringify({ id: "c", model: "m", choices: [{ index: 0, delta, finish_reason }] }),
-  });
-  const frames = [
-    chunk({ role: "assistant", content: "See " }),
-    chunk({ content: "[A]", annotations }),
-    chunk({}, "stop"),
-  ];
-  const message = { role: "assistant", content: "See [A]", annotations };
-  const full = chat.decodeReply({ id: "c", model: "m", choices: [{ index: 0, message, finish_reason: "stop" }] });
-  for (const events of [full, decodeFrames(chat, [...frames, { data: "[DONE]" }])]) {
-    const asked = responses.decodeRequest({ model: "m", input: "Hi" });
-    const { output } = responses.encodeReply(events, asked) as { output: { content: object[] }[] };
-    expect(output[0]!.content[0]).toMatchObject({ annotations: [{ type: "url_citation", ...cited }] });
-    const { content } = messages.encodeReply(events, messages.decodeRequest({ model: "m", messages: [user("Hi")] }));
-    expect(content).toMatchObject([
-      { citations: [{ type: "web_search_result_location", url: cited.url, title: "A" }] },
-    ]);
-    expect(chat.encodeReply(events, conversation()).choices).toMatchObject([{ message: { annotations } }]);
-  }
-});
 
 const errorOf = (folder: string) => decode(chat, [bytesAt(folder, "chat.stream.txt")]).at(-1);
 

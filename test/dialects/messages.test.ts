@@ -2,7 +2,6 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { chat } from "../../src/dialects/chat/codec";
 import type { ReplyContext } from "../../src/dialects/codec";
 import { cutReply } from "../../src/dialects/hub/block-lifecycle";
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
@@ -192,26 +191,6 @@ test("the beta header is read under both its names, and left out when empty", ()
   expect(read({ "anthropic-beta": "x-1" })).toEqual({});
 });
 
-test("a retry forgets all thinking, and asks for no more where that would be refused", () => {
-  const body = {
-    thinking: { type: "enabled", budget_tokens: 2000 },
-    messages: [
-      { role: "user", content: "Look." },
-      {
-        role: "assistant",
-        content: [
-          { type: "thinking", thinking: "Hm.", signature: "c2ln" },
-          { type: "tool_use", id: "a" },
-        ],
-      },
-      { role: "user", content: [{ type: "tool_result", tool_use_id: "a" }] },
-    ],
-  };
-  expect(messages.remedies.repair(body, () => true)).toEqual({
-    messages: [body.messages[0], { role: "assistant", content: [{ type: "tool_use", id: "a" }] }, body.messages[2]],
-  });
-});
-
 const asked: ReplyContext = { model: "asked-model", usage: true, replies: 1 };
 const conversation: Conversation = { model: "asked-model", turns: [], tools: [], stream: true };
 const frame = (json: JsonObject): SseFrame => ({ event: String(json.type), data: JSON.stringify(json) });
@@ -296,47 +275,6 @@ test("a call that broke off has no end, words that broke off have one", () => {
 test("what a client receives: silence is filled with a ping, and nothing follows the end", () => {
   const frames = written(messages.encodeStream(conversation), [start, finish], (client) => client.keepAlive());
   expect(types(frames)).toEqual(["message_start", "ping", "message_delta", "message_stop"]);
-});
-
-test.each([
-  ["iVBORw0KGgoAAAA=", "image/png"],
-  ["/9j/4AAQSkZJRgAB", "image/jpeg"],
-  ["R0lGODlhAQABAAAA", "image/gif"],
-  ["UklGRiQAAABXRUJQVlA4", "image/webp"],
-  ["AAAAAAAAAAAA", "image/jpeg"],
-])("an image says what its bytes are, or what was said of it: %s is %s", (data, media_type) => {
-  const image_url = { url: `data:image/jpg;base64,${data}` };
-  const content = [{ type: "image_url", image_url }];
-  const asked = chat.decodeRequest({ model: "m", messages: [{ role: "user", content }], parallel_tool_calls: false });
-  const body = messages.encodeRequest(asked, ableModel("claude-sonnet-4.6", "Anthropic"));
-  const source = { type: "base64", media_type, data };
-  expect(body.messages).toEqual([{ role: "user", content: [{ type: "image", source }] }]);
-  // Nothing is chosen where there are no tools.
-  expect(body.tool_choice).toBeUndefined();
-});
-
-test.each([
-  [null, false],
-  [{ type: "create" }, false],
-  [{ type: "resume", id: "t" }, true],
-  ["t", true],
-])("a request of the thread %j, whose earlier turns are not here, is refused: %p", (thread, isRefused) => {
-  const check = () => messages.checkRequest({ messages: [{ role: "user", content: "Hi" }], thread });
-  if (isRefused) expect(refusalOf(check).details.param).toBe("thread");
-  else expect(check).not.toThrow();
-});
-
-test("the last words in place of a block that only this API has bear its cache mark", () => {
-  const found = { type: "search_result", title: "A", source: "b", content: [{ type: "text", text: "c" }] };
-  const content = [{ ...found, cache_control: { type: "ephemeral" } }, found];
-  const { turns } = messages.decodeRequest({ model: "m", max_tokens: 9, messages: [{ role: "user", content }] });
-  const marks = turns[0]!.parts.map(
-    (part) => part.kind === "foreign" && part.instead?.map(({ cache }) => cache === true),
-  );
-  expect(marks).toEqual([
-    [false, true],
-    [false, false],
-  ]);
 });
 
 test("an error has Anthropic's form, whatever its kind", () => {

@@ -3,7 +3,7 @@
  * each stands all that comes out in one way. `UPDATE=1` writes anew what comes out: read the difference.
  */
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { diffLines } from "diff";
 import { codecs } from "../../src/dialects/codecs";
@@ -18,8 +18,8 @@ import type { SseFrame } from "../../src/lib/net/stream/sse";
 import { adapt } from "../support/adapt";
 import { factsOf, frameOf, plains, wordOf } from "../support/codec-pairs";
 import { encodeRequest, fixRequest, noted } from "../support/noted";
-import { changes } from "../support/pairs";
-import { collects, decodeFrames, fixtures, passes, wire, written } from "../support/streams";
+import { changes, wholeIn, wholes } from "../support/pairs";
+import { collects, decodeFrames, passes, wire, written } from "../support/streams";
 
 type Sections = Record<string, string>;
 
@@ -227,12 +227,9 @@ function differing(plain: JsonObject, reply: JsonObject): JsonObject {
   return changes({ ...plain, ...Object.fromEntries(times) }, reply);
 }
 
-const folder = join(fixtures, "pairs", "whole");
-for (const file of readdirSync(folder)) {
-  const path = join(folder, file);
-  const [head = "", ...rest] = readFileSync(path, "utf8").split(/^=== /m);
+for (const file of readdirSync(wholes)) {
   const dialect = file.split(/[-.]/)[0] as Dialect;
-  const given = head.replace(/^#.*\n/gm, "");
+  const { head, given, out: wanted } = wholeIn(file);
   const made = file.endsWith(".stream.txt")
     ? ofStream(
         dialect,
@@ -243,9 +240,9 @@ for (const file of readdirSync(folder)) {
       )
     : ofRequest(dialect, JSON.parse(given));
   const out = Object.entries(made).map(([title, text]): [string, string] => [title, withoutIds(text)]);
-  if (process.env.UPDATE) writeFileSync(path, head + out.map(([title, text]) => `=== ${title}\n${text}\n`).join("\n"));
+  if (process.env.UPDATE)
+    writeFileSync(join(wholes, file), head + out.map(([title, text]) => `=== ${title}\n${text}\n`).join("\n"));
   else {
-    const wanted = new Map(rest.map((each) => [each.split("\n", 1)[0]!, each.slice(each.indexOf("\n") + 1).trimEnd()]));
     test.each(out)(`${file}: %s`, (title, text) => expect(text).toBe(wanted.get(title)!));
     test(`${file} has nothing else`, () => expect([...wanted.keys()]).toEqual(out.map(([title]) => title)));
   }

@@ -46,6 +46,18 @@ export function testPairs(folder: string, acts: Record<string, (...given: never[
     );
 }
 
+/** A file of `whole/`: its first words and input as they stand, what goes in, and by a title what comes out. */
+export function wholeIn(file: string) {
+  const [head = "", ...rest] = readFileSync(join(wholes, file), "utf8").split(/^=== /m);
+  const out = rest.map((each): [string, string] => [
+    each.split("\n", 1)[0]!,
+    each.slice(each.indexOf("\n") + 1).trimEnd(),
+  ]);
+  return { head, given: head.replace(/^#.*\n/gm, ""), out: new Map(out) };
+}
+
+export const wholes = join(fixtures, "pairs", "whole");
+
 /** The members that differ from those of the plain one, and those that are missing. */
 export function changes(plain: object, all: object): JsonObject {
   const [before, after] = [plain, all].map((each): JsonObject => JSON.parse(JSON.stringify(each)));
