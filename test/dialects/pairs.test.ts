@@ -4,11 +4,24 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { chat } from "../../src/dialects/chat/codec";
 import type { Codec } from "../../src/dialects/codec";
+import { decodeEmbeddings, decodeEmbeddingsRequest, encodeEmbeddings } from "../../src/dialects/embeddings";
 import { gemini } from "../../src/dialects/gemini/codec";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
+import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { fitSchema, type SchemaFixup, vendorRow } from "../../src/dialects/hub/tool-schema";
 import { messages } from "../../src/dialects/messages/codec";
 import { responses } from "../../src/dialects/responses/codec";
+import {
+  compactedReply,
+  compactionReply,
+  summaryReply,
+  summaryRequest,
+  triggered,
+} from "../../src/dialects/responses/compaction";
+import { decodeSearchCommands, encodeSearchAnswer } from "../../src/dialects/responses/search-commands";
+import { failureMessage, ResponseChain } from "../../src/dialects/responses/socket";
+import { findingsIn, searchConversation } from "../../src/dialects/web-search";
+import { run } from "../../src/lib/net/stream/stream";
 import { outcomeOf, plains, rowsIn } from "../support/codec-pairs";
 import { noted } from "../support/noted";
 import { testPairs } from "../support/pairs";
@@ -41,3 +54,40 @@ testPairs("hub", {
     return body.schema === given ? "the same" : { schema: body.schema, ...notes };
   },
 });
+
+/** Ids are made anew for each reply. */
+const withoutIds = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value).replace(/"([a-z]+_)[0-9A-Za-z]{32,}"/g, '"$1*"'));
+
+/** What clients ask beside a conversation, and how they ask otherwise than by HTTP. */
+const paths = {
+  /** The body of `/v1/alpha/search`, at a time. */
+  "search-commands": (body: JsonObject) => decodeSearchCommands(body, Date.parse("2026-11-10T23:30:00Z")),
+  "search-answer": (...given: Parameters<typeof encodeSearchAnswer>) => encodeSearchAnswer(...given),
+  /** A message, or an event of the answer, each after the others, on one socket. */
+  socket(...turns: { read?: JsonObject | string; write?: JsonObject }[]) {
+    const chain = new ResponseChain();
+    return turns.map(({ read, write }) => {
+      if (write) return chain.write({ event: String(write.type), data: JSON.stringify(write) });
+      const request = chain.read(typeof read === "string" ? read : JSON.stringify(read));
+      return request ? { fixups: request.fixups, body: JSON.parse(request.body.toString()) } : "no answer";
+    });
+  },
+  "socket-failure": (status: number, body: unknown, headers: Record<string, string>) =>
+    failureMessage(status, body, new Headers(headers)),
+  compact: (body: JsonObject) => JSON.parse(triggered(JSON.stringify(body))),
+  compacted: (...given: Parameters<typeof compactedReply>) => withoutIds(compactedReply(...given)),
+  summary: (body: JsonObject) => summaryRequest(body),
+  "summary-reply": (...events: ReplyEvent[]) => withoutIds(run(summaryReply, events)),
+  "compaction-reply": (...events: ReplyEvent[]) => withoutIds(run(compactionReply, events)),
+  "embeddings-request": (body: JsonObject) => decodeEmbeddingsRequest(body),
+  /** An upstream's answer to so many texts, and how the client gets it. */
+  embeddings(answer: unknown, wanted: number, base64: boolean) {
+    const read = decodeEmbeddings(JSON.stringify(answer), wanted, "GitHub Copilot");
+    return { tokens: read.tokens, ...encodeEmbeddings("m", read, { base64 }) };
+  },
+  /** What a model that searches has found, and what it was asked. */
+  findings: (...events: ReplyEvent[]) => findingsIn(events),
+  "search-asked": (...given: Parameters<typeof searchConversation>) => searchConversation(...given),
+};
+testPairs("paths", paths);

@@ -3,8 +3,7 @@ import { expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import type { Part, Turn } from "../../src/dialects/hub/conversation";
 import { continueConversation, offerFunctions } from "../../src/dialects/hub/server-offers";
-import { asFunctionCalls, outputText } from "../../src/dialects/hub/server-turns";
-import { findingsIn } from "../../src/dialects/web-search";
+import { asFunctionCalls } from "../../src/dialects/hub/server-turns";
 import { citationsIn } from "../../src/proxy/server-tools/citations";
 import { adapt } from "../support/adapt";
 import { ableModel } from "../support/facts";
@@ -164,64 +163,4 @@ test("the next answer is not forced, and ends without the function when it may n
   ).toMatchObject({
     toolChoice: { name: "f" },
   });
-});
-
-const report = (words: string, citations: Json[], searches = true, sources?: Json[]) =>
-  findingsIn(
-    codecs.responses.decodeReply({
-      id: "r",
-      status: "completed",
-      output: [
-        ...(searches
-          ? [{ type: "web_search_call", id: "ws", status: "completed", action: { type: "search", sources } }]
-          : []),
-        {
-          type: "message",
-          role: "assistant",
-          content: [{ type: "output_text", text: words, annotations: citations }],
-        },
-      ],
-    }),
-  );
-const cite = (url: string, start_index: number) => ({
-  type: "url_citation",
-  url,
-  title: "T",
-  start_index,
-  end_index: 1,
-});
-
-test("the report of a model that searches gives each page the paragraphs that cite it, and loses none", () => {
-  const words = "Heading\nRed ones.\n\nBlack ones.\nThe end.";
-  expect(report(words, [cite("https://a", 8), cite("https://b?utm_source=openai", 20), cite("https://c", 21)])).toEqual(
-    {
-      pages: [
-        { url: "https://a", title: "T", text: "Heading\nRed ones." },
-        { url: "https://b", title: "T", text: "Black ones.\nThe end." },
-        { url: "https://c", title: "T" },
-      ],
-    },
-  );
-});
-
-test("the report of a model that searches is nothing without a search", () => {
-  expect(report("From memory.", [cite("https://a", 0)], false)).toBeUndefined();
-});
-
-test("the report of a model that searches that cites no page is that of the pages which the search has read", () => {
-  const sources = [{ type: "url", url: "https://weather" }, { type: "api", name: "oai-weather" }, { url: "https://b" }];
-  expect(report("21 degrees.", [], true, sources)).toEqual({
-    pages: [
-      { url: "https://weather", title: "https://weather", text: "21 degrees." },
-      { url: "https://b", title: "https://b" },
-    ],
-  });
-});
-
-test("the report of a model that searches that names no page at all is for the model alone", () => {
-  const found = { pages: [], report: "21 degrees." };
-  expect(report("21 degrees.", [])).toEqual(found);
-  expect(report("21 degrees.", [cite("javascript:alert(1)", 0)])).toEqual(found);
-  expect(outputText({ kind: "pages", ...found })).toBe("21 degrees.");
-  expect(report("", [])).toEqual({ pages: [] });
 });
