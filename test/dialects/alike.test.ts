@@ -6,17 +6,34 @@ import { AlikeEvents } from "../../src/dialects/hub/alike";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import { unnoted } from "../../src/dialects/hub/notes";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { gatherFrames, readSse } from "../../src/lib/net/stream/sse";
+import { type FrameSink, gatherFrames, readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { copilotStreams } from "../support/copilot-streams";
 import { Comparison, chunkSizes } from "../support/differential";
 import { type Chance, drawn, openChance, triesOf } from "../support/random";
-import { bytesAt, fixtures, hasFixture } from "../support/streams";
+import { bytesAt, fixtures, hasFixture, reads } from "../support/streams";
 
 // Its signs mean something in a pattern and in a replacement.
 const model = "gpt-5.$1*";
 const forms = Object.entries(copilotStreams(model));
 const words = ["word", " größe 字 🎈", '"quoted" \\ and \n', "$1 $& $$", "", "a", "data: [DONE]", "x".repeat(300)];
 const error = 'data: {"error":{"message":"It failed.","code":"overloaded"}}\n\n';
+/** A page is cited in the second of two texts, by its place in both. */
+const thought = 'data: {"choices":[{"index":0,"delta":{"reasoning_text":"Hm."}}]}\n\n';
+const cited = `data: ${JSON.stringify({
+  choices: [
+    {
+      index: 0,
+      delta: {
+        annotations: [
+          {
+            type: "url_citation",
+            url_citation: { start_index: 4000, end_index: 4020, url: "http://a.test/", title: "A" },
+          },
+        ],
+      },
+    },
+  ],
+})}\n\n`;
 const split = (text: string): string[] => text.match(/(?:[^\n]+\n)+\n/g) ?? [];
 
 /** A chunk of a stream; what comes after it: silence, or a break. */
@@ -46,7 +63,7 @@ function passed(dialect: Dialect, pieces: readonly Piece[], isAlike: boolean) {
     },
     end: () => client.end(),
   });
-  const reader = alike ? readSse(alike.beforeReader(stages), alike) : readSse(stages);
+  const reader = readSse(alike ? alike.beforeReader(stages) : stages);
   const sent: Uint8Array[] = [];
   for (const { bytes, then } of pieces) {
     reader.push(bytes);
@@ -58,6 +75,25 @@ function passed(dialect: Dialect, pieces: readonly Piece[], isAlike: boolean) {
   sent.push(out.take() ?? new Uint8Array());
   const text = Buffer.concat(sent).toString();
   return { read, reached: { text: text.replaceAll(/"created":\d{10}\b/g, ""), fixups: [...fixups].sort(), events } };
+}
+
+/** What is said to who writes the stream anew. */
+function told(dialect: Dialect, pieces: readonly Piece[], isAlike: boolean) {
+  const events: ReplyEvent[] = [];
+  const stages = reads(codecs[dialect])({ push: (event) => void events.push(event), end() {} });
+  let read = 0;
+  const counted = {
+    push(frame: SseFrame) {
+      read++;
+      stages.push(frame);
+    },
+    end: () => stages.end(),
+  };
+  const { pass } = stages as FrameSink;
+  const reader = readSse(isAlike && pass ? { ...counted, pass: pass.bind(stages) } : counted);
+  for (const { bytes } of pieces) reader.push(bytes);
+  reader.end();
+  return { read, reached: events };
 }
 
 const inChunks = (text: string, size: number): Piece[] => {
@@ -80,6 +116,7 @@ const streams = [
       [`${name}, cut`, dialect, begin + all],
       [`${name}, with an error`, dialect, begin + all + error],
       [`${name}, with no JSON`, dialect, `${begin}${all}data: {"choices":[\n\n${all}${end}`],
+      [`${name}, citing`, dialect, begin + all + (dialect === "chat" ? thought + all + all + cited : "") + end],
       [`${name}, with CRLF`, dialect, (begin + all + end).replaceAll("\n", "\r\n")],
     ] as const;
   }),
@@ -101,8 +138,10 @@ test("Every stream is the same to the client and the record, however it is cut."
       const silent = pieces.map((piece, at) => (at === 9 ? { ...piece, then: "keep-alive" as const } : piece));
       const [one, other] = [passed(dialect, silent, true), passed(dialect, silent, false)];
       comparison.same(`${name}, ${dialect}, ${size}`, one.reached, other.reached);
+      const [anew, whole] = [told(dialect, pieces, true), told(dialect, pieces, false)];
+      comparison.same(`${name}, ${dialect}, ${size}, written anew`, anew.reached, whole.reached);
     }
-  comparison.expectAtLeast(150);
+  comparison.expectAtLeast(300);
 }, 120_000);
 
 /** Events of all fixtures. */
@@ -162,7 +201,7 @@ function randomStream(chance: Chance): [Dialect, Piece[]] {
 
 test("A random stream with events strewn in, other places, silence and breaks is the same too.", () => {
   const comparison = new Comparison();
-  let [read, all] = [0, 0];
+  let [read, all, readAnew, allAnew] = [0, 0, 0, 0];
   const tries = triesOf(3000);
   for (let at = 0; at < tries; at++) {
     const [dialect, pieces] = randomStream(openChance(`alike ${at}`));
@@ -170,16 +209,22 @@ test("A random stream with events strewn in, other places, silence and breaks is
     comparison.same(`stream ${at}, ${dialect}`, one.reached, other.reached);
     read += one.read;
     all += other.read;
+    const [anew, whole] = [told(dialect, pieces, true), told(dialect, pieces, false)];
+    comparison.same(`stream ${at}, ${dialect}, written anew`, anew.reached, whole.reached);
+    readAnew += anew.read;
+    allAnew += whole.read;
   }
-  comparison.expectAtLeast(tries);
+  comparison.expectAtLeast(2 * tries);
   expect(read).toBeLessThan(0.95 * all);
+  expect(readAnew).toBeLessThan(0.95 * allAnew);
 }, 120_000);
 
 test("Most events of a long text pass unread, and each piece of a call is read.", () => {
   for (const [name, { dialect, begin, words: of, end }] of forms) {
     const events = Array.from({ length: 500 }, (_, at) => of("word", at)).join("");
-    const { read } = passed(dialect, inChunks(begin + events + end, 3000), true);
-    if (name.includes("calling a tool")) expect(read, name).toBeGreaterThan(500);
-    else expect(read, name).toBeLessThan(60);
+    const pieces = inChunks(begin + events + end, 3000);
+    for (const { read } of [passed(dialect, pieces, true), told(dialect, pieces, true)])
+      if (name.includes("calling a tool")) expect(read, name).toBeGreaterThan(500);
+      else expect(read, name).toBeLessThan(60);
   }
 });

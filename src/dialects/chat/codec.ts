@@ -1,7 +1,7 @@
 /** The chat dialect: OpenAI's Chat Completions API, as Copilot serves it. */
 import { numberIn } from "../../lib/json";
 import type { Codec } from "../codec";
-import { freeMembers } from "../hub/alike";
+import { freeMembers } from "../hub/alike-parts";
 import { objectsAmong } from "../hub/lists";
 import { repliesOf } from "../hub/upstream-stream";
 import { encodeError, sessionOf } from "../openai";

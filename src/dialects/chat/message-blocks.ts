@@ -81,6 +81,11 @@ export class MessageReader {
     }
   }
 
+  /** Characters of the open text came and were not read: citations count them. */
+  heard(length: number): void {
+    if (this.#text?.key === "text") this.#length += length;
+  }
+
   end(): void {
     this.endText();
     if (this.#open) for (const call of this.#open) this.endCall(call);

@@ -78,6 +78,10 @@ export class ChunkReader extends EventReader {
     }
   }
 
+  override heard(length: number): void {
+    this.#message.heard(length);
+  }
+
   protected override settle() {
     this.writer.leaveOutBlocks();
     this.writeUsage();

@@ -6,30 +6,11 @@
  * with the first event that is not alike. Before that one the stages see the last of those that passed: of earlier ones they
  * would remember nothing.
  */
-import { BoundedMap } from "../../lib/bounded-map";
-import { frameIn, frameText, latin1, part, type SseFrame, type UnreadFrames } from "../../lib/net/stream/sse";
+import { type FrameSink, frameIn, frameText, latin1, part, type SseFrame } from "../../lib/net/stream/sse";
 import type { Sink } from "../../lib/net/stream/stream";
 import type { ClientSink } from "../codec";
+import { first, freePattern, isLearnt, last, literally, type Part, partsOf, patternOf, Trusted } from "./alike-parts";
 import type { Beat } from "./beat";
-
-type Kind = keyof typeof free;
-const free = { text: '"(?<text>§)"', number: "(?<number>\\d+)", id: '"(?<id>§)"' };
-
-/**
- * Finds the free values of an event by the names of their members, at whatever depth: strings and whole numbers that the client
- * gets as they are, and ids, in whose place it may get the same one each time.
- */
-export function freeMembers(members: Partial<Record<Kind, readonly string[]>>): RegExp {
-  const kinds = Object.entries(members).map(([kind, names]) => `"(?:${names.join("|")})": ?${free[kind as "text"]}`);
-  return new RegExp(kinds.join("|").replaceAll("§", String.raw`[^"\\]*(?:\\.[^"\\]*)*`), "g");
-}
-
-/** The inside of a JSON string that is not empty: one character for each byte, so that UTF-8 passes. */
-const anyText = String.raw`(?!")[^"\\\0-\x1f]*(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})[^"\\\0-\x1f]*)*`;
-const anyNumber = String.raw`(?:0|[1-9]\d{0,14})`;
-
-/** Events with holes for what is free in them, one after the other; by their source. */
-const patterns = new BoundedMap<string, RegExp>(50);
 
 /** What takes the place of the events that fit the pattern. */
 interface Replacement {
@@ -45,15 +26,10 @@ interface Replacement {
 /** No JSON has it. */
 const idPlace = "\0";
 
-/** Of each dialect those that were trusted last, by its free members. A stream needs none of its own that fits one of them. */
-const trusted = new WeakMap<RegExp, Replacement[]>();
-const mostTrusted = 8;
-
-/** After so many events of a stream learning begins, and after so many it ends; a longer event is not learned from. */
-const [first, last, longest] = [3, 40, 8192];
+const trusted = new Trusted<Replacement>();
 
 /** Stands before the reader of a stream, before its writer, and behind that. */
-export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
+export class AlikeEvents implements Sink<SseFrame> {
   #trusted: Replacement | undefined;
   /** Not yet trusted. */
   #candidate: Replacement | undefined;
@@ -74,10 +50,11 @@ export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
   ) {}
 
   /** Takes the frames that do not pass. */
-  beforeReader(stages: Sink<SseFrame>): Sink<SseFrame> {
+  beforeReader(stages: Sink<SseFrame>): FrameSink {
     this.#stages = stages;
     return {
       push: (frame) => this.#show(frame),
+      pass: (text, start, bytes) => this.#pass(text, start, bytes),
       end: () => {
         this.#catchUp();
         stages.end();
@@ -118,7 +95,7 @@ export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
     this.client.end();
   }
 
-  pass(text: string, start: number, bytes: Uint8Array): number {
+  #pass(text: string, start: number, bytes: Uint8Array): number {
     if (!this.#trusted) return start;
     const { pattern, by } = this.#trusted;
     let [last, end, made] = [start, start, ""];
@@ -159,11 +136,11 @@ export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
   }
 
   #learn(event: string, made: string): void {
-    for (const known of trusted.get(this.free) ?? []) if (this.#trust(known, event, made)) return;
-    if (this.#seen <= first || event.length > longest || event.includes("\r")) return;
+    for (const known of trusted.of(this.free)) if (this.#trust(known, event, made)) return;
+    if (!isLearnt(event, this.#seen)) return;
     const parts = partsOf(event, this.free);
     const { source, by, ...ids } = replacementOf(parts, event === made ? parts : partsOf(made, this.free));
-    const pattern = patterns.renewed(source, () => new RegExp(source, "gy"));
+    const pattern = patternOf(source);
     const candidate = this.#candidate;
     if (candidate?.pattern === pattern && this.#trust(candidate, event, made)) return;
     this.#candidate = { pattern, by: event === made ? undefined : by, ...ids };
@@ -174,9 +151,7 @@ export class AlikeEvents implements Sink<SseFrame>, UnreadFrames {
     const own = replacement.hasId ? withOwnId(replacement, event, made, this.free) : replacement;
     if (!own || !gives(own, event, made)) return false;
     this.#trusted = own;
-    if (replacement.isOwn) return true;
-    const others = (trusted.get(this.free) ?? []).filter((each) => each !== replacement);
-    trusted.set(this.free, [replacement, ...others].slice(0, mostTrusted));
+    if (!replacement.isOwn) trusted.add(this.free, replacement);
     return true;
   }
 }
@@ -209,26 +184,6 @@ function bytesOf(text: string): Uint8Array {
 }
 const textOf = (frame: SseFrame): string => latin1(frame.bytes ?? Buffer.from(frameText(frame)));
 
-/** A literal of an event, or a free value, which has a kind. They take turns, and a literal is the first and the last. */
-type Part = [text: string, kind?: Kind];
-
-function partsOf(event: string, free: RegExp): Part[] {
-  const parts: Part[] = [];
-  let from = 0;
-  free.lastIndex = 0;
-  for (let found = free.exec(event); found; found = free.exec(event)) {
-    const { text, number, id } = found.groups as Partial<Record<Kind, string>>;
-    const value = text ?? number ?? id!;
-    // A string's quote comes after it.
-    const end = free.lastIndex - (number === undefined ? 1 : 0);
-    const kind = text !== undefined ? "text" : number !== undefined ? "number" : "id";
-    parts.push([event.slice(from, end - value.length)], [value, kind]);
-    from = end;
-  }
-  parts.push([event.slice(from)]);
-  return parts;
-}
-
 /** What stays the same, from one difference to the next, is a group of the pattern; `by` is what comes around its groups. */
 function replacementOf(event: readonly Part[], made: readonly Part[]) {
   const by = [""];
@@ -241,7 +196,7 @@ function replacementOf(event: readonly Part[], made: readonly Part[]) {
     isOpen = isSame;
     // A value that is empty, or an id that is kept, is not free: another one would mean more than a text.
     const isFree = kind !== undefined && text !== "" && (kind !== "id" || !isSame);
-    source += isFree ? (kind === "number" ? anyNumber : anyText) : literally(text);
+    source += isFree ? freePattern(kind) : literally(text);
     const isId = kind === "id" && text !== "";
     if (!isSame) by.push(by.pop() + (isId ? idPlace : (to ?? "")));
     hasId ||= isId && !isSame;
@@ -249,9 +204,6 @@ function replacementOf(event: readonly Part[], made: readonly Part[]) {
   }
   return { source: isOpen ? `${source})` : source, by, hasId, isOwn };
 }
-
-const special = /[\\^$.*+?()[\]{}|/]/g;
-const literally = (text: string): string => text.replaceAll(special, "\\$&").replaceAll("\n", "\\n");
 
 /** Quicker than `String.replace`. */
 function filled(by: readonly string[], found: RegExpExecArray): string {

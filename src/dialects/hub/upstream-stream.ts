@@ -7,6 +7,7 @@ import { editedTo } from "../../lib/net/json/json-edit";
 import { jsonOf, type SseFrame } from "../../lib/net/stream/sse";
 import { run, type Sink } from "../../lib/net/stream/stream";
 import type { ClientSink, Codec, FullReply, Passage, ReplyContext } from "../codec";
+import { AlikeTexts } from "./alike-texts";
 import { type Beat, comment, type FramedBeat, followed, full, said } from "./beat";
 import { cutReply, ReplyEmitter } from "./block-lifecycle";
 import type { JsonObject } from "./conversation";
@@ -185,6 +186,9 @@ export abstract class EventReader implements Normalized {
     return { events: this.writer.take() ?? none, lost: this.#lost };
   }
 
+  /** Characters of the open text came and were not read. */
+  heard(_length: number): void {}
+
   protected failed(error: ReplyFailure): void {
     if (this.ended) return;
     this.settle();
@@ -244,12 +248,18 @@ const shownWhole = (notes: Notes): Notes => ({
 export function repliesOf(parts: ReplyParts): Pick<Codec, "decodeReply" | "decodeStream" | "passOn"> {
   return {
     decodeReply: (body) => run(said, [new parts.Reader(nowhere).full(body)]),
-    decodeStream: () => (next) => readingOf(parts, next, unnoted, { model: "", usage: true, replies: 1 }),
+    decodeStream: () => (next) => new AlikeTexts(next, parts.free, (beats) => textReaderOf(parts, beats)),
     passOn(request, notes, isGathered = false) {
       const context = parts.contextOf?.(request) ?? { model: textIn(request.model), usage: true, replies: 1 };
       return new PassedReply(parts, context, notes, isGathered);
     },
   };
+}
+
+function textReaderOf(parts: ReplyParts, next: Sink<Beat>) {
+  const reader = new parts.Reader(next);
+  const frames = new parts.Normalizer(reader, unnoted, { model: "", usage: true, replies: 1 });
+  return { frames, heard: (length: number) => reader.heard(length) };
 }
 
 const readingOf = (parts: ReplyParts, next: Sink<Beat>, notes: Notes, context: ReplyContext): Sink<SseFrame> =>

@@ -1,7 +1,7 @@
 /** The messages dialect: Anthropic's Messages API. */
 import { isObject, numberIn } from "../../lib/json";
 import type { Codec } from "../codec";
-import { freeMembers } from "../hub/alike";
+import { freeMembers } from "../hub/alike-parts";
 import type { JsonObject } from "../hub/conversation";
 import { repliesOf } from "../hub/upstream-stream";
 import { type Outline, speakerOf } from "../overview";

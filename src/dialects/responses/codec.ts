@@ -1,6 +1,6 @@
 /** The responses dialect: OpenAI's Responses API, as Copilot serves it. */
 import type { Codec } from "../codec";
-import { freeMembers } from "../hub/alike";
+import { freeMembers } from "../hub/alike-parts";
 import { repliesOf } from "../hub/upstream-stream";
 import { encodeError } from "../openai";
 import { CollectedResponse } from "./collect";

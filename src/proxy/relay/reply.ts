@@ -144,7 +144,7 @@ function bytesInto(
   if (!isStream) return new FullBytes(reader, who, watch, next);
   const frames = reader.readStream(next);
   if (watch) return readSse(watch.frames(frames));
-  return alike ? readSse(alike.beforeReader(frames), alike) : readSse(frames);
+  return readSse(alike ? alike.beforeReader(frames) : frames);
 }
 
 /** A full reply is one beat. */

@@ -18,13 +18,13 @@ export interface SseFrame {
   json?: unknown;
 }
 
-/** Takes frames before they are read, where they need not be. */
-export interface UnreadFrames {
+export interface FrameSink extends Sink<SseFrame> {
   /**
+   * Takes frames before they are read, where they need not be.
    * @param text A character for each of the bytes; a frame begins at `start`.
    * @returns Where the frames end that were taken.
    */
-  pass(text: string, start: number, bytes: Uint8Array): number;
+  pass?(text: string, start: number, bytes: Uint8Array): number;
 }
 
 /** Maximum size of a frame, in bytes; a stream with a larger one fails. */
@@ -35,21 +35,18 @@ const frameLimit = 16 * 1024 * 1024;
  * A tail without a blank line is a frame only if its data is whole JSON; otherwise the stream was cut inside it.
  * @throws ProxyError `upstream` when a frame grows past {@link frameLimit}.
  */
-export const readSse = (next: Sink<SseFrame>, unread?: UnreadFrames): Sink<Uint8Array> => new SseReader(next, unread);
+export const readSse = (next: FrameSink): Sink<Uint8Array> => new SseReader(next);
 
 const noBytes = new Uint8Array(0);
 const decoder = new TextDecoder(); // it also drops a byte order mark
 
 class SseReader implements Sink<Uint8Array> {
-  readonly #next: Sink<SseFrame>;
+  readonly #next: FrameSink;
   /** The bytes of an incomplete frame are at its beginning; it doubles, so that a large frame is not copied with each chunk. */
   #buffer = noBytes;
   #held = 0;
 
-  constructor(
-    next: Sink<SseFrame>,
-    private readonly unread?: UnreadFrames,
-  ) {
+  constructor(next: FrameSink) {
     this.#next = next;
   }
 
@@ -59,7 +56,7 @@ class SseReader implements Sink<Uint8Array> {
     if (buffer !== chunk && !mayEnd(buffer, chunk)) return void this.#keep(buffer, 0);
     // One character per byte, at memory speed: enough to find the frames, and the text itself when all is ASCII.
     const text = latin1(buffer);
-    let start = this.unread?.pass(text, 0, buffer) ?? 0;
+    let start = this.#next.pass?.(text, 0, buffer) ?? 0;
     if (start === text.length) return void this.#keep(buffer, start);
     const ascii = isAscii(buffer);
     const frameEnd = text.includes("\r") ? anyFrameEnd : lineFeedFrameEnd;
@@ -68,7 +65,7 @@ class SseReader implements Sink<Uint8Array> {
       if (end === -1) break;
       const bytes = part(buffer, start, end);
       this.#next.push(readFrame(ascii ? text.slice(start, end) : decoder.decode(bytes), bytes));
-      start = this.unread?.pass(text, end, buffer) ?? end;
+      start = this.#next.pass?.(text, end, buffer) ?? end;
     }
     this.#keep(buffer, start);
   }
