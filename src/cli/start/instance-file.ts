@@ -4,11 +4,14 @@ import { z } from "zod";
 import { readPrivate, writePrivate } from "../../config/files";
 import { inHome } from "../../config/home-names";
 import { lazy } from "../../lib/lazy";
+import { bornAt, isStill } from "./shutdown";
 
 const schema = lazy(() =>
   z.object({
     url: z.string().regex(/^http:\/\/[^\s/]+$/),
     pid: z.int().positive(),
+    /** When the process began, which tells it from a later one with its id; empty where the system does not say. */
+    born: z.string().default(""),
     /** It ends with the program that started it. */
     isTied: z.boolean().optional(),
   }),
@@ -21,20 +24,21 @@ const pathIn = (home: string) => inHome(home, "running");
  * @param own The address of this server, which listens already.
  * @returns Removes the record unless another server has replaced it, and restores the record of a server that was there before.
  */
-export function writeInstanceFile(home: string, own: Omit<Instance, "pid">): () => void {
+export function writeInstanceFile(home: string, own: Pick<Instance, "url" | "isTied">): () => void {
   const { url } = own;
   const neighbour = findNeighbour(home, url);
-  write(home, { ...own, pid: process.pid });
+  const { pid } = process;
+  write(home, { ...own, pid, born: bornAt(pid) ?? "" });
   return () => {
     const note = read(home);
     if (note?.pid !== process.pid || note.url !== url) return;
     rmSync(pathIn(home), { force: true });
-    if (neighbour && isOurs(neighbour.pid)) write(home, neighbour);
+    if (neighbour && isOurs(neighbour)) write(home, neighbour);
   };
 }
 
 /**
- * Another server of this data folder. Its process exists, but may be another program by now. A record of our own address
+ * Another server of this data folder. Where the system does not say when a process began, it may be another program by now. A record of our own address
  * was left by a server that was killed, and its process id is in use again.
  */
 export function findNeighbour(home: string, url: string): Instance | undefined {
@@ -48,13 +52,13 @@ export function findNeighbour(home: string, url: string): Instance | undefined {
  */
 export function findInstance(home: string, { tighten = true } = {}): Instance | undefined {
   const note = read(home, tighten);
-  return note && note.pid !== process.pid && isOurs(note.pid) ? note : undefined;
+  return note && note.pid !== process.pid && isOurs(note) ? note : undefined;
 }
 
-/** Whether a process with this id exists and belongs to the same user. */
-function isOurs(pid: number): boolean {
+/** Whether the process still runs and belongs to the same user. */
+function isOurs({ pid, born }: Instance): boolean {
   try {
-    return process.kill(pid, 0);
+    return process.kill(pid, 0) && isStill(bornAt(pid), born);
   } catch {
     return false; // it ended, or belongs to another user
   }

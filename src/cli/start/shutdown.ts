@@ -76,14 +76,14 @@ function watchProcess(pid: number, gone: () => void): void {
 }
 
 /** Whether the process is still the same. If the system does not say, it counts as running. */
-const isStill = (now: string | undefined, born: string): boolean =>
+export const isStill = (now: string | undefined, born: string): boolean =>
   now === born || now === "" || (born === "" && now !== undefined);
 
 /**
  * The start time of a process, which distinguishes it from a later one with the same id; empty if the system does not
  * report it. Undefined if the process has ended, even as a zombie.
  */
-function bornAt(pid: number): string | undefined {
+export function bornAt(pid: number): string | undefined {
   try {
     const [state, ...fields] = readFileSync(`/proc/${pid}/stat`, "utf8")
       .replace(/^.*\) /s, "")
