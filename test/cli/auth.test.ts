@@ -3,7 +3,6 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { quotas } from "../../src/demo/accounts";
-import { roads } from "../../src/people/accounts/roads";
 import { run } from "../support/command";
 import { acme, appKey, installApp } from "../support/github-app";
 import { inProcess } from "../support/in-process";
@@ -289,29 +288,7 @@ describe("auth add --app", () => {
   });
 });
 
-test("auth roads shows what each way to sign in gives and costs", async () => {
-  const { code, stdout } = await inProcess(["auth", "roads"]);
-  expect(code).toBe(0);
-  for (const { how, promise } of roads)
-    expect(stdout).toMatch(new RegExp(`${RegExp.escape(how)}[\\s\\S]*${RegExp.escape(promise)}`));
-});
-
 describe("auth ls", () => {
-  test("auth ls without an account says what to do", async () => {
-    await using github = scriptedGithub();
-    const { code, stdout, stderr } = await inProcess(["auth", "ls"], github.env);
-    expect([code, stdout]).toEqual([0, ""]);
-    expect(stderr).toContain("Run `dragoman auth` to sign in.");
-  });
-
-  test("counts from 1 in the order of registration, and asks nobody", async () => {
-    await using github = scriptedGithub();
-    github.signIn("plus-demo", "octo-demo");
-    const { stdout } = await inProcess(["auth", "ls"], github.env);
-    expect(stdout).toBe("1  plus-demo  github.com  opencode\n2  octo-demo  github.com  vscode\n");
-    expect(github.demo.journal).toEqual([]);
-  });
-
   test("auth ls -q says what GitHub has left: ∞, unknown, local times, and who must sign in again", async () => {
     await using github = scriptedGithub();
     const [octo, work, plus] = github.demo.accounts;
@@ -339,25 +316,6 @@ describe("auth ls", () => {
 });
 
 describe("auth rm", () => {
-  test.each(["0", "-1", "999", "../x", "nobody"])("%s is exit code 1 and changes nothing", async (which) => {
-    await using github = scriptedGithub();
-    github.signIn("octo-demo");
-    const { code, stderr } = await inProcess(["auth", "rm", which, "--force"], github.env);
-    expect([code, github.logins()]).toEqual([1, ["octo-demo"]]);
-    expect(stderr).toContain(`There is no account ${which}`);
-  });
-
-  test("auth rm without a terminal removes at once, and without a name says so", async () => {
-    await using github = scriptedGithub();
-    github.signIn("octo-demo", "plus-demo");
-    expect((await inProcess(["auth", "rm"], github.env)).code).toBe(2);
-    expect(github.logins()).toEqual(["octo-demo", "plus-demo"]);
-    const { code, stderr } = await inProcess(["auth", "rm", "2"], github.env);
-    expect([code, github.logins()]).toEqual([0, ["octo-demo"]]);
-    expect(stderr).toContain("Removed plus-demo at github.com");
-    expect(stderr).toContain("revoke the app at https://github.com/settings/applications.");
-  });
-
   test("auth rm at a terminal asks, and only yes is yes", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo");
@@ -373,22 +331,4 @@ describe("auth rm", () => {
       expect([github.logins().length, terminal.screen().includes("Nothing was removed.")]).toEqual([left, left === 1]);
     }
   });
-});
-
-test.each(
-  [
-    ...["https://x", "a@b", "x#y", "a b", "localhost", "127.0.0.1"].map((host) => ["auth", "--enterprise-url", host]),
-    ["auth", "add", "--enterprise-url", "a/b"],
-    ["auth", "--enterprise-url=-x"],
-    ...["../../x", "a/b"].map((app) => ["auth", "--oauth-app", app]),
-    ["auth", "add", "--oauth-app", ""],
-    ...["--oauth-app", "--nonsense", "nonsense", "ls --json"].map((words) => ["auth", ...words.split(" ")]),
-    ["usage", "--nonsense", "--json"],
-  ].map((args) => [args]),
-)("wrong usage of auth is exit code 2, with one sentence, and nothing is made: %j", async (args) => {
-  await using github = scriptedGithub();
-  const { code, stdout, stderr } = await inProcess(args, github.env);
-  expect([code, stdout]).toEqual([2, ""]);
-  expect(stderr).toMatch(/^dragoman: .+\n$/);
-  expect([existsSync(github.data), github.demo.journal.length]).toEqual([false, 0]);
 });

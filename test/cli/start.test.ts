@@ -9,6 +9,7 @@ import { program, run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
+import { scriptedGithub } from "./bench";
 
 const demo = ["start", "--demo", "--json", "--port", "0"];
 const ask = (content: string) =>
@@ -179,4 +180,17 @@ test("the folder it stands in cannot steer it", async () => {
   child.kill("SIGTERM");
   await child.exited;
   expect(existsSync(marker)).toBe(false);
+});
+
+test("a token of the environment that GitHub refuses is named as what it is: nobody can sign in again with it", async () => {
+  await using github = scriptedGithub();
+  await using server = run(["start", "--json", "--port", "0"], {
+    env: { ...github.env, DRAGOMAN_GITHUB_TOKEN: "gho_0123456789abcdef0123456789abcdef0123" },
+  });
+  await server.ready();
+  await until(
+    () => server.stderr().includes("GitHub does not accept the token that was given at the start"),
+    "the refusal is printed",
+  );
+  expect(server.stderr()).not.toContain("Sign in again");
 });

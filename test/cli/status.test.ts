@@ -10,13 +10,6 @@ import { inProcess } from "../support/in-process";
 import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
 
-test("without a server, `status` says how to start one, and ends with 1", async () => {
-  const { code, stdout, stderr } = await inProcess(["status"]);
-  expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining("`dragoman start`")]);
-  expect(await inProcess(["status", "--json"])).toMatchObject({ code: 1, stdout: '{"running":false}\n' });
-  expect(await inProcess(["open"])).toMatchObject({ code: 1, stderr: expect.stringContaining("No dragoman server") });
-});
-
 test("an answer of another version is told, and not taken for one of this", () => {
   const server = { url: "http://127.0.0.1:1", keys: [], pid: 1, demo: false };
   for (const answer of [{ count: "1" }, {}, [], null])

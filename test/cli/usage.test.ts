@@ -6,6 +6,7 @@ import { quotas } from "../../src/demo/accounts";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { atTerminal } from "../support/terminal";
+import { until } from "../support/until";
 import { type Github, scriptedGithub } from "./bench";
 
 const start = ["start", "--json", "--port", "0"];
@@ -64,12 +65,6 @@ describe("what is left", () => {
       writeFileSync(place, JSON.stringify({ ...JSON.parse(readFileSync(place, "utf8")), pid }));
       expect((await inProcess(["usage"], github.env)).stdout).toContain("217.34 of 300");
     }
-  });
-
-  test("the usage without an account says what to do", async () => {
-    await using github = scriptedGithub();
-    expect(await inProcess(["usage"], github.env)).toMatchObject({ code: 0, stdout: "" });
-    expect((await inProcess(["usage", "--json"], github.env)).stdout).toBe('{"accounts":[]}\n');
   });
 
   test("is asked of the demo that runs where nobody is signed in; one's own accounts come first", async () => {
@@ -177,4 +172,22 @@ test("what an upstream says reaches no terminal as a command to it", async () =>
     const written = terminal.written().replaceAll("\u001b[K", "");
     expect([args, written.match(/[^\P{Cc}\r\n\t]|\u202e|[\r\n]forged/gu)]).toEqual([args, null]);
   }
+});
+
+test("usage as one line again and again", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  await using watching = run(["usage", "--format", "{remaining}", "--watch", "1"], { env: github.env });
+  await until(() => watching.stdout().split("\n").length >= 3, "it has printed two lines");
+  watching.process.kill("SIGINT");
+  expect(await watching.exited).toBe(0);
+  expect(watching.stdout()).toStartWith("217\n217\n");
+});
+
+// Linux has a file that is always full.
+test.skipIf(process.platform !== "linux")("a key that cannot be written anywhere is no success", async () => {
+  const script = '"$@" > /dev/full';
+  await using command = run(["key", "add", "laptop"], { within: ["sh", "-c", script, "sh"] });
+  expect(await command.exited).toBe(1);
+  expect(command.stderr()).toContain("The output could not be written: Error: ENOSPC");
 });

@@ -1,0 +1,281 @@
+/**
+ * The files of `fixtures/sessions/`: what a person types, and all that comes of it, to the last character: what is
+ * printed, the exit code, and every file that is written. `test/README.md` has the words of a line. `UPDATE=1` writes the
+ * files anew: read the difference.
+ */
+import { afterAll, expect, setSystemTime, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { structuredPatch } from "diff";
+import { version } from "../../package.json";
+import { demoEnvironments, readEnvironment } from "../../src/config/environment";
+import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
+import type { DemoOptions } from "../../src/demo/demo";
+import { openApp } from "../../src/parts/open-app";
+import { listen } from "../../src/server";
+import { scriptedGithub } from "../cli/bench";
+import { autoAccounts } from "./auto-accounts";
+import { freePort } from "./free-port";
+import { inProcess } from "./in-process";
+import { startOpenAiServer } from "./openai-server";
+import { fixtures } from "./streams";
+import { sharedTokenizer } from "./tokenizer";
+import { until } from "./until";
+
+/** The line with `:` behind the title. */
+interface Setup {
+  /** Who is signed in, by the first word of their logins. */
+  accounts?: string[];
+  quota?: Record<string, keyof typeof quotas>;
+  generation?: DemoOptions["generation"];
+  /** GitHub lists these models alone, all of them enabled. */
+  models?: string[];
+  config?: object;
+  env?: Record<string, string>;
+  /** A server runs: of the data folder, or the demo beside. */
+  server?: "own" | "demo";
+}
+
+const begun = Date.parse("2026-11-10T06:00:00Z");
+const units: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+/** What servers write whenever they want, and what has no text. */
+const unread = /\.sqlite(?:-\w+)?$|\.keys$|running\.json$|\.tmp-|\.lock$|^\.bun/;
+
+export function testSessions(name: string): void {
+  const file = join(fixtures, "sessions", `${name}.txt`);
+  const blocks = readFileSync(file, "utf8").trimEnd().split(/\n\n+/);
+  const played: string[] = [];
+  for (const [at, block] of blocks.entries())
+    test(`${name}: ${block.split("\n")[0]}`, async () => {
+      played[at] = await play(block);
+      if (!process.env.UPDATE) expect(played[at]).toBe(block);
+    });
+  if (process.env.UPDATE)
+    afterAll(() => writeFileSync(file, `${blocks.map((block, at) => played[at] ?? block).join("\n\n")}\n`));
+}
+
+/** The block as it should stand there. */
+async function play(block: string): Promise<string> {
+  const [title = "", first = "", ...rest] = block.split("\n");
+  const setup: Setup = first.startsWith(": ") ? JSON.parse(first.slice(2)) : {};
+  const steps = (first.startsWith(": ") ? rest : [first, ...rest]).filter((line) => /^[#$%<@]|^ {2}: /.test(line));
+  setSystemTime(begun);
+  try {
+    await using stage = await openStage(setup);
+    const out = [title, ...(first.startsWith(": ") ? [first] : [])];
+    for (let at = 0; at < steps.length; at++) {
+      const line = steps[at]!;
+      // Of a file that a command has written, whose lines come anew.
+      if (line.startsWith("  : ")) continue;
+      out.push(line);
+      const [sign, text] = [line[0]!, line.slice(2)];
+      if (sign === "<") {
+        const lines: string[] = [];
+        while (steps[at + 1]?.startsWith("  : ")) lines.push(steps[++at]!.slice(4));
+        stage.write(text, lines.map((each) => `${each}\n`).join(""));
+        out.push(...lines.map((each) => `  : ${each}`));
+      } else if (sign === "%") stage.shell(text);
+      else if (sign === "@") out.push(...(await stage.happen(text.split(" "))));
+      else if (sign === "$") out.push(...(await stage.type(text)));
+    }
+    return out.join("\n");
+  } finally {
+    setSystemTime();
+  }
+}
+
+async function openStage(setup: Setup) {
+  const accounts = demoAccounts().concat(Object.values(autoAccounts()));
+  for (const [login, quota] of Object.entries(setup.quota ?? {})) named(accounts, login).quota = quotas[quota]();
+  if (setup.models) for (const account of accounts) account.models = setup.models;
+  const github = scriptedGithub({
+    accounts,
+    now: Date.now,
+    generation: setup.generation,
+    // The server's own clock is not the one that stands still.
+    change: async (response) => {
+      response.headers.set("date", new Date().toUTCString());
+      return response;
+    },
+  });
+  github.signIn(...(setup.accounts ?? []).map((name) => named(accounts, name).login));
+  const { home, data, demo } = github;
+  const port = freePort();
+  const provider = JSON.stringify(setup.config ?? {}).includes("PROVIDER")
+    ? await startOpenAiServer("pk-provider-0123456789")
+    : undefined;
+  const env = { ...github.env, SHELL: "/bin/bash", ...setup.env };
+  mkdirSync(data, { recursive: true, mode: 0o700 });
+  if (setup.config)
+    writeFileSync(join(data, "config.json"), JSON.stringify(setup.config).replaceAll("PROVIDER", provider?.url ?? ""), {
+      mode: 0o600,
+    });
+  const server = setup.server && serve(setup.server);
+  /** What differs from run to run, as the lines have it. */
+  const names: [string, string][] = [
+    [demo.url.replace("http://", ""), "github.test"],
+    [String(port), "44444"],
+    [home, "/home/ann"],
+    [`${process.platform} ${process.arch}`, "PLATFORM"],
+    [Bun.version, "BUN"],
+    ...(server ? [[server.url.replace("http://", ""), "server.test"] as [string, string]] : []),
+  ];
+
+  function serve(which: "own" | "demo") {
+    const own = readEnvironment(env);
+    const environment = which === "demo" ? demoEnvironments(own)[0]! : own;
+    mkdirSync(environment.home, { recursive: true, mode: 0o700 });
+    const lines: string[] = [];
+    const app = openApp({
+      environment,
+      version,
+      write: (line) => void lines.push(line),
+      tokenizer: sharedTokenizer(),
+      ...(which === "demo" && {
+        demo: { url: demo.url, accounts: accounts.filter(({ login }) => login === "octo-demo") },
+      }),
+    });
+    const listening = listen(app, 0);
+    // Another process, as a note of one's own is one that a killed server left.
+    writeFileSync(join(environment.home, "running.json"), JSON.stringify({ url: listening.url, pid: process.ppid }), {
+      mode: 0o600,
+    });
+    return {
+      app,
+      lines,
+      url: listening.url,
+      close() {
+        listening.close();
+        app.close();
+      },
+    };
+  }
+
+  const given = (text: string) => names.reduce((all, [actual, name]) => all.replaceAll(name, actual), text);
+  const plain = (text: string) =>
+    names
+      .reduce((all, [actual, name]) => all.replaceAll(actual, name), text)
+      .replace(new RegExp(`(?<![\\d.])${RegExp.escape(version)}(?![\\d.])`, "g"), "VERSION")
+      .replace(/\(process \d+\)/g, "(process PID)")
+      .replace(/\b\d+(?:\.\d+)? m?s(?=[.)]|$)/gm, "TIME")
+      .replace(/\b[\d.]+ [GT]iB are free/g, "ENOUGH is free")
+      .replace(/(?<="started_at_ms":)\d+(?=,"running)/, "0")
+      .replace(/\b[\da-f]{64}\b/g, "SHA256");
+  const pathOf = (path: string) => given(path).replace(/^~/, home);
+
+  function files(): Map<string, string> {
+    const all = readdirSync(home, { recursive: true, encoding: "utf8" }).filter((each) => !unread.test(each));
+    return new Map(
+      all.sort().flatMap((each): [string, string][] => {
+        const path = join(home, each);
+        const { mode, size } = statSync(path);
+        const rights = (mode & 0o777).toString(8);
+        if (statSync(path).isDirectory()) return [];
+        return [[each, `${rights}\n${size > 200_000 ? size : readFileSync(path, "utf8")}`]];
+      }),
+    );
+  }
+
+  /** The words of a line as a shell takes them: quotes, and variables before the command. */
+  function wordsOf(line: string): { words: string[]; more: Record<string, string> } {
+    const words = (given(line).match(/(?:"[^"]*"|'[^']*'|\S)+/g) ?? []).map((word) =>
+      word.replace(/["'](.*?)["']/g, "$1"),
+    );
+    const at = words.findIndex((word) => !/^[A-Z_]+=/.test(word));
+    return {
+      words: at < 0 ? [] : words.slice(at).map((word) => word.replace(/^~/, home)),
+      more: Object.fromEntries(
+        words.slice(0, Math.max(at, 0)).map((word) => [word.split("=")[0]!, word.slice(word.indexOf("=") + 1)]),
+      ),
+    };
+  }
+
+  return {
+    write(path: string, text: string) {
+      mkdirSync(dirname(pathOf(path)), { recursive: true });
+      writeFileSync(pathOf(path), given(text), { mode: 0o600 });
+    },
+    shell(line: string) {
+      const { exitCode, stderr } = Bun.spawnSync(["sh", "-c", given(line)], {
+        env: { ...process.env, HOME: home },
+        cwd: home,
+      });
+      if (exitCode !== 0) throw new Error(`${line}: ${stderr}`);
+    },
+    async type(line: string): Promise<string[]> {
+      const { words, more } = wordsOf(line);
+      const before = files();
+      const { code, stdout, stderr } = await inProcess(words, { ...env, ...more });
+      const key = /^drg_[\w-]{43}$/m.exec(stdout)?.[0];
+      if (key) names.push([key, `KEY${names.filter(([, name]) => name.startsWith("KEY")).length + 1}`]);
+      const after = files();
+      const shown = (sign: string, text: string) =>
+        text === ""
+          ? []
+          : plain(text.replace(/\n$/, ""))
+              .split("\n")
+              .map((each) => `  ${sign} ${each}`.trimEnd());
+      const changed = [...new Set([...before.keys(), ...after.keys()])].flatMap((each) => {
+        const now = after.get(each);
+        if (now === before.get(each)) return [];
+        if (now === undefined) return [`  - ${plain(each)}`];
+        const former = before.get(each);
+        return [
+          `  ${former === undefined ? "+" : "~"} ${plain(each)} ${rightsIn(now)}`,
+          ...shown(":", former === undefined ? textIn(now) : changesIn(textIn(former), textIn(now))),
+        ];
+      });
+      return [...shown("|", stdout), ...shown("!", stderr), ...(code === 0 ? [] : [`  = ${code}`]), ...changed];
+    },
+    /** What happens beside the commands. */
+    async happen([what, ...words]: string[]): Promise<string[]> {
+      const [one = "", two = ""] = words;
+      const events: Record<string, () => unknown> = {
+        pass: () => setSystemTime(Date.now() + Number(one.slice(0, -1)) * units[one.slice(-1)]!),
+        answer: () => {
+          const body = given(words.slice(2).join(" ")) || "{}";
+          demo.intercept(
+            one,
+            () => new Response(body, { status: Number(two), headers: { "content-type": "application/json" } }),
+            100,
+          );
+        },
+        revoke: () => {
+          named(demo.accounts, one).githubToken = "ghu_revoked";
+        },
+        ask: async () => {
+          const response = await fetch(`${server!.url}/v1/chat/completions`, {
+            method: "POST",
+            headers: { "content-type": "application/json", ...(two && { "x-api-key": given(two) }) },
+            body: JSON.stringify({ model: one, messages: [{ role: "user", content: "Hello" }] }),
+          });
+          const { error } = (await response.json()) as { error?: { code?: string; message: string } };
+          await server!.app.history.flush();
+          return [`  < ${[response.status, error?.code, error && plain(error.message)].filter(Boolean).join(" ")}`];
+        },
+        logs: () =>
+          until(() => server!.lines.some((line) => line.includes(words.join(" "))), `the log has ${words.join(" ")}`),
+      };
+      if (!events[what!]) throw new Error(`Nothing that happens: ${what}`);
+      const told = await events[what!]!();
+      return Array.isArray(told) ? told : [];
+    },
+    async [Symbol.asyncDispose]() {
+      server?.close();
+      await provider?.[Symbol.asyncDispose]();
+      await github[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const rightsIn = (file: string) => file.slice(0, file.indexOf("\n"));
+const textIn = (file: string) => file.slice(file.indexOf("\n") + 1);
+
+/** The lines that went and came, with the one around them. */
+const changesIn = (before: string, after: string): string =>
+  structuredPatch("", "", before, after, "", "", { context: 1 })
+    .hunks.map(({ lines }) => lines.join("\n"))
+    .join("\n…\n");
+
+const named = (accounts: readonly DemoAccount[], name: string) =>
+  accounts.find(({ login }) => login === `${name}-demo`)!;
