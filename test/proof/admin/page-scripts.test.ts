@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { openBrowser } from "../../support/browser";
 import { type RunningProxy, startProxy } from "../../support/proxy";
+import { until } from "../../support/until";
 
 const keys = [
   { name: "laptop", key: "k-of-the-laptop-0001" },
@@ -127,6 +128,44 @@ describe.skipIf(!browser)("with a script", () => {
       .first()
       .waitFor();
     expect(await page.locator("#live details").first().getAttribute("open")).toBe("");
+  });
+
+  test("a page that follows shows what ends while it is being fetched, and the focus stays on a button", async () => {
+    await using page = await open("/admin/requests?follow=1&key_name=phone");
+    const rows = page.locator(".requests tbody th");
+    const before = await rows.count();
+    const controller = new AbortController();
+    const runs = proxy
+      .post(
+        "/v1/chat/completions",
+        { model: "gpt-5-mini", messages: [{ role: "user", content: "[demo: slow-headers 60]" }] },
+        { headers: { "x-api-key": keys[1]!.key }, signal: controller.signal },
+      )
+      .catch(() => "gone");
+    await page.locator("#live button", { hasText: "Cancel" }).focus();
+    await page.route("**/admin/requests?follow=1*", async (route) => {
+      const answer = await route.fetch();
+      await ask(proxy, keys[1]!.key);
+      await Bun.sleep(100);
+      await route.fulfill({ response: answer });
+      await page.unroute("**/admin/requests?follow=1*");
+    });
+    await ask(proxy, keys[1]!.key);
+    await until(async () => (await rows.count()) === before + 2, "both rows are shown");
+    expect(await page.locator(":focus").textContent()).toBe("Cancel");
+    controller.abort();
+    await runs;
+  });
+
+  test("a list that was hidden counts what came meanwhile", async () => {
+    await using page = await open("/admin/requests?key_name=phone");
+    const become = (hidden: boolean) =>
+      page.evaluate(`Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true });
+        dispatchEvent(new Event("visibilitychange"));`);
+    await become(true);
+    await ask(proxy, keys[1]!.key);
+    await become(false);
+    await page.locator(".fresh a", { hasText: "1 new request" }).waitFor();
   });
 
   test("a page with a new key that is loaded again makes no second one", async () => {

@@ -157,7 +157,7 @@ function offerNew(fresh) {
     link.textContent = await response.text();
     fresh.hidden = link.textContent === "";
   });
-  listen(fresh.dataset.live, { finished: soon });
+  listen(fresh.dataset.live, { snapshot: soon, finished: soon });
 }
 
 /** Listens while the page is visible: a browser opens few connections to one server, and hidden pages need none. */
@@ -176,16 +176,18 @@ function listen(path, handlers) {
   addEventListener("pagehide", () => source?.close());
 }
 
-/** Runs `work` once, so many ms after it was first asked for. */
+/** Runs `work` once, so many ms after it was first asked for, and again if it is asked for while it runs. */
 function throttled(ms, work) {
-  let scheduled = false;
+  let last;
+  let waits = false;
   return () => {
-    if (scheduled) return;
-    scheduled = true;
-    setTimeout(async () => {
-      await work().catch(() => {}); // dragoman may be restarting
-      scheduled = false;
-    }, ms);
+    if (waits) return;
+    waits = true;
+    const pause = new Promise((resolve) => setTimeout(resolve, ms));
+    last = Promise.all([last, pause]).then(() => {
+      waits = false;
+      return work().catch(() => {}); // dragoman may be restarting
+    });
   };
 }
 
@@ -207,12 +209,16 @@ async function refresh(live) {
   // A request that was running has finished and has a different page now.
   if (!now) return location.reload();
   const focused = document.activeElement;
-  const again = live.contains(focused) ? focused.getAttribute("href") : null;
+  const again = live.contains(focused) ? nameOf(focused) : undefined;
   const open = [...live.querySelectorAll("details")].map((part) => part.open);
   live.replaceChildren(...now.childNodes);
   const parts = live.querySelectorAll("details");
   if (parts.length === open.length) for (const [at, part] of parts.entries()) part.open = open[at];
   const [aside, asideNow] = [document, page].map((each) => each.querySelector("[data-live-aside]"));
   if (aside && asideNow) aside.replaceChildren(...asideNow.childNodes);
-  if (again !== null) live.querySelector(`a[href="${CSS.escape(again)}"]`)?.focus();
+  if (again) [...live.querySelectorAll("a, button, summary")].find((part) => nameOf(part) === again)?.focus();
 }
+
+/** Finds a link, a button or a fold again on the page that was loaded anew. */
+const nameOf = (part) =>
+  `${part.tagName} ${part.getAttribute("href") ?? part.form?.getAttribute("action") ?? part.textContent}`;
