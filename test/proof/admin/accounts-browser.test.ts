@@ -34,6 +34,18 @@ describe.skipIf(!browser)("in a browser", () => {
     await context.close();
   });
 
+  test("a page that waits for a sign-in says so when nobody knows it any more, as after a restart", async () => {
+    await using proxy = await startProxy({ demo: { device: { interval: 0, pending: 1_000 } } });
+    const { context, page } = await openPage(browser!);
+    await page.goto(`${proxy.url}/admin/accounts`);
+    await page.getByRole("button", { name: "Sign in", exact: true }).press("Enter");
+    await page.getByText("Waiting for your approval").waitFor();
+    const unknown = `${proxy.url}/admin/accounts/sign-in/of-another-run`;
+    await page.route("**/accounts/sign-in/*", (route) => route.continue({ url: unknown }));
+    await page.getByText("There is no such sign-in.").waitFor();
+    await context.close();
+  });
+
   test.each([true, false])("an account is paused, moved and removed, with script: %p", async (javaScriptEnabled) => {
     await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
     const context = await browser!.newContext({ javaScriptEnabled, viewport: { width: 360, height: 740 } });

@@ -203,6 +203,8 @@ async function poll(live) {
 /** Loads the page again while somebody sees it, and replaces only the live part. Keeps the focus, and what was opened. */
 async function refresh(live) {
   const response = document.hidden ? undefined : await fetch(location.href, { headers: { accept: "text/html" } });
+  // Who is not signed in any more, or what is not there after a restart, has a page that says so.
+  if (response?.status === 401 || response?.status === 404) return location.reload();
   if (!response?.ok) return;
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const now = page.getElementById("live");
