@@ -98,10 +98,11 @@ export function dataOf(url: LongText): Data | undefined {
 const plainImages = new Set(["image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"]);
 
 /**
- * A note in place of an image of a type that the model does not take; undefined for any other image. Copilot refuses it on each
- * later turn too: "image media type not supported" (github/copilot-cli#2030, 2026-03).
+ * A note in place of an image that the model cannot see, or of a type that it does not take; undefined for any other image.
+ * Copilot refuses it on each later turn too: "image media type not supported" (github/copilot-cli#2030, 2026-03).
  */
-export function noteOfImage(url: unknown, { limits }: ModelFacts): string | undefined {
+export function noteOfImage(url: unknown, { limits, supports }: ModelFacts): string | undefined {
+  if (!supports.vision) return "[An image, which this model cannot see.]";
   const taken = limits.vision?.mediaTypes;
   const type = typeof url === "string" && taken ? dataOf(url)?.mediaType.replace(/;.*/s, "").toLowerCase() : undefined;
   if (type === undefined || plainImages.has(type) || taken?.includes(type)) return undefined;
