@@ -11,9 +11,9 @@ const unknownCharacter = Buffer.from("\\ufffd");
 
 /** Puts U+FFFD in place of each half of a pair, in the bytes themselves. @param json In UTF-8. @returns Whether it had any. */
 export function mendHalves(json: Uint8Array): boolean {
+  // Most JSON has no such escape at all. Those of Chinese and the like are many: they are no reason to look at each byte.
+  if (!includes(json, "\\u") || !(includes(json, "\\ud") || includes(json, "\\uD"))) return false;
   const bytes = Buffer.from(json.buffer, json.byteOffset, json.length);
-  // Escapes of Chinese and the like are many: they are no reason to look at each byte.
-  if (!bytes.includes("\\ud") && !bytes.includes("\\uD")) return false;
   let isMended = false;
   for (let at = 0; at < bytes.length; at++) {
     if (bytes[at] !== backslash) continue;
@@ -28,6 +28,8 @@ export function mendHalves(json: Uint8Array): boolean {
   }
   return isMended;
 }
+
+const includes = (bytes: Uint8Array, text: string): boolean => Buffer.prototype.includes.call(bytes, text);
 
 /** The same for JSON in a string. */
 export function withoutHalves(json: string): string {
