@@ -54,7 +54,8 @@ export const access = new Elysia({ name: "access" }).use(context).macro({
       transform: async (context) => {
         const { dragoman, request, caller } = context;
         if (dragoman.refusing && !whileStopping) throw shuttingDown();
-        await authorize?.(dragoman, request, caller);
+        const asked = authorize?.(dragoman, request, caller);
+        if (asked) await asked;
         context.scope = scopeOf(dragoman, caller.key, request.headers);
         // The name that a wildcard stands for is decoded by its handler.
         if (context.params && !("*" in context.params)) context.params = decodedParams(context.params);

@@ -1,6 +1,6 @@
 /** Who may call a model route: callers with a client key; without configured keys, everyone except pages of other origins. */
 
-import type { Awaitable } from "../lib/awaitable";
+import { type Awaitable, whenKnown } from "../lib/awaitable";
 import { ProxyError } from "../lib/errors";
 import { networkOf } from "../lib/net/address";
 import { type Caller, refuseStrangers, unknownHost } from "../lib/net/in/caller";
@@ -9,8 +9,11 @@ import type { Server } from "../parts/app";
 import { findClientKey, type KeyedCaller, requireLasting, requireUnexpired } from "../people/keys/client-keys";
 
 /** Sets the caller's key. @throws ProxyError `authentication`, `permission`, `rate_limit`, `unable`. */
-export async function requireClientKey(app: Server, request: Request, caller: KeyedCaller): Promise<void> {
-  const sent = await keysIn(app, request, caller);
+export function requireClientKey(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
+  return whenKnown(keysIn(app, request, caller), (sent) => requireAccess(app, sent, caller));
+}
+
+function requireAccess(app: Server, sent: readonly string[], caller: KeyedCaller): Awaitable<void> {
   if (app.requiresKey) return requireKey(app, sent, caller);
   refuseStrangers(caller, app.config.current.allowedOrigins);
   if (app.openTo === "this machine" && !caller.fromHere) throw noKeyForOthers();
@@ -20,12 +23,12 @@ export async function requireClientKey(app: Server, request: Request, caller: Ke
  * The keys that a request sent, when it is known whose they are: the first member may have been added elsewhere a moment ago.
  * @throws ProxyError `rate_limit`, `unable`
  */
-async function keysIn(app: Server, { headers }: Request, caller: Caller): Promise<string[]> {
+function keysIn(app: Server, { headers }: Request, caller: Caller): Awaitable<string[]> {
   // A key may have been revoked without this server knowing.
   if (app.isolation) throw app.isolation;
   const sent = sentSecrets(headers, keyHeaders);
-  if (sent.length > 0 && findClientKey(sent, app.clientKeys) === undefined) await hearMembers(app, sent, caller);
-  return sent;
+  if (sent.length === 0 || findClientKey(sent, app.clientKeys) !== undefined) return sent;
+  return whenKnown(hearMembers(app, sent, caller), () => sent);
 }
 
 /**
@@ -66,9 +69,9 @@ function refuseKeyInAddress(url: string): void {
 }
 
 /** The same for Google's clients, some of which send the key in the address. @throws ProxyError `invalid_request` too. */
-export async function requireGoogleKey(app: Server, request: Request, caller: KeyedCaller): Promise<void> {
+export function requireGoogleKey(app: Server, request: Request, caller: KeyedCaller): Awaitable<void> {
   refuseKeyInAddress(request.url);
-  await requireClientKey(app, request, caller);
+  return requireClientKey(app, request, caller);
 }
 
 /**
@@ -144,12 +147,11 @@ const noKeyForOthers = () =>
   );
 
 /** One header with a valid key is enough, even if the other is wrong: some clients send both. */
-async function requireKey(app: Server, sent: readonly string[], caller: KeyedCaller): Promise<void> {
+function requireKey(app: Server, sent: readonly string[], caller: KeyedCaller): Awaitable<void> {
   caller.key = findClientKey(sent, app.clientKeys) ?? app.members?.findKey(sent);
   if (caller.key) {
     requireUnexpired(caller.key, app.now());
-    if (caller.key.member !== null) await hearAccounts(app, caller.key.member);
-    return;
+    return caller.key.member === null ? undefined : hearAccounts(app, caller.key.member);
   }
   if (!app.hasKeys)
     throw new ProxyError(
