@@ -12,7 +12,7 @@ import { ofProject } from "./proxy/relay/hints";
 import { clients, otherSpellings, served } from "./routes/clients";
 import { shuttingDown } from "./web/access";
 import { isAdmin, isAdminApi } from "./web/admin-path";
-import { appOptions, type Visit, visits } from "./web/context";
+import { appOptions, beginVisit, type Visit } from "./web/context";
 import { errorResponse, errors } from "./web/errors";
 import { allowOrigin, guard, guardLists } from "./web/guard";
 
@@ -175,7 +175,7 @@ export function handler(app: Server, exposed: boolean, bound?: string) {
   const answer = async (sent: Request, connection: ClientConnection): Promise<Response> => {
     const request = ofProject(sent);
     const visit: Visit = { sent, connection };
-    visits.set(request, visit);
+    beginVisit(request, visit);
     const response = await web.fetch(request);
     // Elysia's hooks see only some of the answers: neither a 404 nor what a hook before routing answers.
     const { caller } = visit;

@@ -34,4 +34,12 @@ export interface Visit {
   caller?: Visitor;
 }
 
-export const visits = new WeakMap<Request, Visit>();
+const visited = Symbol("visit");
+type Visited = Request & { [visited]?: Visit };
+
+/** A member of the request: for a `WeakMap` the collector takes a microsecond more for each. */
+export function beginVisit(request: Visited, visit: Visit): void {
+  request[visited] = visit;
+}
+
+export const visitOf = (request: Visited): Visit | undefined => request[visited];

@@ -9,7 +9,7 @@ import { pathOfUrl } from "../lib/net/in/params";
 import type { Server } from "../parts/app";
 import { errorForClient } from "../proxy/relay/client-error";
 import { encodeAdminError, isAdminApi } from "./admin-path";
-import { visits } from "./context";
+import { visitOf } from "./context";
 import { type FormQuery, invalidQuery } from "./query";
 
 /** What an app knows of its paths. */
@@ -62,6 +62,6 @@ export function errorResponse(server: Server, paths: Refusing, thrown: unknown, 
   const { headers, body } = shown.details;
   if (body !== undefined)
     return new Response(body, { status, headers: { ...headers, "content-type": "application/json" } });
-  const requestId = visits.get(request)?.caller?.requestId ?? "";
+  const requestId = visitOf(request)?.caller?.requestId ?? "";
   return Response.json(codecs[dialect].encodeError(shown, requestId), { status, headers });
 }

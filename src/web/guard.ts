@@ -8,7 +8,7 @@ import { type Caller, foreignPage, type GuardLists, inspect } from "../lib/net/i
 import { pathOfUrl } from "../lib/net/in/params";
 import type { Server } from "../parts/app";
 import { isAdmin, isAdminApi } from "./admin-path";
-import { context, visits } from "./context";
+import { context, visitOf } from "./context";
 import type { Served } from "./served";
 
 /** @param lists Read for each request. @param admin Answers requests for the admin API and the pages. */
@@ -20,7 +20,7 @@ export const guard = (
 ) =>
   new Elysia({ name: "guard" }).use(context).onRequest((context) => {
     const { request } = context;
-    const visit = visits.get(request)!;
+    const visit = visitOf(request)!;
     const { connection, sent } = visit;
     const caller = inspect(request, lists(), connection);
     visit.caller = caller;

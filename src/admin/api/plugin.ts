@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { ProxyError } from "../../lib/errors";
 import type { Server } from "../../parts/app";
 import { keyGone } from "../../people/keys/client-keys";
-import { appOptions, visits } from "../../web/context";
+import { appOptions, visitOf } from "../../web/context";
 import { type Described, endpointsOf } from "../../web/described";
 import { errors } from "../../web/errors";
 import type { EndpointGroup } from "../../web/openapi";
@@ -58,7 +58,7 @@ export function adminApi(server: Server, describeApi: () => Promise<object>): (r
     // Whoever asks is admitted before routing: a 404 or 405 would tell a stranger what exists.
     .onRequest(async (context) => {
       const { request } = context;
-      const caller = visits.get(request)!.caller!;
+      const caller = visitOf(request)!.caller!;
       const member = await admit(request, caller);
       const admitted: Admitted = {
         dragoman: server,

@@ -4,7 +4,7 @@ import { ProxyError } from "../../lib/errors";
 import { lazy } from "../../lib/lazy";
 import { pathOfUrl } from "../../lib/net/in/params";
 import type { Server } from "../../parts/app";
-import { appOptions, visits } from "../../web/context";
+import { appOptions, visitOf } from "../../web/context";
 import { Paths } from "../../web/paths";
 import type { Role } from "../access/authorize";
 import type { Frame } from "../ui/layout";
@@ -61,7 +61,7 @@ export function adminPages(server: Server, fail: (thrown: unknown, request: Requ
     .use(access)
     .onRequest((context) => {
       context.dragoman = server;
-      context.caller = visits.get(context.request)!.caller!;
+      context.caller = visitOf(context.request)!.caller!;
       context.visitors = visitors;
     })
     .onError(async ({ error, request, caller, page, set }) => {
