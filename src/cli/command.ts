@@ -10,6 +10,8 @@ export interface Option<Value = unknown> {
   readonly short?: string;
   /** What holds without the option, for help. */
   readonly usual?: string;
+  /** Other options of the command, by their names in the table, without which it is refused: it would have no effect. */
+  readonly besides?: readonly string[];
   /** The values that completion offers. */
   readonly values?: () => readonly string[] | Promise<readonly string[]>;
   /** @param given True without a value; undefined without the option. @throws UsageError */
@@ -36,6 +38,13 @@ export const parsed = <Value>(
   read: (given: string | undefined) => Value,
   more: More = {},
 ): Option<Value> => ({ value, about, ...more, read: (given) => read(given === true ? undefined : given) });
+
+/** An option that is given beside others of its command. @param about Behind “With --deep:” and the like. */
+export const beside = <Value>(others: readonly string[], option: Option<Value>): Option<Value> => ({
+  ...option,
+  about: `With ${others.map(longOf).join(" ")}: ${option.about}`,
+  besides: others,
+});
 
 /** An option whose value may be left out. */
 export const optional = <Value>(
@@ -104,8 +113,11 @@ export const usageOf = (name: string, option: Option): string =>
 /** `-y` and `--yes` */
 export const spellingsOf = (name: string, { short }: Option): string[] => [
   ...(short === undefined ? [] : [`-${short}`]),
-  `--${kebab(name)}`,
+  longOf(name),
 ];
+
+/** `--log-file` */
+const longOf = (name: string) => `--${kebab(name)}`;
 
 /** `key add <name>` */
 export const callOf = ({ name, argument }: Command): string => `${name} ${argument}`.trimEnd();

@@ -12,7 +12,7 @@ import { checkAccounts, checkBindings } from "./checks/accounts";
 import { about, type Check, type CheckContext, type Finding } from "./checks/check";
 import { checkClient, checkClients } from "./checks/clients";
 import { checkDatabase } from "./checks/database";
-import { checkConfig, checkFolder, checkHistory } from "./checks/files";
+import { checkConfig, checkFolder, checkHistory, checkStores } from "./checks/files";
 import { checkFallbacks, checkProviders, checkRoutes } from "./checks/models";
 import { checkProxy, checkReach, checkTrust } from "./checks/network";
 import { checkPort } from "./checks/port";
@@ -47,6 +47,7 @@ const checks: [string, Check][] = [
   ["data folder", checkFolder],
   ["config", checkConfig],
   ["history", checkHistory],
+  ["stores", checkStores],
   ["database", checkDatabase],
   ["port", checkPort],
   ["access", checkAccess],

@@ -97,6 +97,7 @@ async function runFound(command: Command, words: readonly string[], version: str
     },
   };
   requireKnown(command, options);
+  requireOthers(command, options);
   const read = Object.entries(command.options).map(([name, option]) => [
     name,
     option.read(given(name, option, options[nameIn(name)])),
@@ -156,6 +157,16 @@ function requireKnown(command: Command, options: Parsed["options"]): void {
   throw new UsageError(
     `\`dragoman ${command.name}\` has no option \`${word}\`.${didYouMean(word, spellings)} ${helpFor(command)}`,
   );
+}
+
+/** @throws UsageError for an option without those beside which alone it has an effect */
+function requireOthers({ options: own }: Command, options: Parsed["options"]): void {
+  for (const [name, option] of Object.entries(own)) {
+    if (options[name] === undefined) continue;
+    const missing = option.besides?.filter((other) => options[other] === undefined) ?? [];
+    const spelled = missing.map((other) => spellingsOf(other, own[other]!).at(-1)).join(" and ");
+    if (spelled !== "") throw new UsageError(`${spellingsOf(name, option).at(-1)} has no effect without ${spelled}.`);
+  }
 }
 
 const helpFor = ({ name }: Command) => `\`dragoman ${name} --help\` shows its arguments and options.`;

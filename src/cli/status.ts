@@ -1,7 +1,7 @@
 /** `dragoman status`: the server, the accounts, today's requests and the connected tools, in about ten lines. */
 import type { z } from "zod";
 import { metaSchema, totalsSchema } from "../admin/api/schemas";
-import { ago, day, formatCount, plural } from "../lib/format";
+import { ago, day, formatCount, plural, startOfDayIn } from "../lib/format";
 import { costInWords } from "../lib/money";
 import { wholeOf } from "../parts/facts";
 import type { UsageItem } from "../routes/usage";
@@ -13,7 +13,14 @@ import { ask, demoNotice, findServer, type RunningServer, readAs } from "./runni
 import { print, printJson, say, styled } from "./terminal";
 import { usageOfServer } from "./usage";
 
-const metaShape = metaSchema.pick({ version: true, demo: true, started_at_ms: true, running_count: true, facts: true });
+const metaShape = metaSchema.pick({
+  version: true,
+  demo: true,
+  started_at_ms: true,
+  time_zone: true,
+  running_count: true,
+  facts: true,
+});
 const totalsShape = totalsSchema.pick({
   request_count: true,
   error_count: true,
@@ -49,15 +56,15 @@ export async function status({ environment, json }: ListOptions): Promise<number
 }
 
 async function statusOf(server: RunningServer): Promise<Status> {
-  const midnight = new Date().setHours(0, 0, 0, 0);
-  const [meta, today, { accounts }] = await Promise.all([
-    ask(server, "/api/admin/meta"),
+  const meta = readAs(metaShape, await ask(server, "/api/admin/meta"), server);
+  const midnight = startOfDayIn(meta.time_zone, Date.now());
+  const [today, { accounts }] = await Promise.all([
     ask(server, "/api/admin/totals", { query: { from_ms: String(midnight) } }),
     usageOfServer(server),
   ]);
   return {
     url: server.url,
-    meta: readAs(metaShape, meta, server),
+    meta,
     accounts,
     today: readAs(totalsShape, today, server),
     tools: connectedTools(server.url).map(({ name }) => name),

@@ -155,6 +155,10 @@ export function isoDay(at: number): string {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
+/** The beginning of the day of a time in a zone such as `Europe/Berlin`. Both in milliseconds. */
+export const startOfDayIn = (timeZone: string, at: number): number =>
+  Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(timeZone).startOfDay().epochMilliseconds;
+
 /**
  * A time with its zone, for messages: `14:05 CET` if it is today, with seconds within the next hour; otherwise
  * `1 June, 00:00 CET`. A zone without a common name is written as `GMT+8`.

@@ -14,7 +14,7 @@ import { lazy } from "../lib/lazy";
 import { createLogger } from "../lib/logger";
 import { Seals } from "../lib/seals";
 import type { Tables } from "../lib/sql";
-import { addColumns } from "../lib/sqlite";
+import { addColumns, type FileContent } from "../lib/sqlite";
 import { inFile, SqliteTables } from "../lib/sqlite-tables";
 import { accountKeyOf, type LocalAccountStore, openAccountStore } from "../people/accounts/account-store";
 import { openAffinity } from "../people/accounts/affinity";
@@ -34,6 +34,12 @@ export interface LocalStores extends Stores {
   openSentNotices(options: Parameters<Stores["openSentNotices"]>[0]): LocalSentNotices;
 }
 
+/** The file that takes its place says that there were members, so nobody is served without a key. */
+export const membersContent: FileContent = {
+  name: "file of members",
+  consequence: "nobody is a member any more: invite them again, or restore it",
+};
+
 export function openLocalStores(
   { home, configFile, accountsFolder, historyFile, adminToken, sealKey }: Environment,
   { follow, write, logFormat }: StoresOptions,
@@ -49,8 +55,7 @@ export function openLocalStores(
   const tables = new SqliteTables(file, {
     migrations: [(database) => database.run(inFile(memberTables))],
     prepare: (database) => addColumns(database, "members", memberColumnTypes),
-    // The file that takes its place says that there were members, so nobody is served without a key.
-    content: { name: "file of members", consequence: "nobody is a member any more: invite them again, or restore it" },
+    content: membersContent,
     warn: (sentence) => logger.warn(sentence),
   });
   const cleaning = setInterval(async () => {

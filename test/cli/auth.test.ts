@@ -251,7 +251,7 @@ describe("auth add --app", () => {
     };
     const [app, installation, file] = flags(key(github.home)) as [string, string, string];
     expect(await told(app)).toEqual([2, expect.stringContaining("--app needs --installation, and --private-key")]);
-    expect(await told(installation)).toEqual([2, expect.stringContaining("belong to --app")]);
+    expect(await told(installation)).toEqual([2, expect.stringContaining("has no effect without --app")]);
     expect(await told(app, installation, "--private-key=/nowhere.pem")).toEqual([
       2,
       expect.stringContaining("(ENOENT)"),

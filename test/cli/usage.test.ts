@@ -185,9 +185,13 @@ test("usage as one line again and again", async () => {
 });
 
 // Linux has a file that is always full.
-test.skipIf(process.platform !== "linux")("a key that cannot be written anywhere is no success", async () => {
-  const script = '"$@" > /dev/full';
-  await using command = run(["key", "add", "laptop"], { within: ["sh", "-c", script, "sh"] });
-  expect(await command.exited).toBe(1);
-  expect(command.stderr()).toContain("The output could not be written: Error: ENOSPC");
-});
+const results = [["key", "add", "laptop"], ["--version"], ["version"], ["--help"]].map((words) => [words]);
+test.skipIf(process.platform !== "linux").each(results)(
+  "what %j cannot write anywhere is no success",
+  async (words) => {
+    const script = '"$@" > /dev/full';
+    await using command = run(words, { within: ["sh", "-c", script, "sh"] });
+    expect(await command.exited).toBe(1);
+    expect(command.stderr()).toContain("The output could not be written: Error: ENOSPC");
+  },
+);

@@ -159,7 +159,7 @@ async function openStage(setup: Setup) {
       .replace(/\(process \d+\)/g, "(process PID)")
       .replace(/\b\d+(?:\.\d+)? m?s(?=[.)]|$)/gm, "TIME")
       .replace(/\b[\d.]+ [GT]iB are free/g, "ENOUGH is free")
-      .replace(/(?<="started_at_ms":)\d+(?=,"running)/, "0")
+      .replace(/(?<="started_at_ms":)\d+(?=,"(?:running|time_zone))/, "0")
       .replace(/\b[\da-f]{64}\b/g, "SHA256");
   const pathOf = (path: string) => given(path).replace(/^~/, home);
 

@@ -32,6 +32,21 @@ export function checkIntegrity(path: string): IntegrityReport | undefined {
   }
 }
 
+/** Whether another file of the data folder is whole; undefined when there is none yet. @throws The system's or SQLite's error */
+export function isSound(path: string): boolean | undefined {
+  if (sizeOf(path) === undefined) return undefined;
+  let database: Database | undefined;
+  try {
+    database = openUnchanged(path);
+    return isWhole(database);
+  } catch (thrown) {
+    if (isDamage(thrown)) return false;
+    throw thrown;
+  } finally {
+    database?.close();
+  }
+}
+
 /** Opens a database so that nothing in its folder changes. @throws SQLite's error */
 export function openUnchanged(path: string): Database {
   // Without a write-ahead log no process writes. `immutable` then keeps SQLite from creating a log.
@@ -47,11 +62,13 @@ function check(database: Database, path: string): number {
       "internal",
       `The history ${path} was written by a newer dragoman; use that version. ${without}`,
     );
-  const result = database.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get()?.quick_check;
-  if (result !== "ok") throw damaged(path);
+  if (!isWhole(database)) throw damaged(path);
   if (version === 0) return 0;
   return database.query<{ rows: number }, []>("SELECT count(*) AS rows FROM requests").get()!.rows;
 }
+
+const isWhole = (database: Database): boolean =>
+  database.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get()?.quick_check === "ok";
 
 const without = "Requests are served without it.";
 

@@ -1,10 +1,13 @@
 /** The data folder and its content: owner, permissions, and whether config and history are valid. */
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { checkIntegrity } from "../../books/history/integrity-check";
+import { checkIntegrity, isSound } from "../../books/history/integrity-check";
+import { inHome } from "../../config/home-names";
 import { lookAtConfig } from "../../config/read-config";
-import { asProxyError } from "../../lib/errors";
+import { asProxyError, codeOf } from "../../lib/errors";
 import { plural, size } from "../../lib/format";
+import { membersContent } from "../../parts/local-stores";
+import { ledgerContent } from "../../people/budgets/ledger";
 import { about, type CheckContext, type Finding } from "./check";
 
 export function checkFolder({ environment: { home } }: CheckContext): Finding[] {
@@ -94,6 +97,25 @@ export function checkHistory({ environment: { historyFile, databaseUrl } }: Chec
   } catch (thrown) {
     return [history.fail(asProxyError(thrown).message)];
   }
+}
+
+const stores = { budgets: ledgerContent, members: membersContent } as const;
+
+/** What budgets have used and who is a member: those that are there. */
+export function checkStores({ environment: { home, databaseUrl } }: CheckContext): Finding[] {
+  if (databaseUrl !== undefined) return [];
+  return (["budgets", "members"] as const).flatMap((which) => {
+    const path = inHome(home, which);
+    const { name, consequence } = stores[which];
+    try {
+      const sound = isSound(path);
+      if (sound === undefined) return [];
+      if (sound) return [about(which).ok(`${path} is intact.`)];
+      return [about(which).fail(`The ${name} ${path} is damaged. The next start moves it aside, and ${consequence}.`)];
+    } catch (thrown) {
+      return [about(which).fail(`The ${name} ${path} cannot be read (${codeOf(thrown)}).`)];
+    }
+  });
 }
 
 const nearestAbove = (path: string): string => (existsSync(path) ? path : nearestAbove(dirname(path)));

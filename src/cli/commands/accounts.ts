@@ -1,6 +1,6 @@
 /** The commands about GitHub accounts, what is left of them, and their models. */
 import { lineFields } from "../../routes/usage-line";
-import { command, flag, optional, text } from "../command";
+import { beside, command, flag, optional, text } from "../command";
 import { UsageError } from "../usage-error";
 import { json, numberFrom, signInOptions, signInWith } from "./options";
 
@@ -24,9 +24,9 @@ export const accountCommands = {
       options: {
         ...signInOptions,
         app: text("<id>", "A GitHub App, by its App ID or client id: its requests are billed to the organization"),
-        installation: text("<number>", "With --app: its installation in the organization"),
-        repository: text("<number>", "With --app: any repository there, for the older repository permission"),
-        privateKey: text("<file>", "With --app: the .pem file of its private key; - reads it from stdin"),
+        installation: beside(["app"], text("<number>", "its installation in the organization")),
+        repository: beside(["app"], text("<number>", "any repository there, for the older repository permission")),
+        privateKey: beside(["app"], text("<file>", "the .pem file of its private key; - reads it from stdin")),
         copilotCli: optional(
           "[path]",
           "Experimental: what GitHub's Copilot CLI on this machine is signed in with",
@@ -39,8 +39,6 @@ export const accountCommands = {
         if (copilotCli !== undefined) return authCli({ ...rest, command: copilotCli });
         const signIn = { ...rest, ...signInWith(rest) };
         if (app !== undefined) return authApp({ ...signIn, installation, repository, privateKey, id: app });
-        if ((installation ?? repository ?? privateKey) !== undefined)
-          throw new UsageError("--installation, --repository and --private-key belong to --app.");
         return authSignIn({ ...signIn, another: true });
       },
     }),

@@ -2,7 +2,7 @@
 
 import { type LogFormat, logFormats } from "../../lib/logger";
 import type { AdminAuth } from "../../parts/app";
-import { type Basis, command, flag, parsed, text } from "../command";
+import { type Basis, beside, command, flag, parsed, text } from "../command";
 import type { StartOptions } from "../start/start";
 import { UsageError } from "../usage-error";
 import { json, numberFrom, portFrom, signInOptions, signInWith, yes } from "./options";
@@ -14,7 +14,7 @@ const serverOptions = {
   port: parsed("<number>", "Port to listen on; 0 picks a free one", portFrom, { usual: "4141" }),
   host: text("<address>", "Address to listen on", { usual: "127.0.0.1" }),
   demo: flag("Serve scripted answers: no account, no network, no charge"),
-  team: flag("With --demo: a made-up team, with members, budgets and an invitation to accept"),
+  team: beside(["demo"], flag("a made-up team, with members, budgets and an invitation to accept")),
   ...signInOptions,
   allowOpen: flag("Allow other machines to connect even though no client key is configured"),
   adminAuth: parsed("<when>", "always: require ADMIN_TOKEN for the admin API on this machine too", adminAuthFrom, {
@@ -53,20 +53,23 @@ const detached = { json: false, stdinLifetime: false };
 
 type Flags = Basis & { [Name in keyof typeof serverOptions]: ReturnType<(typeof serverOptions)[Name]["read"]> };
 
-const startOptions = (given: Flags): Omit<StartOptions, keyof typeof detached> => ({
-  ...given,
-  environment: given.environment,
-  drainMs: given.drain,
-  ...signInWith(given),
-});
+/** @throws UsageError */
+function startOptions(given: Flags & { token?: string | undefined }): Omit<StartOptions, keyof typeof detached> {
+  if (given.demo && (given.token ?? given.oauthApp ?? given.enterpriseUrl) !== undefined)
+    throw new UsageError("The demo has accounts of its own: --demo takes no token, app or enterprise of GitHub.");
+  return { ...given, environment: given.environment, drainMs: given.drain, ...signInWith(given) };
+}
 
 const start = command({
   name: "start",
   about: "Start the server",
   options: { ...serverOptions, ...attachedOptions },
   async run(given) {
-    const options = { ...given, ...startOptions(given), token: given.idpToken ?? given.githubToken };
-    return (await import("../start/start")).start(options);
+    const { idpToken, githubToken } = given;
+    if (idpToken !== undefined && githubToken !== undefined)
+      throw new UsageError("--idp-token is another name of --github-token: give one of them.");
+    const token = idpToken ?? githubToken;
+    return (await import("../start/start")).start({ ...given, token, ...startOptions({ ...given, token }) });
   },
 });
 

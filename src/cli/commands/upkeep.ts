@@ -1,5 +1,5 @@
 /** The commands that check dragoman and keep it current, and those that are needed rarely. */
-import { command, flag, optional, parsed, text } from "../command";
+import { beside, command, flag, optional, parsed, text } from "../command";
 import { json, portFrom, tools, yes } from "./options";
 import { databaseCommands } from "./team";
 
@@ -18,15 +18,15 @@ export const upkeepCommands = {
         client: text("<name>", "Say only of this client what is on, what is off and what turns it on", {
           values: tools,
         }),
-        yes: flag("With --deep: do not ask for confirmation"),
+        yes: beside(["deep"], flag("do not ask for confirmation")),
         report: optional(
           "[file]",
           "Write a file to attach to an issue, without secrets and private names; with --deep to this one, or else to one named by the time",
           (given) => given,
         ),
-        budget: text(
-          "<number>",
-          "With --deep --yes: AI credits or premium requests that looks may cost; else only free ones are taken",
+        budget: beside(
+          ["deep", "yes"],
+          text("<number>", "AI credits or premium requests that looks may cost; else only free ones are taken"),
         ),
         port: parsed("<number>", "The port that `start` will use", portFrom, { usual: "4141" }),
       },

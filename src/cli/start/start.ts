@@ -82,7 +82,6 @@ export async function start(options: StartOptions): Promise<number> {
     parentPid: options.parentPid,
     drainMs: options.drainMs,
   });
-  if (options.team && !options.demo) throw new UsageError("--team goes with --demo: it shows a made-up team.");
   const demo = options.demo ? await openDemo(options) : undefined;
   const environment = demo ? demoEnvironment(options.environment, options.team) : options.environment;
   const stores = await openStores(environment, { follow: true, logFormat: options.logFormat });

@@ -88,7 +88,10 @@ export const reservationLifetime = 65 * 60_000;
 /** Milliseconds. Ended periods are deleted after this time. */
 const keptFor = 400 * dayMs;
 
-const content: FileContent = { name: "ledger of the budgets", consequence: "every budget starts again from 0" };
+export const ledgerContent: FileContent = {
+  name: "ledger of the budgets",
+  consequence: "every budget starts again from 0",
+};
 
 const keyColumns = "budget, kind, member, item, start";
 type KeyValues = [budget: string, kind: string, member: string, item: string, start: number];
@@ -136,7 +139,7 @@ export class LocalLedger implements Ledger {
       }
       return this.#rescued.length > 0 ? "what its budgets have used was taken over" : undefined;
     };
-    this.#file = new SqliteFile(path, { migrations, content, prepare, warn, opened, rescue });
+    this.#file = new SqliteFile(path, { migrations, content: ledgerContent, prepare, warn, opened, rescue });
     this.#ask(() => {});
   }
 
