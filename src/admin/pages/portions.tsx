@@ -92,7 +92,7 @@ export function Portions({ portions, caption, isSum = false, most = 10 }: Portio
         ]}
         numbers={[
           ["Tokens", ({ tokens }) => <Tokens of={tokens} />],
-          ["Share", (row) => percent(share(row))],
+          ["Share", (row) => (isPriced && row.cost === null ? <Unknown /> : percent(share(row)))],
           isPriced && ["Credits", ({ cost }) => (cost === null ? <Unknown /> : <Credits of={cost} />)],
         ]}
       />

@@ -222,11 +222,12 @@ function Ids({ item, names, now }: { item: ShownEntry; names: MemberNames | unde
   );
 }
 
-function Related({ item: { started_at_ms: at, upstream_model, client_name, error_type } }: { item: ShownEntry }) {
+function Related({ item }: { item: ShownEntry }) {
+  const { started_at_ms: at, client_model, upstream_model, client_name, error_type } = item;
   const around = 5 * 60_000;
   const lists: [words: string, filters: Filters][] = [
     ["Requests within five minutes of this one", { from_ms: at - around, to_ms: at + around }],
-    ["All requests for this model", { upstream_model }],
+    ["All requests for this model", upstream_model === null ? { client_model } : { upstream_model }],
     ["All requests from this client", { client_name }],
     ...(error_type === null ? [] : [["All failed requests", { has_error: true }] as [string, Filters]]),
   ];

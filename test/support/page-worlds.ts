@@ -1,0 +1,295 @@
+/**
+ * Servers whose every page and answer is known beforehand: their clock stands still, and their rows, members and accounts
+ * are always the same. What is random each time has a word in its place.
+ */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import type { Entry } from "../../src/books/history/entry";
+import { type Portion, packed } from "../../src/books/history/portions";
+import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
+import { savedFrom } from "../people/accounts/bench";
+import { signedIn } from "./form-fields";
+import { entry } from "./history-rows";
+import { startProxy } from "./proxy";
+
+export const now = Date.parse("2026-11-20T10:37:00Z");
+const [second, minute, hour, day] = [1_000, 60_000, 3_600_000, 86_400_000];
+const clock = { now: () => now, monotonic: () => 1_000_000, random: () => 0.5 };
+
+/** The owner at this machine; somebody at another one; a link on another site. */
+const strangers = {
+  owner: {},
+  away: { "x-forwarded-for": "10.0.0.9" },
+  foreign: { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" },
+};
+
+export interface World extends AsyncDisposable {
+  url: string;
+  /** What a browser of this person sends. */
+  headers: Record<string, Record<string, string>>;
+  /** The text with a word in place of what is random. */
+  steady(text: string): string;
+}
+
+const account = (login: string, quota: DemoAccount["quota"], more: Partial<DemoAccount> = {}): DemoAccount => ({
+  ...demoAccounts()[0]!,
+  login,
+  githubToken: `ghu_DEMO${login.replaceAll("-", "").padEnd(32, "0")}`,
+  quota,
+  ...more,
+});
+
+/** Everything that pages show, once, or as often as it makes a difference. */
+async function fullWorld(): Promise<World> {
+  const own = [
+    account("octo-demo", quotas.pro()),
+    account("cred-demo", quotas.credits(), { plan: "individual_pro" }),
+    account("over-demo", quotas.overage()),
+    account("used-demo", quotas.exhausted()),
+    account("rest-demo", quotas.proPlus()),
+    account("lost-demo", quotas.proPlus()),
+    account("idle-demo", quotas.unlimited(), { plan: "business" }),
+    account("free-demo", quotas.free(), { plan: "free" }),
+  ];
+  const annas = [account("anna-hub", quotas.credits(), { plan: "individual_pro" })];
+  const ends = [
+    { limit: 2, per: "day", name: "Small", unit: "requests", scope: { model: "gpt-5.4" } },
+    { limit: 3, per: "day", name: "Polite", unit: "requests", then: "warn" },
+    { limit: 60, per: "month", name: "Slow credits", unit: "credits", warn: [0.5, 0.9] },
+    { limit: 5000, per: "month", name: "Premium of all", unit: "premium" },
+    { limit: 40, per: "month", name: "Each member", unit: "credits", each: "member", limits: { anna: 20 } },
+    { limit: 6, per: "day", name: "Only a project", unit: "requests", scope: { project: "web-shop" } },
+  ];
+  const proxy = await startProxy({
+    clock,
+    env: { ADMIN_TOKEN: "t-admin-0123456789" },
+    demo: { now: () => now, accounts: [...own, ...annas] },
+    saved: (demo) => demo.accounts.slice(0, own.length).map((each) => savedFrom(each, now - 40 * day)),
+    config: {
+      retentionDays: 40,
+      auth: {
+        apiKeys: [
+          "k-plain-0123456789",
+          { name: "laptop", key: "k-laptop-0123456789", models: ["claude-*", "gpt-5.4"] },
+          { name: "old one", key: "k-older-01234567890", expiresAt: "2026-11-01T00:00:00Z" },
+          {
+            name: "ci",
+            sha256: "ab".repeat(32),
+            accounts: ["github.com/octo-demo"],
+            expiresAt: "2026-12-01T00:00:00Z",
+            budgets: [{ unit: "credits", limit: 10, per: "day" }],
+          },
+        ],
+      },
+      providers: {
+        own: { type: "chat", baseUrl: "http://127.0.0.1:9/v1", apiKey: "k-own-0123456789", models: ["qwen3", "glm"] },
+      },
+      pausedAccounts: ["github.com/idle-demo"],
+      accountOrder: ["github.com/octo-demo"],
+      modelAliases: { fast: "gpt-5-mini", "big-*": "claude-opus-4.6" },
+      fallbacks: { "claude-opus-4.6": ["claude-sonnet-4.6", "gpt-5.4"] },
+      routes: { title: "gpt-5-mini" },
+      upstreamHeaders: { "x-team": "one & two", "x-secret": "s-0123456789" },
+      notices: { webhookUrl: "http://127.0.0.1:9/hook" },
+      budgets: ends.map((each) => ({ ...each, since: "2026-11-05T00:00:00.000Z" })),
+    },
+  });
+  const { app } = proxy;
+  const members = app.members!;
+  const keys: Record<string, string> = {};
+  const ids = new Map<string, string>();
+  for (const [name, limits, isOpen] of [
+    ["anna", { models: ["claude-*", "gpt-5.4", "gpt-5-mini"], key_days: 90 }],
+    ["ben", {}],
+    ["zoe+b", { key_days: 1 }, true],
+  ] as const) {
+    const { code, member } = await members.invite(name, limits as object);
+    ids.set(member.id, `ID-OF-${name.slice(0, 3).toUpperCase()}`);
+    if (!isOpen) keys[name] = (await members.accept(code))!.key;
+  }
+  const idOf = (name: string) => members.named(name)!.id;
+  for (const each of annas) app.accountStore.add({ ...savedFrom(each, now - 3 * day), member: idOf("anna") });
+  await members.invite("ben");
+  const tables = new Database(join(proxy.home, "members.sqlite"));
+  tables.run("UPDATE members SET created_at_ms = ?", [now - 10 * day]);
+  tables.run("UPDATE keys SET created_at_ms = ?", [now - 9 * day]);
+  tables.run("UPDATE invitations SET expires_at_ms = ? WHERE used_at_ms IS NULL", [Date.parse("2099-01-02T03:04Z")]);
+  tables.close();
+  app.refreshAccounts();
+  await members.hearAll();
+  for (const row of rowsOf(idOf)) {
+    app.history.add(row);
+    app.exchangeMetrics.count(row, []);
+    if (row.started_at_ms < Date.UTC(2026, 10, 5) || row.account_key === null) continue;
+    const amounts = { unit: row.cost_unit ?? "credits", amount: row.cost ?? 0 };
+    const { account_id: account, key_name: key, upstream_model: model, project } = row;
+    const member = row.member === null ? null : members.find(row.member)!;
+    const subject = { account, member, key, model: model!, accountKey: row.account_key!, isProvided: false, project };
+    const reservation = await Promise.try(() => app.budgets.reserve(subject, amounts)).catch(() => undefined);
+    if (reservation && !(reservation instanceof Error))
+      app.budgets.settle(reservation, { model: "", expected: amounts, real: amounts });
+  }
+  proxy.history.flush();
+  await Promise.all(app.allAccounts.map((each) => each.quota()));
+  const stateOf = (login: string, state: object) =>
+    app.accounts.find(({ id }) => id === login)!.setState(state as never);
+  stateOf("rest-demo", { name: "cooling", until: now + 10 * minute, reason: "GitHub limits this account." });
+  stateOf("lost-demo", { name: "failed", retryAt: now + hour, reason: "GitHub does not know the token any more." });
+  for (const field of ["service_tier", "seed"]) app.unsupportedParams.learn("gpt-5-mini", field);
+  const { cookie: anna } = await signedIn(proxy.url, keys.anna!);
+  const { cookie: ben } = await signedIn(proxy.url, keys.ben!);
+  return worldOf(
+    proxy,
+    {
+      ...strangers,
+      anna: { cookie: anna },
+      ben: { cookie: ben },
+      "anna-key": { authorization: `Bearer ${keys.anna}` },
+    },
+    [...[...ids], [keys.anna!, "KEY-OF-ANNA"]],
+  );
+}
+
+const portionsOf = (scale: number): string => {
+  const of = (kind: Portion["kind"], tool: string | null, tokens: number, cost: number | null): Portion => ({
+    ...{ kind, tool, count: 2, tokens: tokens * scale, cached: Math.floor((tokens * scale) / 2) },
+    cost: cost === null ? null : cost * scale,
+    grown: kind === "results" ? 40 * scale : null,
+  });
+  return packed([
+    of("tools", null, 300, 3e6),
+    of("tools", "mcp__github", 900, 9e6),
+    of("tools", "mcp__jira", 700, 7e6),
+    of("system", null, 2_000, 2e7),
+    of("person", null, 100, 1e6),
+    of("client", null, 40, null),
+    of("calls", "Read", 60, 6e5),
+    of("calls", "mcp__github", 30, 3e5),
+    of("results", "Read", 5_000, 5e7),
+    of("output", null, 800, 4e7),
+    of("surcharge", null, 100, 1e7),
+  ]);
+};
+
+/** One of each kind, and a few weeks of plain ones. */
+function rowsOf(idOf: (name: string) => string): Entry[] {
+  const rows: Partial<Entry>[] = [];
+  const plain = [
+    { upstream_model: "claude-sonnet-4.6", client_name: "claude-cli/2.0", account_id: "cred-demo" },
+    { upstream_model: "gpt-5.4", client_model: "gpt-5.4", client_name: "codex_cli_rs/0.63", account_id: "octo-demo" },
+    { upstream_model: "gpt-5-mini", client_model: "fast", client_name: null, account_id: "cred-demo", cost: 0 },
+  ];
+  for (let at = 0; at < 40; at += 1)
+    rows.push({
+      request_id: `plain-${at}`,
+      started_at_ms: now - at * 17 * hour - 3 * hour,
+      duration_ms: 900 + at * 37,
+      input_tokens: 400 + at * 1_000,
+      output_tokens: 20 + at * 11,
+      cached_tokens: at % 3 === 0 ? null : at * 500,
+      ...plain[at % 3],
+      ...(at % 3 === 1 && { cost: (at % 4) * 1e9, cost_unit: "premium" as const }),
+      member: at % 5 === 0 ? idOf("anna") : null,
+      key_name: at % 5 === 0 ? "anna/key-1" : at % 2 ? "laptop" : null,
+    });
+  const add = (request_id: string, ago: number, more: Partial<Entry>) =>
+    rows.push({ request_id, started_at_ms: now - ago, account_id: "cred-demo", ...more });
+  const turn = { session: "session-1", prompt: "prompt-1", project: "web-shop", input_tokens: 9_000 };
+  add("turn-1", 50 * minute, {
+    ...turn,
+    kind: "main",
+    cached_tokens: 0,
+    cache_write_tokens: 8_000,
+    marked_tokens: 8_500,
+  });
+  add("turn-2", 48 * minute, { ...turn, kind: "main", cached_tokens: 8_000, portions: portionsOf(1), cost: 2e9 });
+  add("turn-3", 45 * minute, {
+    ...{ ...turn, kind: "subagent", agent_type: "Explore", cost: 3e8, cached_tokens: 100, portions: portionsOf(2) },
+    ...{ cache_miss: "tools", cache_change: '{"added":["mcp__new"],"removed":["Old"]}', cache_lost_cost: 123_000_000 },
+  });
+  add("turn-4", 30 * minute, {
+    ...{ ...turn, kind: "main", cache_miss: "expired", cache_idle_ms: 14 * minute, cached_tokens: 0, cost: 4e9 },
+    ...{ cache_lost_cost: 900_000_000, portions: portionsOf(3), cost_at_least: 1 },
+  });
+  add("other-1", 20 * minute, {
+    ...{ prompt: "prompt-2", session: "session-2", kind: "title", route: "title", client_model: "claude-haiku-4-5" },
+    ...{ upstream_model: "gpt-5-mini", cost: null, cost_unit: null, input_tokens: null, output_tokens: null },
+  });
+  add("annas-1", 19 * minute, {
+    ...{ member: idOf("anna"), key_name: "anna/key-1", account_id: "anna-hub", prompt: "prompt-3", kind: "main" },
+    ...{ session: "session-3", cost: 5e9, cached_tokens: 4, cache_miss: "system", project: "a & <b>" },
+  });
+  add("limited", 15 * minute, {
+    ...{ http_status: 429, error_type: "rate_limited", error_message: "Too much.", stop_reason: null },
+    ...{ cost: null, input_tokens: null, output_tokens: null, first_byte_ms: null, account_id: "rest-demo" },
+    attempts:
+      '[{"account":"rest-demo","status":429,"error":"rate_limited","ms":200},{"account":"over-demo","status":429,"error":"rate_limited","ms":90}]',
+  });
+  add("refused", 14 * minute, {
+    ...{ http_status: 400, error_type: "invalid_request", error_message: "messages: expected an array.", cost: null },
+    ...{ account_id: null, upstream_model: null, upstream_dialect: null, upstream_endpoint: null, attempts: "[]" },
+    ...{ first_byte_ms: null, input_tokens: null, output_tokens: null, fixups: "[]", stop_reason: null },
+    initiator_reason: null,
+  });
+  add("left", 13 * minute, {
+    ...{ http_status: 499, error_type: "client_closed", error_message: "The client left.", cost_at_least: 1 },
+    ...{ stop_reason: null, tokens_estimated: 1 },
+  });
+  add("fell", 12 * minute, {
+    ...{ client_model: "claude-opus-4.6", upstream_model: "gpt-5.4", upstream_dialect: "responses" },
+    ...{ fallbacks: '[{"model":"claude-opus-4.6","status":429,"why":"Too many."}]', upstream_endpoint: "/responses" },
+    ...{ fixups: '["model-name","effort","refused:tools.*.strict"]', dropped: '["store","seed"]', stream: 0 },
+    ...{ waited_for: "the limit of octo-demo", waited_ms: 12 * second, reasoning_tokens: 300, output_tokens: 900 },
+  });
+  add("chosen", 11 * minute, {
+    ...{ client_model: "auto", auto: '{"by":"auto","why":"short","discount":0.1}', client_dialect: "chat" },
+    ...{
+      path: "/v1/chat/completions",
+      initiator: "agent",
+      client_name: '<b>"evil"</b>\u202e',
+      duration_ms: 95 * second,
+    },
+  });
+  add("searching", 10 * minute, { searches: 1, client_name: "codex_cli_rs/0.63", client_dialect: "responses" });
+  add("search-1", 10 * minute - second, {
+    ...{ parent_id: "searching", kind: "search", path: "web_search", client_model: null, cost: 5e7 },
+    upstream_model: "gpt-5-mini",
+  });
+  return rows
+    .map((row) => entry({ fixups: '["model-name"]', ...row }))
+    .sort((one, other) => one.started_at_ms - other.started_at_ms);
+}
+
+async function worldOf(
+  proxy: Awaited<ReturnType<typeof startProxy>>,
+  headers: World["headers"],
+  words: readonly (readonly [string, string])[] = [],
+): Promise<World> {
+  const all: (readonly [string, string])[] = [
+    [proxy.url, "http://HERE"],
+    [new URL(proxy.url).port, "PORT"],
+    [proxy.demo.url, "http://UPSTREAM"],
+    [new URL(proxy.demo.url).port, "PORT"],
+    [proxy.home, "HOME"],
+    ...words,
+  ];
+  return {
+    url: proxy.url,
+    headers,
+    steady: (text) => all.reduce((said, [random, word]) => said.replaceAll(random, word), ofNoRun(text)),
+    [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose](),
+  };
+}
+
+/** What a run has of its own: the keys of its forms, and what the page Health says of the process. */
+const ofNoRun = (text: string) =>
+  text
+    .replace(/form_token=[\w-]+/g, "form_token")
+    .replace(/(?<=^= (?:Process ID|Runtime):\n|^= Started:\n(?=.*\(0 ms)).*/gm, "of this run")
+    .replace(/(?<=<hidden change=|"revision": |"started_at_ms": (?=\d+,\n "history))[^>,]+/g, "*")
+    .replace(/[\d.]+(?= [KM]iB)/g, "*");
+
+/** Nobody is signed in, and nothing was asked. */
+const emptyWorld = async () => worldOf(await startProxy({ clock, demo: { now: () => now }, accounts: [] }), strangers);
+
+export const worlds = { full: fullWorld, empty: emptyWorld };
