@@ -74,6 +74,17 @@ test("a request that ends too slowly for a second signal has its row all the sam
 });
 
 describe.skipIf(process.platform === "win32")("of the operating system", () => {
+  test.skipIf(process.platform !== "linux")("the end of its terminal is nothing to a server behind nohup", async () => {
+    await using command = run(["start", "--demo", "--json", "--port", "0"], { within: ["nohup"] });
+    const { url } = await command.ready();
+    command.process.kill("SIGHUP");
+    await Bun.sleep(200);
+    expect((await fetch(`${url}/health/ready`)).status).toBe(200);
+    command.process.kill("SIGTERM");
+    expect(await command.exited).toBe(0);
+    expect(command.stderr()).not.toContain("SIGHUP");
+  });
+
   test.concurrent.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
     "%s lets 12 streams end, takes nobody new, and the exit code is 0",
     async (signal) => {

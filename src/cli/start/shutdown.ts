@@ -48,16 +48,25 @@ export function watchShutdown({ stdinEnded, parentPid, drainMs }: Lifetime): Shu
     first.resolve({ why, grace, noticeMs });
     setTimeout(() => over.resolve("late"), grace);
   };
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    if (signal === "SIGHUP" && ignoresHangup()) continue;
     process.on(signal, () =>
       ending
         ? over.resolve("urged")
         : end(signal, drainMs ?? signalGrace, drainMs && Math.min(longestNotice, drainMs / 4)),
     );
+  }
   void stdinEnded?.then(() => end("Stdin was closed", orphanGrace));
   if (parentPid !== undefined)
     watchProcess(parentPid, () => end(`Process ${parentPid}, given by --parent-pid, ended`, orphanGrace));
   return { first: first.promise, over: over.promise };
+}
+
+/** Whether `nohup` started it: the end of its terminal is not to end it. Only Linux says so (`man proc_pid_status`). */
+function ignoresHangup(): boolean {
+  if (process.platform !== "linux") return false;
+  const [, ignored = "0"] = /^SigIgn:\s*([\da-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
+  return (Number.parseInt(ignored.slice(-1), 16) & 1) === 1;
 }
 
 function watchProcess(pid: number, gone: () => void): void {
