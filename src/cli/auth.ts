@@ -1,9 +1,11 @@
 /** `dragoman auth`: sign in, see who is signed in, and sign out. */
 
+import type { Stores } from "../books/stores";
 import type { Environment } from "../config/environment";
 import { codeOf, ProxyError } from "../lib/errors";
-import type { AccountStore, SavedAccount } from "../people/accounts/account-store";
+import { type AccountStore, accountKeyOf, type SavedAccount } from "../people/accounts/account-store";
 import { revocationPage, type SignInApp } from "../people/accounts/hosts";
+import { forgetInConfig } from "../people/accounts/own-accounts";
 import { roadColumns, roads } from "../people/accounts/roads";
 import { githubApp } from "../people/accounts/temporary-account";
 import { usageLines } from "./format-usage";
@@ -127,14 +129,15 @@ const appOf = (account: SavedAccount) => ("installation" in account ? `GitHub Ap
 
 /** `auth rm`: asks for confirmation at a terminal. @throws ProxyError if there is no such account, or several */
 export const authRemove = (options: RemoveOptions): Promise<number> =>
-  withSaved(options, (store) => removeFrom(store, options));
+  withStores(options.environment, (stores) => removeFrom(stores, options));
 
 interface RemoveOptions extends AuthOptions {
   which: string;
   force: boolean;
 }
 
-async function removeFrom(store: AccountStore, options: RemoveOptions): Promise<number> {
+async function removeFrom(stores: Stores, options: RemoveOptions): Promise<number> {
+  const store = stores.accounts;
   const { found, namesake } = store.find(options.which);
   const name = `${found.login} at ${found.host}`;
   if (namesake)
@@ -150,6 +153,7 @@ async function removeFrom(store: AccountStore, options: RemoveOptions): Promise<
   }
   await store.remove(options.which);
   say(`Removed ${name}; a running server stops using it within two seconds.`, whatStays(found));
+  if (found.member === undefined) await forgetInConfig(stores.config, accountKeyOf(found));
   return 0;
 }
 

@@ -155,25 +155,14 @@ export class OwnAccounts {
 
   /** Requests in progress finish. @returns GitHub's page for revoking the sign-in too. @throws ProxyError `not_found`, `conflict` */
   async remove(key: string): Promise<string> {
-    const { store, refresh, logger } = this.#parts;
+    const { config, store, refresh, logger } = this.#parts;
     const { removed } = await store.remove(this.#savedKey(key));
     refresh();
     const gone = accountKeyOf(removed);
     // What the config has is about the owner's accounts.
-    if (removed.member === undefined) await this.#forgetInConfig(gone);
+    if (removed.member === undefined) await forgetInConfig(config, gone);
     logger.info(`${gone} was removed.`);
     return revocationPage(removed);
-  }
-
-  async #forgetInConfig(gone: string): Promise<void> {
-    const { config } = this.#parts;
-    const { accountOrder, pausedAccounts } = config.current;
-    // An account that is added again later begins anew.
-    if ([...accountOrder, ...pausedAccounts].includes(gone))
-      await repeatChange(config, ({ current }) => ({
-        accountOrder: current.accountOrder.filter((each) => each !== gone),
-        pausedAccounts: current.pausedAccounts.filter((each) => each !== gone),
-      }));
   }
 
   /** The saved accounts, in the order in which they are used. */
@@ -192,4 +181,14 @@ export class OwnAccounts {
     if (account) return key;
     throw accountNotFound(given);
   }
+}
+
+/** One of the owner's accounts that is added again later begins anew. @param gone Its key. */
+export async function forgetInConfig(config: ConfigStore, gone: string): Promise<void> {
+  const { accountOrder, pausedAccounts } = config.current;
+  if ([...accountOrder, ...pausedAccounts].includes(gone))
+    await repeatChange(config, ({ current }) => ({
+      accountOrder: current.accountOrder.filter((each) => each !== gone),
+      pausedAccounts: current.pausedAccounts.filter((each) => each !== gone),
+    }));
 }
