@@ -93,7 +93,13 @@ async function untilConfirmed(address: string, begun: z.infer<typeof begunSchema
   while (performance.now() < deadline) {
     await Bun.sleep(seconds * 1_000);
     signal.throwIfAborted();
-    const answer = await ask(address, gatewayPaths.token, { grant_type: deviceGrant, device_code: begun.device_code });
+    const grant = { grant_type: deviceGrant, device_code: begun.device_code };
+    const answer = await ask(address, gatewayPaths.token, grant).catch((thrown) => {
+      if (!(thrown instanceof ProxyError)) throw thrown;
+      return undefined;
+    });
+    // It may be restarted while the person is at the page.
+    if (!answer || answer.isAway) continue;
     if (answer.ok) return tokensSchema.parse(answer.json);
     if (answer.error === "slow_down") seconds += 5;
     else if (answer.error !== "authorization_pending") throw refusedBy(address, answer.error);
@@ -217,6 +223,8 @@ async function change(environment: Environment, next: (all: SavedLogin[]) => Sav
 
 interface OauthAnswer {
   ok: boolean;
+  /** The server, or a proxy before it, cannot say anything now. */
+  isAway: boolean;
   json: unknown;
   error: string;
 }
@@ -233,7 +241,8 @@ async function ask(address: string, path: string, fields: Record<string, string>
   });
   const json = parseJson((await readText(response, 64 * 1024)) || "null");
   const failed = oauthError.safeParse(json);
-  return { ok: response.ok, json, error: failed.success ? failed.data.error : `status ${response.status}` };
+  const error = failed.success ? failed.data.error : `status ${response.status}`;
+  return { ok: response.ok, isAway: response.status >= 500, json, error };
 }
 
 async function post(address: string, path: string, fields: Record<string, string>): Promise<unknown> {

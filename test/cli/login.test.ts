@@ -81,6 +81,27 @@ describe("this machine as a member of a team elsewhere", () => {
       expect((await runs("login", other.url.origin)).err).toContain(`${other.url.origin} refused: ${words}`);
   });
 
+  test("`login` waits on while the server is being restarted, as the sign-in to GitHub does", async () => {
+    const tokens = { access_token: "access", refresh_token: "refresh", expires_in: 3_600, email: "anna" };
+    const answers = [
+      () => new Response("<h1>Bad Gateway</h1>", { status: 502 }),
+      () => new Response("not the server".repeat(10_000)),
+      () => Response.json({ error: "authorization_pending" }, { status: 400 }),
+      () => Response.json(tokens),
+    ];
+    using other = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: ({ url }) => {
+        const verification_uri = new URL("/admin/device", url).href;
+        const begun = { device_code: "d", user_code: "BCDF-GHJK", verification_uri, expires_in: 60, interval: 0 };
+        return url.endsWith("/token") ? answers.shift()!() : Response.json(begun);
+      },
+    });
+    expect((await runs("login", other.url.origin)).err).toContain(`Signed in at ${other.url.origin} as anna`);
+    rmSync(file());
+  });
+
   test("after `login`, `key print` prints a key that spends the member's accounts, and the file is private", async () => {
     const err = await signIn();
     expect(err).toContain(`Signed in at ${server.url} as anna`);
