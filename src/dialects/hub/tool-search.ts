@@ -80,8 +80,10 @@ export function deferTools(conversation: Conversation, target: Dialect, isNative
   };
   const all = overflow.size > 0 && !canSearch ? [...searching, own] : searching;
   const rest = { tools: waiting, room: Math.max(1, limit - countTools(all, target)) };
-  const { toolChoice } = conversation;
-  const forced = typeof toolChoice === "object" ? [toolChoice.name] : [];
+  const { toolChoice, allowedTools = [] } = conversation;
+  // The model may call no others, and needs no search for those that wait only for want of room.
+  const allowed = namesOf([...overflow]).filter((name) => allowedTools.includes(name));
+  const forced = typeof toolChoice === "object" ? [toolChoice.name] : allowed;
   const loaded = [...found, ...calledIn(turns), ...forced];
   return {
     conversation: withFound({ ...conversation, turns, tools: all }, rest, loaded),

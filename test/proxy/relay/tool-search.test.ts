@@ -281,6 +281,17 @@ test.each(["gpt-4.1", "gemini-3.1-pro-preview"])(
   },
 );
 
+test.each(["gpt-4.1", "gpt-5.3-codex", "gemini-3.1-pro-preview"])(
+  "a tool that has no room, and is one of those that %s may call, needs no search",
+  async (model) => {
+    await using proxy = await startProxy();
+    const tools = [{ type: "function", function: { name: wanted } }];
+    const tool_choice = { type: "allowed_tools", allowed_tools: { mode: "required", tools } };
+    await openai(proxy).chat.completions.create({ ...chat(model), tool_choice } as Json);
+    expect(namesIn(sentTo(proxy)[0]!)).toContain(wanted);
+  },
+);
+
 test("a messages client sees nothing of a search that it did not ask for", async () => {
   await using proxy = await startProxy();
   const tools = many.map((tool) => anthropicTool(tool as never));
