@@ -15,7 +15,17 @@ import { bytesAt, fixtures, hasFixture, reads } from "../support/streams";
 // Its signs mean something in a pattern and in a replacement.
 const model = "gpt-5.$1*";
 const forms = Object.entries(copilotStreams(model));
-const words = ["word", " größe 字 🎈", '"quoted" \\ and \n', "$1 $& $$", "", "a", "data: [DONE]", "x".repeat(300)];
+const words = [
+  "word",
+  " größe 字 🎈",
+  '"quoted" \\ and \n',
+  "$1 $& $$",
+  "",
+  "a",
+  "data: [DONE]",
+  "x\x7f",
+  "x".repeat(300),
+];
 const error = 'data: {"error":{"message":"It failed.","code":"overloaded"}}\n\n';
 /** A page is cited in the second of two texts, by its place in both. */
 const thought = 'data: {"choices":[{"index":0,"delta":{"reasoning_text":"Hm."}}]}\n\n';
@@ -73,7 +83,7 @@ function passed(dialect: Dialect, pieces: readonly Piece[], isAlike: boolean) {
   }
   reader.end();
   sent.push(out.take() ?? new Uint8Array());
-  const text = Buffer.concat(sent).toString();
+  const text = Buffer.concat(sent).toString("latin1");
   return { read, reached: { text: text.replaceAll(/"created":\d{10}\b/g, ""), fixups: [...fixups].sort(), events } };
 }
 
@@ -96,8 +106,11 @@ function told(dialect: Dialect, pieces: readonly Piece[], isAlike: boolean) {
   return { read, reached: events };
 }
 
+/** DEL stands for a byte that is not UTF-8. */
+const bytesOf = (text: string) => new TextEncoder().encode(text).map((byte) => (byte === 0x7f ? 0xff : byte));
+
 const inChunks = (text: string, size: number): Piece[] => {
-  const bytes = new TextEncoder().encode(text);
+  const bytes = bytesOf(text);
   const starts = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => at * size);
   return starts.map((start) => ({ bytes: bytes.slice(start, start + size) }));
 };
@@ -187,7 +200,7 @@ function randomStream(chance: Chance): [Dialect, Piece[]] {
     if (maybe(0.1)) text += changed(pick(...strewn[dialect]!), chance);
   }
   if (maybe(0.8)) text += maybe(0.8) ? end : error;
-  const bytes = new TextEncoder().encode(maybe(0.05) ? text.replaceAll("\n", "\r\n") : text);
+  const bytes = bytesOf(maybe(0.05) ? text.replaceAll("\n", "\r\n") : text);
   const most = pick(40, 300, 3000, 100_000);
   const pieces: Piece[] = [];
   for (let start = 0; start < bytes.length; ) {

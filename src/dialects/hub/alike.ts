@@ -6,6 +6,7 @@
  * with the first event that is not alike. Before that one the stages see the last of those that passed: of earlier ones they
  * would remember nothing.
  */
+import { isUtf8 } from "node:buffer";
 import { type FrameSink, frameIn, frameText, latin1, part, type SseFrame } from "../../lib/net/stream/sse";
 import type { Sink } from "../../lib/net/stream/stream";
 import type { ClientSink } from "../codec";
@@ -106,7 +107,9 @@ export class AlikeEvents implements Sink<SseFrame> {
       last = end;
     }
     if (end === start) return start;
-    this.client.push({ bytes: by ? bytesOf(made) : part(bytes, start, end) });
+    const sent = by ? bytesOf(made) : part(bytes, start, end);
+    if (!sent) return start;
+    this.client.push({ bytes: sent });
     this.#unseen = text.slice(last, end);
     return end;
   }
@@ -119,7 +122,7 @@ export class AlikeEvents implements Sink<SseFrame> {
     [this.#unseen, this.#seen] = [undefined, first];
     this.#isMuted = true;
     try {
-      this.#stages?.push(frameIn(bytesOf(event)));
+      this.#stages?.push(frameIn(Buffer.from(event, "latin1")));
     } finally {
       this.#isMuted = false;
     }
@@ -177,11 +180,14 @@ function gives({ pattern, by }: Replacement, event: string, made: string): boole
 
 const encoder = new TextEncoder();
 
-/** Most texts are ASCII, for which this is quicker. */
-function bytesOf(text: string): Uint8Array {
-  const bytes = encoder.encode(text);
-  return bytes.length === text.length ? bytes : Buffer.from(text, "latin1");
+/** Most texts are ASCII, for which this is quicker. Undefined if it is not UTF-8: the stages write a character in such a place. */
+function bytesOf(text: string): Uint8Array | undefined {
+  const ascii = encoder.encode(text);
+  if (ascii.length === text.length) return ascii;
+  const bytes = Buffer.from(text, "latin1");
+  return isUtf8(bytes) ? bytes : undefined;
 }
+
 const textOf = (frame: SseFrame): string => latin1(frame.bytes ?? Buffer.from(frameText(frame)));
 
 /** What stays the same, from one difference to the next, is a group of the pattern; `by` is what comes around its groups. */
