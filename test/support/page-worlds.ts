@@ -287,6 +287,7 @@ const ofNoRun = (text: string) =>
     .replace(/form_token=[\w-]+/g, "form_token")
     .replace(/(?<=^= (?:Process ID|Runtime):\n|^= Started:\n(?=.*\(0 ms)).*/gm, "of this run")
     .replace(/(?<=<hidden change=|"revision": |"started_at_ms": (?=\d+,\n "history))[^>,]+/g, "*")
+    .replace(/(?<=\/assets\/try\.js\?)[\w-]+/g, "*")
     .replace(/[\d.]+(?= [KM]iB)/g, "*");
 
 /** Nobody is signed in, and nothing was asked. */
