@@ -39,11 +39,12 @@ const pages = [
   { title: "Red panda", url: "https://pandas.example.com/red", text: "Small and red.", age: "May 2026" },
   { title: "Others", url: "https://example.org/other", text: "Black and white." },
 ];
+const long = { title: "T".repeat(301), url: "https://long.example/", text: "X".repeat(2001), age: "A".repeat(61) };
 
 describe.each([
   {
     name: "brave",
-    answer: { web: { results: pages.map(({ text, ...page }) => ({ ...page, description: text })) } },
+    answer: { web: { results: [...pages, long].map(({ text, ...page }) => ({ ...page, description: text })) } },
     isAsked({ url, headers }: Json) {
       expect(url.pathname).toBe("/res/v1/web/search");
       expect(url.searchParams.get("q")).toBe("red pandas -site:example.org");
@@ -53,7 +54,9 @@ describe.each([
   },
   {
     name: "tavily",
-    answer: { results: pages.map(({ text, age, ...page }) => ({ ...page, content: text, published_date: age })) },
+    answer: {
+      results: [...pages, long].map(({ text, age, ...page }) => ({ ...page, content: text, published_date: age })),
+    },
     isAsked({ url, method, headers, body }: Json) {
       expect([url.pathname, method, headers.get("authorization")]).toEqual(["/search", "POST", `Bearer ${key}`]);
       expect(body).toMatchObject({ query: "red pandas", exclude_domains: ["example.org"] });
@@ -61,7 +64,9 @@ describe.each([
   },
   {
     name: "searxng",
-    answer: { results: pages.map(({ text, age, ...page }) => ({ ...page, content: text, publishedDate: age })) },
+    answer: {
+      results: [...pages, long].map(({ text, age, ...page }) => ({ ...page, content: text, publishedDate: age })),
+    },
     isAsked({ url }: Json) {
       expect([url.pathname, url.searchParams.get("format")]).toEqual(["/search", "json"]);
       expect(url.searchParams.get("q")).toBe("red pandas -site:example.org");
@@ -74,9 +79,12 @@ describe.each([
     await using proxy = await startProxy({ config: { webSearchEngine: settings, webSearchModel: "off" } });
     const limits = { blocked_domains: ["example.org"], user_location: { type: "approximate", country: "DE" } };
     const reply = await (await proxy.post("/v1/messages", ask(limits))).json();
-    expect(resultIn(reply)).toMatchObject([{ url: pages[0]!.url, title: "Red panda", page_age: "May 2026" }]);
+    expect(resultIn(reply)).toMatchObject([
+      { url: pages[0]!.url, title: "Red panda", page_age: "May 2026" },
+      { url: long.url, title: "T".repeat(300), page_age: "A".repeat(60) },
+    ]);
     isAsked(engine.seen[0]);
-    expect(JSON.stringify(proxy.demo.journal.at(-1)!.body)).toContain("Small and red.");
+    expect(JSON.stringify(proxy.demo.journal.at(-1)!.body)).toMatch(/Small and red\..*[^X]X{2000}[^X]/);
 
     const row = proxy.rows().find(({ parent_id }) => parent_id !== null);
     expect(row).toMatchObject({
