@@ -6,7 +6,7 @@ import { chat } from "../../src/dialects/chat/codec";
 import type { Codec } from "../../src/dialects/codec";
 import { decodeEmbeddings, decodeEmbeddingsRequest, encodeEmbeddings } from "../../src/dialects/embeddings";
 import { gemini } from "../../src/dialects/gemini/codec";
-import type { JsonObject } from "../../src/dialects/hub/conversation";
+import type { ClientDialect, JsonObject } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { fitSchema, type SchemaFixup, vendorRow } from "../../src/dialects/hub/tool-schema";
 import { messages } from "../../src/dialects/messages/codec";
@@ -20,6 +20,7 @@ import {
 } from "../../src/dialects/responses/compaction";
 import { decodeSearchCommands, encodeSearchAnswer } from "../../src/dialects/responses/search-commands";
 import { failureMessage, ResponseChain } from "../../src/dialects/responses/socket";
+import { samples } from "../../src/dialects/samples";
 import { findingsIn, searchConversation } from "../../src/dialects/web-search";
 import { run } from "../../src/lib/net/stream/stream";
 import { outcomeOf, plains, rowsIn } from "../support/codec-pairs";
@@ -59,6 +60,12 @@ testPairs("hub", {
 const withoutIds = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value).replace(/"([a-z]+_)[0-9A-Za-z]{32,}"/g, '"$1*"'));
 
+/** `<<9 x a>>` in a text stands for nine of these letters. */
+const longOf = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value).replace(/<<(\d+) x (.)>>/g, (_, times, letter) => letter.repeat(Number(times))));
+const shortOf = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value).replace(/([a-z])\1{99,}/g, (all, letter) => `<<${all.length} x ${letter}>>`));
+
 /** What clients ask beside a conversation, and how they ask otherwise than by HTTP. */
 const paths = {
   /** The body of `/v1/alpha/search`, at a time. */
@@ -76,7 +83,15 @@ const paths = {
   "socket-failure": (status: number, body: unknown, headers: Record<string, string>) =>
     failureMessage(status, body, new Headers(headers)),
   compact: (body: JsonObject) => JSON.parse(triggered(JSON.stringify(body))),
-  compacted: (...given: Parameters<typeof compactedReply>) => withoutIds(compactedReply(...given)),
+  compacted: (...given: Parameters<typeof compactedReply>) =>
+    withoutIds(shortOf(compactedReply(...(longOf(given) as typeof given)))),
+  /** Of a dialect: with instructions, and without. */
+  sample(dialect: ClientDialect) {
+    const { path, inAddress, body, ...others } = samples[dialect];
+    const text = { model: "m", prompt: "Hi", maxTokens: 9 };
+    const bodies = ["Be brief.", ""].map((system) => body({ ...text, system }));
+    return { ...others, path: path("m"), inAddress: inAddress?.("m"), bodies };
+  },
   summary: (body: JsonObject) => summaryRequest(body),
   "summary-reply": (...events: ReplyEvent[]) => withoutIds(run(summaryReply, events)),
   "compaction-reply": (...events: ReplyEvent[]) => withoutIds(run(compactionReply, events)),

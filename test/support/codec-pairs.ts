@@ -285,10 +285,11 @@ function answered(client: Dialect) {
     const asked = codecs[client].decodeRequest(plains[client]!.body);
     const answer = (reply: JsonObject) => codecs[client].encodeReply(upstream.decodeReply(reply), asked);
     const before = answer(plain.reply!);
-    const after = answer({ ...plain.reply, ...(row.in as JsonObject) });
+    const after: JsonObject = answer({ ...plain.reply, ...(row.in as JsonObject) });
     // A second may end between the two.
-    const { id, created, created_at } = before;
-    return changes(before, omitUndefined({ ...after, id, created, created_at }));
+    const { id, created, created_at, completed_at } = before;
+    const times = { created, created_at, ...(after.completed_at != null && { completed_at }) };
+    return changes(before, omitUndefined({ ...after, id, ...times }));
   };
 }
 
