@@ -6,7 +6,9 @@ import { chat } from "../../src/dialects/chat/codec";
 import type { Codec } from "../../src/dialects/codec";
 import { decodeEmbeddings, decodeEmbeddingsRequest, encodeEmbeddings } from "../../src/dialects/embeddings";
 import { gemini } from "../../src/dialects/gemini/codec";
-import type { ClientDialect, JsonObject } from "../../src/dialects/hub/conversation";
+import type { ClientDialect, JsonObject, Reasoning } from "../../src/dialects/hub/conversation";
+import type { ModelFacts } from "../../src/dialects/hub/model";
+import { budgetOf, effortOf } from "../../src/dialects/hub/reasoning";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { fitSchema, type SchemaFixup, vendorRow } from "../../src/dialects/hub/tool-schema";
 import { messages } from "../../src/dialects/messages/codec";
@@ -24,6 +26,7 @@ import { samples } from "../../src/dialects/samples";
 import { findingsIn, searchConversation } from "../../src/dialects/web-search";
 import { run } from "../../src/lib/net/stream/stream";
 import { outcomeOf, plains, rowsIn } from "../support/codec-pairs";
+import { ableModel } from "../support/facts";
 import { noted } from "../support/noted";
 import { testPairs } from "../support/pairs";
 import { fixtures } from "../support/streams";
@@ -40,7 +43,19 @@ for (const [dialect, codec] of Object.entries(codecs))
     });
   }
 
+const able = ableModel("m", "v");
+const unthinking = { adaptiveThinking: false, thinkingBudget: undefined, efforts: [] };
+const modelOf = (supports: object): ModelFacts => ({
+  ...able,
+  limits: {},
+  supports: { ...able.supports, ...unthinking, ...supports },
+});
+
 testPairs("hub", {
+  /** What a model supports, and the reasoning that is asked for. */
+  effort: (supports: object, reasoning?: Reasoning) => effortOf(reasoning, modelOf(supports)),
+  /** The same, and the tokens of the reply. */
+  budget: (supports: object, reasoning: Reasoning, room?: number) => budgetOf(reasoning, modelOf(supports), room),
   /** What becomes of the schema of a property. */
   "schema-fixup"(name: SchemaFixup, schema: JsonObject) {
     const before = structuredClone(schema);
