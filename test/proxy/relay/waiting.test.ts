@@ -63,6 +63,9 @@ test("a limit that lasts longer than a request may wait is refused at once", asy
   await using patient = await startProxy({ config: { ...wait, longestWaitMinutes: 60 } });
   limitFor(patient, 300_000);
   expect((await patient.post("/v1/chat/completions", body("hello", false))).status).toBe(429);
+  // Nor is there anything that a stream of Gemini's could begin with.
+  const google = { contents: [{ role: "user", parts: [{ text: "hello" }] }] };
+  expect((await patient.post("/v1beta/models/gpt-4.1:streamGenerateContent?alt=sse", google)).status).toBe(429);
 });
 
 test("a key that is revoked or expires while its requests wait sends none of them", async () => {
