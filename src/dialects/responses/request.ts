@@ -344,8 +344,9 @@ function encodeTurn(turn: Turn, writing: Writing, items: JsonObject[]): void {
 function encodeReasoning(conversation: Conversation, model: ModelFacts): JsonObject | undefined {
   const { reasoning } = conversation;
   const extras = conversation.extras?.openai?.reasoning;
-  // A requested effort is sent as it is; a rule adapts it to the model.
-  const effort = reasoning?.effort ?? effortOf(reasoning, model);
+  // What is asked for is sent as it is; a rule adapts it to the model.
+  const able = effortOf(reasoning, model);
+  const effort = reasoning?.disabled ? able && "none" : (reasoning?.effort ?? able);
   return filled(omitUndefined({ ...(isObject(extras) ? extras : {}), effort, summary: reasoning?.summary }));
 }
 
