@@ -11,9 +11,13 @@ export interface UpstreamError extends ReplyFailure {
   isPage?: boolean;
 }
 
-/** The error in a body of any form, whatever its content type. */
+/**
+ * The error in a body of any form, whatever its content type. FastAPI has it as `detail`, a text or a list (vLLM, LiteLLM),
+ * Cloudflare in `errors`, and Google's API for OpenAI's clients in a list.
+ */
 export function readErrorBody(body: string): UpstreamError {
-  const json = parseJson(body);
+  const parsed = parseJson(body);
+  const json: unknown = Array.isArray(parsed) && isObject(parsed[0]) ? parsed[0] : parsed;
   if (!isObject(json)) {
     const isPage = /^\s*</.test(body);
     return { message: isPage ? "" : body.trim(), code: "", isPage };
@@ -21,8 +25,10 @@ export function readErrorBody(body: string): UpstreamError {
   const error = isObject(json.error) ? json.error : json;
   const text = (value: unknown) => (typeof value === "string" ? value : "");
   const type = text(error.type) === "error" ? "" : text(error.type);
+  const [detail] = [json.detail ?? json.errors].flat();
+  const told = isObject(detail) ? text(detail.msg) || text(detail.message) : text(detail);
   return {
-    message: (text(error.message) || text(json.error)).trim(),
+    message: (text(error.message) || text(json.error) || told).trim(),
     code: text(error.code) || type,
     errorType: type || undefined,
     param: text(error.param) || undefined,
