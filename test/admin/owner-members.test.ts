@@ -114,6 +114,11 @@ describeWithDatabases("the owner's members", (postgres) => {
     const page = await (await fetch(url)).text();
     const limitsIn = (html: string) => fieldsIn(html.slice(0, html.indexOf("Save limits")));
     expect(await limitsIn(page)).toMatchObject({ models: "gpt-5*", key_days: "30" });
+    // Only what was changed on the page is saved: the days were changed after it was loaded.
+    await post("/members/dana/limits", { key_days: 60 });
+    const changed = { ...(await limitsIn(page)), form_token: formTokenIn(page), models: "gpt-5.4" };
+    await fetch(`${url}/limits`, { method: "POST", body: new URLSearchParams(changed) });
+    expect(await named("dana")).toMatchObject({ models: ["gpt-5.4"], key_days: 60 });
     const typed = { models: "claude-*", key_days: "many" };
     const body = new URLSearchParams({ form_token: formTokenIn(page), ...typed });
     const refused = await fetch(`${url}/limits`, { method: "POST", body });

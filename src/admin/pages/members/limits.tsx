@@ -22,26 +22,33 @@ export const LimitFields = ({ form, limits }: LimitFieldsProps) => (
   <>
     {memberFieldNames.map((name) => {
       const { hint, ...field } = memberFields[name];
-      const value = form?.get(name) ?? [limits?.[name] ?? ""].flat().join(" ");
+      const known = [limits?.[name] ?? ""].flat().join(" ");
       return (
-        <TextField
-          name={name}
-          label={field.label}
-          value={value}
-          {...("inputmode" in field ? { inputmode: field.inputmode } : {})}
-        >
-          <Sentence of={hint} />
-        </TextField>
+        <>
+          {limits && <input type="hidden" name={knownName(name)} value={form?.get(knownName(name)) ?? known} />}
+          <TextField
+            name={name}
+            label={field.label}
+            value={form?.get(name) ?? known}
+            {...("inputmode" in field ? { inputmode: field.inputmode } : {})}
+          >
+            <Sentence of={hint} />
+          </TextField>
+        </>
       );
     })}
   </>
 );
 
-/** What the fields say. An empty one is null: no limit. @throws ProxyError `invalid_request` */
+/** What a field had when the page was loaded: what was not changed there is not sent, as somebody else may have changed it. */
+const knownName = (name: string) => `known.${name}`;
+
+/** What the changed fields say. An empty one is null: no limit. @throws ProxyError `invalid_request` */
 export function readLimits(form: URLSearchParams): ChangedLimits {
-  const sent = memberFieldNames.map((name) => {
+  const sent = memberFieldNames.flatMap((name) => {
     const text = (form.get(name) ?? "").trim();
-    return [name, text === "" ? null : memberFields[name].read(text)];
+    if (text === form.get(knownName(name))) return [];
+    return [[name, text === "" ? null : memberFields[name].read(text)]];
   });
   return parseInput(Object.fromEntries(sent), memberLimitsSchema());
 }
