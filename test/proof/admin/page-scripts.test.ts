@@ -180,6 +180,12 @@ describe.skipIf(!browser)("with a script", () => {
     expect(await page.locator("tbody tr").count()).toBe(3);
   });
 
+  test("on a phone the button of the filters is in sight", async () => {
+    await using page = await open("/admin/requests", 390);
+    const { x, width } = (await page.locator(".filters .go").boundingBox())!;
+    expect([x >= 0, x + width <= 390]).toEqual([true, true]);
+  });
+
   test("on a phone the menu shows where one is, and the sections of the config are folded", async () => {
     await using page = await open("/admin/config", 390);
     const { x, width } = (await page.locator("nav .here").boundingBox())!;
