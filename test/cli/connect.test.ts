@@ -93,50 +93,6 @@ describe("what is shown", () => {
     expect((await own.connect("anthropic-sdk")).stdout).toContain(`set -gx ANTHROPIC_BASE_URL ${url}\n`);
   });
 
-  test.each<[ClientId, string, object]>([
-    [
-      "continue",
-      "In ~/.continue/config.yaml:",
-      {
-        schema: "v1",
-        models: [
-          { name: "dragoman", model: exampleModels.gpt, apiBase: `${url}/v1`, apiKey: key },
-          { name: "dragoman small", apiBase: `${url}/v1`, apiKey: key },
-        ],
-      },
-    ],
-    [
-      "aider",
-      "Or in ~/.aider.conf.yml:",
-      {
-        model: `openai/${exampleModels.gpt}`,
-        "openai-api-base": `${url}/v1`,
-        "openai-api-key": key,
-        "show-model-warnings": false,
-      },
-    ],
-  ])("the settings of %s in YAML, with the place where they go", async (id, place, settings) => {
-    using own = person();
-    const { code, stdout } = await own.connect(id, "--model", exampleModels.gpt);
-    const [, printed = ""] = stdout.split(`${place}\n\n`);
-    expect([code, Bun.YAML.parse(printed.split("\n\n")[0]!)]).toMatchObject([0, settings]);
-    expect(readdirSync(own.home)).toEqual([]);
-  });
-
-  test("the settings of the client whose program is named, and those of aider in its own variables too", async () => {
-    using own = person();
-    for (const [program, ...shown] of [
-      ["claude", "Claude Code → "],
-      ["gemini", "Gemini CLI → "],
-      ["copilot", "GitHub Copilot CLI → "],
-      ["aider", `export AIDER_MODEL=openai/${exampleModels.gpt}\n`, `export AIDER_OPENAI_API_BASE=${url}/v1\n`],
-      ["aider", "export AIDER_SHOW_MODEL_WARNINGS=false\n"],
-    ] as const) {
-      const { stdout } = await own.connect(program, "--model", exampleModels.gpt);
-      for (const each of shown) expect(stdout).toContain(each);
-    }
-  });
-
   test("a printed curl line is answered", async () => {
     using own = person();
     const { stdout } = await own.connect("curl");
@@ -313,23 +269,6 @@ test.each<[ClientId, before: string, kept: string]>([
 );
 
 describe("what is refused", () => {
-  test.each([
-    [["nope"], /There is no client `nope`. Known clients: claude-code, codex,/],
-    [["claud-code"], /Did you mean `claude-code`\?/],
-    [["codex", "--print", "--write"], /cannot be used together/],
-    [["codex", "--force"], /--force can only be used with --undo/],
-    [["--write"], /Name a client: claude-code,/],
-    [["codex", "--shell", "csh"], /--shell must be one of: bash, zsh, fish, powershell, cmd/],
-    [["codex", "--model", "claude-sonet-4.6"], /The nearest are `claude-sonnet-4.6`.*`dragoman models`/],
-    [["aider", "--write"], /aider has no file that dragoman can write: set the lines above yourself/],
-    [["curl", "--undo"], /nothing to undo/],
-  ])("dragoman refuses to connect with %j as wrong usage", async (args, sentence) => {
-    using own = person();
-    const { code, stderr } = await own.connect(...args);
-    expect([code, stderr]).toEqual([2, expect.stringMatching(sentence)]);
-    expect(readdirSync(own.home)).toEqual([]);
-  });
-
   // biome-ignore format: a table is read by its rows
   test.each<[string, (own: ReturnType<typeof person>) => unknown, RegExp]>([
     ["a server", (own) => Object.assign(own.env, { DRAGOMAN_HOME: join(own.home, "data") }), /Start one with `dragoman start`/],
