@@ -142,7 +142,7 @@ class Books {
   /** @param words `GET` or `POST`, or a dialect and a model; then `as` a key, and the body or more of it. */
   async ask(words: Json[]): Promise<void> {
     const { url, post } = this.#proxy;
-    const { headers: given, ...body } = typeof words.at(-1) === "object" ? words.pop() : ({} as Json);
+    const { headers: given, project, ...body } = typeof words.at(-1) === "object" ? words.pop() : ({} as Json);
     const [kind, target, as, name] = words;
     const key = as && ([...this.#secrets].find(([, each]) => each === name)?.[0] ?? name);
     const headers = { ...(key && { "x-api-key": key }), ...given };
@@ -151,7 +151,9 @@ class Books {
     const response =
       kind === "GET"
         ? await fetch(url + target, { headers })
-        : await post(path ?? target, path ? { ...hello, ...body } : body, { headers });
+        : await post(path ? `${project ? `/p/${project}` : ""}${path}` : target, path ? { ...hello, ...body } : body, {
+            headers,
+          });
     const text = await response.text();
     const json = /json/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : undefined;
     if (json?.key && json.name) this.#secrets.set(json.key, json.name);
@@ -208,10 +210,13 @@ class Books {
     for (const [secret, name] of this.#secrets) plain = plain.replaceAll(secret, `<${name}>`);
     return plain
       .replace(/\b\d+ ms\b/g, "0 ms")
-      .replace(/\b(?:[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{16}|(?:req|chatcmpl|msg)[-_][\w-]{16,})\b/g, (id) => {
-        if (!this.#ids.has(id)) this.#ids.set(id, `id${this.#ids.size + 1}`);
-        return this.#ids.get(id)!;
-      });
+      .replace(
+        /(?<![\w.-])(?:[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{16}|[0-9a-f]{64}|(?<=join\/)[\w-]{32}|(?:req|chatcmpl|msg)[-_][\w-]{16,})(?![\w-])/g,
+        (id) => {
+          if (!this.#ids.has(id)) this.#ids.set(id, `id${this.#ids.size + 1}`);
+          return this.#ids.get(id)!;
+        },
+      );
   }
 
   async #list(kind: string): Promise<Json[]> {
@@ -235,9 +240,14 @@ function leavesOf(value: Json, path: string[] = []): [string, string][] {
   if (typeof value === "object" && Object.keys(value).length > 0)
     return Object.entries(value).flatMap(([name, each]) => leavesOf(each, [...path, name]));
   const isTime = typeof value === "number" && value > 1e12 && value < 1e13;
-  return [
-    [path.join("."), isTime ? new Date(value).toISOString().replace(/:00\.000Z|\.000Z/, "Z") : JSON.stringify(value)],
-  ];
+  return [[path.join("."), isTime ? timeOf(value) : JSON.stringify(value)]];
+}
+
+/** The history and the invitations go by the machine's own clock. */
+function timeOf(ms: number): string {
+  const days = [0, 7].find((each) => Math.abs(ms - each * 86_400_000 - Date.now()) < 600_000);
+  if (days === undefined || ms % 60_000 === 0) return new Date(ms).toISOString().replace(/:00\.000Z|\.000Z/, "Z");
+  return days === 0 ? "now" : `now + ${days} days`;
 }
 
 /** Without those of the process, durations, and the buckets that add nothing to the one before. */
@@ -257,7 +267,7 @@ function metricsIn(text: string): [string, string][] {
   });
 }
 
-const measured = /^(?:id|request_id|started_at_ms|duration_ms|first_byte_ms|ms|revision)$/;
+const measured = /^(?:id|request_id|started_at_ms|(?:.*_)?(?:duration|first_byte)_ms|ms|revision|created)$/;
 
 const filesIn = (home: string) =>
   readdirSync(home)
