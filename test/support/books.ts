@@ -3,6 +3,8 @@
  * and what changed in the books (rows, budgets, accounts, files, log). They are played, and compared as texts. `UPDATE=1`
  * writes them anew; `test/README.md` has the words of a step.
  */
+
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,6 +14,7 @@ import { savedFrom } from "../people/accounts/bench";
 import type { Json } from "./json";
 import { type RunningProxy, startProxy } from "./proxy";
 import { fixtures } from "./streams";
+import { until } from "./until";
 
 /** The line with `:`. */
 interface Setup {
@@ -20,6 +23,8 @@ interface Setup {
   config?: object;
   /** Of GitHub, by the first word of their logins; `octo` alone. */
   accounts?: string[];
+  /** More of GitHub, with which nobody is signed in. */
+  others?: string[];
   quota?: keyof typeof quotas;
   env?: Record<string, string>;
 }
@@ -65,16 +70,22 @@ function indented(text: string): string[] {
   });
 }
 
-async function openStage({ at = "2026-11-11T12:00:00Z", config, accounts = ["octo"], quota, env }: Setup) {
+async function openStage({ at = "2026-11-11T12:00:00Z", config, accounts = ["octo"], others = [], quota, env }: Setup) {
   let [wall, monotonic] = [Date.parse(at), 1e6];
-  const known = accounts.map((name) => {
+  const known = [...accounts, ...others].map((name) => {
     const account = demoAccounts().find(({ login }) => login === `${name}-demo`)!;
     return quota ? { ...account, quota: quotas[quota]() } : account;
   });
+  const sleeping: (() => void)[] = [];
+  const sleep = (_: number, signal?: AbortSignal) =>
+    new Promise<void>((resolve, reject) => {
+      sleeping.push(resolve);
+      signal?.addEventListener("abort", () => reject(signal.reason));
+    });
   const proxy = await startProxy({
-    clock: { now: () => wall, monotonic: () => monotonic, random: () => 0.5 },
+    clock: { now: () => wall, monotonic: () => monotonic, random: () => 0.5, sleep },
     demo: { accounts: known, now: () => wall },
-    saved: (demo) => demo.accounts.map((account) => savedFrom(account, Date.parse(at))),
+    saved: (demo) => demo.accounts.slice(0, accounts.length).map((account) => savedFrom(account, Date.parse(at))),
     config,
     env: { TZ: "UTC", ...env },
   });
@@ -107,6 +118,20 @@ async function openStage({ at = "2026-11-11T12:00:00Z", config, accounts = ["oct
       proxy.demo.intercept(path, () => Response.json(json, { status: Number(status) }), json.times ?? 1),
     quota: (name: string, changes: Json) =>
       Object.assign(proxy.demo.accounts.find(({ login }) => login === `${name}-demo`)!.quota.premium, changes),
+    /** A sign-in asks GitHub whether the person has allowed it. */
+    poll: async (outcome: "success" = "success") => {
+      Object.assign(proxy.demo.device, { outcome });
+      for (const wake of sleeping.splice(0)) wake();
+      await until(() => sleeping.length > 0 || proxy.app.signIns.waiting(null).length === 0, "GitHub has answered");
+    },
+    /** Behind the back of the program. */
+    sql: (file: string, text: string) => {
+      using database = new Database(join(proxy.home, file));
+      database.run(text);
+    },
+    account: (name: string, changes: Json) =>
+      Object.assign(proxy.demo.accounts.find(({ login }) => login === `${name}-demo`)!, changes),
+    expire: () => proxy.demo.expireTokens(),
     learn: () => Promise.all(proxy.app.accounts.map((account) => account.quota())),
     notices: () => proxy.app.notices.check(),
   };
@@ -143,8 +168,9 @@ class Books {
   async ask(words: Json[]): Promise<void> {
     const { url, post } = this.#proxy;
     const { headers: given, project, ...body } = typeof words.at(-1) === "object" ? words.pop() : ({} as Json);
-    const [kind, target, as, name] = words;
-    const key = as && ([...this.#secrets].find(([, each]) => each === name)?.[0] ?? name);
+    const [kind, , as, name] = words;
+    const target = String(words[1]).replace(/<(.*)>/, (_, each) => this.#secretOf(each));
+    const key = as && this.#secretOf(name);
     const headers = { ...(key && { "x-api-key": key }), ...given };
     const path = { chat: "/v1/chat/completions", messages: "/v1/messages" }[kind as string];
     const hello = { model: target, messages: [{ role: "user", content: "Hello" }], max_tokens: 500 };
@@ -157,6 +183,7 @@ class Books {
     const text = await response.text();
     const json = /json/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : undefined;
     if (json?.key && json.name) this.#secrets.set(json.key, json.name);
+    if (json?.user_code && json.id) this.#secrets.set(json.id, json.user_code);
     const told = [...response.headers]
       .filter(([header]) => /^(?:retry-after|x-should-retry|x-dragoman-(?!request)|location)/.test(header))
       .map(([header, value]) => `${header}: ${value}`);
@@ -164,6 +191,10 @@ class Books {
     if (json === undefined && target === "/metrics") this.#note("metrics", metricsIn(text));
     else if (json === undefined) this.#told.push(text);
     else if (!path || !response.ok) this.#tell(response.ok ? `answer of ${target}` : "error", json);
+  }
+
+  #secretOf(name: string): string {
+    return [...this.#secrets].find(([, each]) => each === name)?.[0] ?? name;
   }
 
   /** What was told is plain. */

@@ -62,6 +62,10 @@ describe("reading", () => {
     expect(meaning(read('data: {"a":'))).toEqual([]);
   });
 
+  test("blank lines before a frame are one, however many there are", () => {
+    expect(["\n", "\r", "\r\n"].map((end) => read(`${end.repeat(100)}data: 1\n\n`).length)).toEqual([2, 2, 2]);
+  });
+
   test("a bare JSON error without `data:` is a frame", () => {
     expect(jsonOf(read('data: {"a":1}\n\n{"error":{"message":"gone"}}\n')[1]!)).toEqual({ error: { message: "gone" } });
     expect(jsonOf(read('{"error":{"message":"gone"}}')[0]!)).toEqual({ error: { message: "gone" } });
