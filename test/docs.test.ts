@@ -159,9 +159,9 @@ test("SECURITY.md names each file of the data folder, and no other", () => {
 });
 
 test("each test that promises.txt names is there by that title", async () => {
-  const files = ["**/*.test.{ts,tsx}", "fixtures/pairs/*/*.txt", "fixtures/{scenes,sessions}/*.txt"].flatMap((of) => [
-    ...new Bun.Glob(`test/${of}`).scanSync(root),
-  ]);
+  const files = ["**/*.test.{ts,tsx}", "fixtures/pairs/*/*.txt", "fixtures/{books,scenes,sessions}/*.txt"].flatMap(
+    (of) => [...new Bun.Glob(`test/${of}`).scanSync(root)],
+  );
   const tests = (await Promise.all(files.map((file) => Bun.file(join(root, file)).text()))).join("\n\n");
   const titles = [...promised.values()]
     .flat()

@@ -114,8 +114,8 @@ async function openStage({ at = "2026-11-11T12:00:00Z", config, accounts = ["oct
       rmSync(join(proxy.home, file));
       await look();
     },
-    answer: (status: string, path: string, json: Json = {}) =>
-      proxy.demo.intercept(path, () => Response.json(json, { status: Number(status) }), json.times ?? 1),
+    answer: (status: string, path: string, { times = 1, ...json }: Json = {}) =>
+      proxy.demo.intercept(path, () => Response.json(json, { status: Number(status) }), times),
     quota: (name: string, changes: Json) =>
       Object.assign(proxy.demo.accounts.find(({ login }) => login === `${name}-demo`)!.quota.premium, changes),
     /** A sign-in asks GitHub whether the person has allowed it. */
@@ -212,7 +212,8 @@ class Books {
     ] as const)
       for (const item of await this.#list(kind)) this.#tell(`${kind.slice(0, -1)} ${item[name]}`, item);
     for (const file of filesIn(home)) this.#tell(`file ${file}`, contentOf(join(home, file)));
-    for (const line of lines.slice(this.#lines)) this.#told.push(`log${line.slice(line.indexOf(" ")).trimEnd()}`);
+    for (const line of lines.slice(this.#lines).filter((each) => !byTimer.test(each)))
+      this.#told.push(`log${line.slice(line.indexOf(" ")).trimEnd()}`);
     [this.#lines, this.#rows] = [lines.length, rows.length];
     return this.#told.splice(0).map((line) => this.#plain(line));
   }
@@ -298,6 +299,8 @@ function metricsIn(text: string): [string, string][] {
   });
 }
 
+/** The history is pruned a second after the start. */
+const byTimer = /history could not be pruned/;
 const measured = /^(?:id|request_id|started_at_ms|(?:.*_)?(?:duration|first_byte)_ms|ms|revision|created)$/;
 
 const filesIn = (home: string) =>

@@ -42,15 +42,6 @@ describe("access", () => {
     expect((await statusOf(proxy, sha256, "/v1/models")).status).toBe(401);
   });
 
-  test("an expired key is refused, and the error says so", async () => {
-    let now = Date.parse("2025-12-31T23:59:59.999Z");
-    await using proxy = await startProxy({ config: { auth: { apiKeys: keys } }, clock: { now: () => now } });
-    expect((await statusOf(proxy, "k-old-0123456789", "/usage")).status).toBe(200);
-    now += 1;
-    const { status, text } = await statusOf(proxy, "k-old-0123456789", "/usage");
-    expect([status, text]).toEqual([401, expect.stringContaining("The client key `old` expired on 2026-01-01")]);
-  });
-
   test("a key's models hold on every endpoint and dialect", async () => {
     await using provider = startProvider({ key: "p-0123456789", auth: "x-api-key" });
     await using proxy = await startProxy({
@@ -200,15 +191,6 @@ describe("the admin API", () => {
     expect(JSON.stringify(body) + proxy.lines.join("\n")).not.toContain(key.slice(4, 20));
   });
 
-  test("a revoked key is refused on its next request", async () => {
-    await using proxy = await startProxy({ config: { auth: { apiKeys: keys } } });
-    expect((await statusOf(proxy, anna, "/v1/models")).status).toBe(200);
-    expect(await admin(proxy, "/anna/revoke", {})).toEqual({ status: 200, body: { revoked: true } });
-    expect((await statusOf(proxy, anna, "/v1/models")).status).toBe(401);
-    expect((await statusOf(proxy, hashed, "/v1/models")).status).toBe(200);
-    expect((await admin(proxy, "/anna/revoke", {})).status).toBe(404);
-  });
-
   test("a server that other machines reach serves nobody when its last key is revoked, and says so", async () => {
     await using proxy = await startProxy({ exposed: true, config: { auth: { apiKeys: [keys[1]] } } });
     expect((await admin(proxy, "")).body).toMatchObject({ served_without: "nobody" });
@@ -227,19 +209,6 @@ describe("the admin API", () => {
     expect((await admin(proxy, "", { name: "TOOL 3" })).status).toBe(409);
     const { body } = await admin(proxy, "");
     expect((body.items as { name: string }[]).map(({ name }) => name).sort()).toEqual(names.sort());
-  });
-
-  test.each([
-    {},
-    { name: "" },
-    { name: "a/b" },
-    { name: "<b>" },
-    { name: "x", models: [] },
-    { name: "x", expires_at: "soon" },
-    { name: "x", expires_at: "2020-01-01" },
-  ])("%p is refused", async (body) => {
-    await using proxy = await startProxy();
-    expect((await admin(proxy, "", body)).status).toBe(400);
   });
 });
 
@@ -274,26 +243,6 @@ describe("the config", () => {
     expect(proxy.app.config.current.auth.apiKeys).toEqual([{ name: "anna", key: anna }]);
     const stolen = await change(proxy, [{ name: "other", key: "…6789" }]);
     expect([stolen.status, stolen.text]).toEqual([400, expect.stringContaining("auth.apiKeys[0].key: is a mask")]);
-  });
-
-  test.each([
-    [{ name: "a" }],
-    [{ name: "a", key: "k-0123456789", sha256: "0".repeat(64) }],
-    [{ name: "a", sha256: "abc" }],
-    [{ name: "a", key: "k-1", extra: 1 }],
-    [{ key: "k-1" }],
-  ])("%p is refused", async (entry) => {
-    await using proxy = await startProxy();
-    expect((await change(proxy, [entry])).status).toBe(400);
-  });
-
-  test("two keys of one name are refused", async () => {
-    await using proxy = await startProxy();
-    const { status, text } = await change(proxy, [
-      { name: "a", key: "k-1" },
-      { name: "A", key: "k-2" },
-    ]);
-    expect([status, text]).toEqual([400, expect.stringContaining("two keys have the same name")]);
   });
 });
 
