@@ -149,13 +149,6 @@ test("the page of budgets says without members that a budget for them counts not
   expect(page).not.toContain('id="f-member"');
 });
 
-test("the budget of a key has the key's name", async () => {
-  const key = { name: "ci", key: "k-ci-0123456789", budgets: [{ unit: "requests", limit: 1, per: "day" }] };
-  await using proxy = await startProxy({ config: { auth: { apiKeys: [key] } } });
-  expect((await admin(proxy)).body.items).toMatchObject([{ name: "ci/day", scope: { key: "ci" }, limit: 1 }]);
-  expect((await admin(proxy, "/remove", { name: "ci/day" })).status).toBe(404);
-});
-
 test("the parts of a budget are what it has counted, also when it is added in the middle of its period", async () => {
   await using proxy = await startProxy({
     config: { auth: { apiKeys: [{ name: "laptop", key: "k-of-the-laptop-0001" }] } },
