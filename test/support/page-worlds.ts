@@ -171,6 +171,29 @@ const portionsOf = (scale: number): string => {
   ]);
 };
 
+/** Every change of a request or a reply that has a sentence of its own. */
+const fixups = [
+  "summary continued half-characters max-tokens max-tokens-name max-tokens-limit reasoning effort sampling",
+  "stop-limit unsupported-fields safeguards beta-fields billing-header stream-gathered usage-asked empty-tools",
+  "tool-repeated schema-draft schema-boolean schema-pattern schema-null schema-types schema-enum schema-tuple",
+  "schema-items schema-item-types schema-names schema-words schema-union schema-type blank-stop system-alone",
+  "tool-schema input-schema schema-dialect schema-wrapped output-schema structured-output developer-role",
+  "system-role tool-changes message-output-config cleared-reminders compaction tool-results call-pairs",
+  "call-namespace namespace-description call-input call-ids failed-result repeated-call-ids repeated-item-ids",
+  "tool-result-order missing-tool-result orphan-tool-result image-type tool-images tool-ids tool-fields",
+  "tool-reference defer-loading eager-input-streaming server-tools server-calls server-tools-here tools-deferred",
+  "tools-over-limit tool-choice-without-tools tool-choice-with-thinking cache-key cache-marks cache-marks-added",
+  "cache-top-level cache-scope cache-ttl cache-limit cache-on-thinking cache-in-tool-result copilot-fields",
+  "empty-text no-prefill file-name own-searches lost-citations foreign-thinking foreign-items thinking-adaptive",
+  "thinking-display always-thinks forced-choice thinking-shown thinking-type thinking-in-tool-loop",
+  "thinking-budget context-editing clear-thinking output-format store background service-tier include-reasoning",
+  "image-generation web-search strict-default item-reference unsigned-reasoning message-metadata object-field",
+  "created-field split-choices role annotations choice-index choices-field finish-reason padding content-key",
+  "tool-id done-event tool-index empty-data usage-chunk reply-unfollowed prompt-uncounted usage-unbelievable",
+  "bill-chunk data-field block-start event-name foreign-event error-event usage-field item-ids sequence-number",
+  "response-id empty-output",
+].flatMap((names) => names.split(" "));
+
 /** One of each kind, and a few weeks of plain ones. */
 function rowsOf(idOf: (name: string) => string): Entry[] {
   const rows: Partial<Entry>[] = [];
@@ -250,6 +273,7 @@ function rowsOf(idOf: (name: string) => string): Entry[] {
       duration_ms: 95 * second,
     },
   });
+  add("mended", 70 * hour, { fixups: JSON.stringify(fixups) });
   add("searching", 10 * minute, { searches: 1, client_name: "codex_cli_rs/0.63", client_dialect: "responses" });
   add("search-1", 10 * minute - second, {
     ...{ parent_id: "searching", kind: "search", path: "web_search", client_model: null, cost: 5e7 },
