@@ -132,15 +132,18 @@ describeWithMembers("an invitation", (place) => {
       expect(await team.accept(await team.invite("ben"))).toContain("belongs to somebody else");
     });
 
-  test("a member whom a command removes while they are at GitHub leaves no account behind", async () => {
-    const approved = Promise.withResolvers<void>();
-    await using team = await world(() => approved.promise);
-    const link = await team.invite("anna");
-    const begun = await post(`${link}/sign-in`);
-    expect((await team.command("member", "rm", "anna", "--yes")).code).toBe(0);
-    approved.resolve();
-    const id = begun.headers.get("location")!.split("/").at(-1)!;
-    await until(async () => (await team.app.signIns.find(id))?.state.name !== "waiting", "the sign-in has ended");
-    expect(team.app.accountStore.load()).toEqual([]);
-  });
+  test.each(["member rm anna --yes", "member withdraw anna", "member add anna --url https://dragoman.example"])(
+    "whoever is at GitHub when a command ends their link leaves no account behind: %s",
+    async (words) => {
+      const approved = Promise.withResolvers<void>();
+      await using team = await world(() => approved.promise);
+      const link = await team.invite("anna");
+      const begun = await post(`${link}/sign-in`);
+      expect((await team.command(...words.split(" "))).code).toBe(0);
+      approved.resolve();
+      const id = begun.headers.get("location")!.split("/").at(-1)!;
+      await until(async () => (await team.app.signIns.find(id))?.state.name !== "waiting", "the sign-in has ended");
+      expect(team.app.accountStore.load()).toEqual([]);
+    },
+  );
 });

@@ -8,7 +8,7 @@ import type { Account } from "./account";
 import { type AccountStore, accountKeyOf, accountNotFound } from "./account-store";
 import { revocationPage, signInApp } from "./hosts";
 import type { BegunSignIn } from "./sign-in-store";
-import type { AddedApp, SignIns } from "./sign-ins";
+import type { AddedApp, SignIns, Wanted } from "./sign-ins";
 import { githubApp } from "./temporary-account";
 
 /** A GitHub App as a person enters it. */
@@ -55,12 +55,16 @@ export class OwnAccounts {
   }
 
   /** @throws ProxyError `invalid_request`, `conflict`; `permission` for a member's host that is not GitHub's; or what GitHub answered */
-  async beginSignIn(wanted: { host?: string | undefined; app?: string | undefined }): Promise<BegunSignIn> {
+  async beginSignIn(wanted: {
+    host?: string | undefined;
+    app?: string | undefined;
+    isMeant?: Wanted["isMeant"];
+  }): Promise<BegunSignIn> {
     const { enterpriseHost, oauthApp } = this.signInDefaults;
     const host = wanted.host === undefined ? enterpriseHost : checkEnterpriseHost("host", wanted.host);
     if (this.#member !== null && wanted.host !== undefined) this.#refuseOtherHost(host!);
     const app = signInApp(wanted.app ?? oauthApp, host);
-    return this.#parts.signIns.begin({ host, app, member: this.#member ?? undefined });
+    return this.#parts.signIns.begin({ host, app, member: this.#member ?? undefined, isMeant: wanted.isMeant });
   }
 
   /**

@@ -37,8 +37,17 @@ interface SignInsOptions {
 /** `fault`: why the account, though saved, cannot be used yet, as a sentence. */
 export type AddedApp = Omit<Extract<SignInState, { name: "done" }>, "name">;
 
+/** A sign-in as it is asked for. */
+export interface Wanted {
+  host: string | undefined;
+  app: SignInApp;
+  member?: string | undefined;
+  /** Whether what it was begun by, such as a link, is still good when the person has approved it. */
+  isMeant?: (() => Promise<boolean>) | undefined;
+}
+
 /** One sign-in from its first call on. */
-interface Course {
+interface Course extends Pick<Wanted, "isMeant"> {
   id: string;
   place: Hosts;
   app: SignInApp;
@@ -58,8 +67,8 @@ export class SignIns {
   }
 
   /** Settles when there is a code to show. @throws ProxyError if GitHub gives none, or too many wait already, or have begun */
-  async begin(wanted: { host: string | undefined; app: SignInApp; member?: string | undefined }): Promise<BegunSignIn> {
-    const { app, member = null } = wanted;
+  async begin(wanted: Wanted): Promise<BegunSignIn> {
+    const { app, member = null, isMeant } = wanted;
     const { hosts, kept, now } = this.#options;
     const starting = [...this.#starting.values()].filter((other) => other === member).length;
     if (kept.waiting(member).length + starting >= maxWaiting) throw tooManySignIns();
@@ -75,7 +84,7 @@ export class SignIns {
       resolve({ ...begun, state: { name: "waiting" } });
     };
     this.#starting.set(id, member);
-    void this.#run({ id, place, app, member, show }, reject);
+    void this.#run({ id, place, app, member, isMeant, show }, reject);
     return promise;
   }
 
@@ -136,7 +145,7 @@ export class SignIns {
   }
 
   /** Runs the sign-in up to the saved account. */
-  async #complete({ id, place, app, member, show }: Course, signal: AbortSignal): Promise<void> {
+  async #complete({ id, place, app, member, isMeant, show }: Course, signal: AbortSignal): Promise<void> {
     const { version, store, kept, logger, sleep, isMember } = this.#options;
     // Most servers never need it.
     const { completeSignIn } = await import("./complete-sign-in");
@@ -145,6 +154,7 @@ export class SignIns {
       async add(added) {
         if (!(await kept.waits(id))) throw new ProxyError("conflict", "The sign-in was cancelled.");
         if (member !== null && !(await isMember(member))) throw new ProxyError("conflict", "The member was removed.");
+        if (isMeant && !(await isMeant())) throw new ProxyError("conflict", "The link is not good any more.");
         const before = store.load().find((saved) => accountKeyOf(saved) === accountKeyOf(added))?.member;
         // Nobody's, where the members come from an older backup than the accounts.
         if (before !== undefined && before !== member && !(await isMember(before)))

@@ -14,7 +14,7 @@ import type { Scope, Server } from "../../../parts/app";
 import { ownAccountsOnly } from "../../../people/accounts/hosts";
 import type { InvitationState, Member } from "../../../people/keys/members";
 import { hearAccounts } from "../../../web/client-access";
-import { beginSignIn, showSignIn } from "../../api/account-actions";
+import { showSignIn } from "../../api/account-actions";
 import { Sentence, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { BarePage, type Frame } from "../../ui/layout";
@@ -123,8 +123,10 @@ async function welcome(guest: Guest): Promise<Response> {
   );
 }
 
-async function begin({ scope, params }: Guest): Promise<Response> {
-  const { id } = await beginSignIn(scope, {});
+async function begin({ app, scope, params }: Guest): Promise<Response> {
+  // A command may end the link meanwhile.
+  const isMeant = async () => (await app.members?.invitationWith(params.code!))?.name === "open";
+  const { id } = await scope.ownAccounts.beginSignIn({ isMeant });
   return redirect(`${pathOf(params.code!)}/sign-in/${encodeURIComponent(id)}`);
 }
 
