@@ -97,11 +97,11 @@ async function runFound(command: Command, words: readonly string[], version: str
     },
   };
   requireKnown(command, options);
-  requireOthers(command, options);
   const read = Object.entries(command.options).map(([name, option]) => [
     name,
     option.read(given(name, option, options[nameIn(name)])),
   ]);
+  requireOthers(command, options);
   // Not spread: the environment is read only by a command that asks for it.
   return command.run(Object.assign(basis, Object.fromEntries(read), argumentOf(command, args)));
 }
