@@ -65,7 +65,11 @@ export const rules: Record<string, RuleRow> = {
     "tool_calls",
     onList("messages", (messages, model) => (isOpenAi(model) ? messages : mapObjects(messages, withCallInputs))),
   ],
-  "call-ids": ["tool", "tool_calls", onList("messages", (messages, model) => mapObjects(messages, (message) => withWireIds(message, model)))],
+  "call-ids": [
+    "tool",
+    "tool_calls",
+    onList("messages", (messages, model) => mapObjects(messages, (message) => withWireIds(message, model))),
+  ],
   "repeated-call-ids": ["tool_calls", onList("messages", repeatedCallIds)],
   "tool-results": ["tool", "tool_calls", onList("messages", withToolResults)],
   "tool-images": ["tool", onList("messages", (messages, model) => (isClaude(model) ? messages : moveToUser(messages)))],
