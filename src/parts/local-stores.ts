@@ -8,7 +8,7 @@ import type { Stores, StoresOptions } from "../books/stores";
 import type { Environment } from "../config/environment";
 import { inHome } from "../config/home-names";
 import { keyInFile } from "../config/seal-key-file";
-import { openConfig } from "../config/store";
+import { type ConfigStore, openConfig } from "../config/store";
 import { hourMs } from "../lib/format";
 import { lazy } from "../lib/lazy";
 import { createLogger } from "../lib/logger";
@@ -44,7 +44,11 @@ export function openLocalStores(
   { home, configFile, accountsFolder, historyFile, adminToken, sealKey }: Environment,
   { follow, write, logFormat }: StoresOptions,
 ): LocalStores {
-  const config = lazy(() => openConfig(configFile));
+  let openedConfig: ConfigStore | undefined;
+  const config = lazy(() => {
+    openedConfig = openConfig(configFile);
+    return openedConfig;
+  });
   const logger = createLogger(() => (follow ? config().current.logLevel : "warn"), write, logFormat);
   const keyFile = inHome(home, "sealKey");
   // A database that the folder is copied to may have another key.
@@ -97,6 +101,7 @@ export function openLocalStores(
     // The other stores write what is queued when they are closed.
     async close() {
       clearInterval(cleaning);
+      openedConfig?.close();
       tables.close();
     },
   };
