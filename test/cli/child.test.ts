@@ -263,17 +263,19 @@ describe("what is taken", () => {
     await using first = run(demo);
     const { url, pid } = await first.ready();
     const data = join(first.home, "data");
+    const running = () => Bun.file(join(data, "demo", "running.json")).json();
+    const ofFirst = await running();
+    expect(ofFirst).toMatchObject({ url, pid });
     await using second = run(demo, { env: { DRAGOMAN_HOME: data } });
     await second.ready();
     await until(
       () => second.stderr().includes(`by the dragoman server at ${url} (process ${pid})`),
       "the second names the first",
     );
-    const running = () => Bun.file(join(data, "demo", "running.json")).json();
     expect((await running()).pid).toBe(second.process.pid);
     second.process.kill("SIGTERM");
     expect(await second.exited).toBe(0);
-    expect(await running()).toEqual({ url, pid });
+    expect(await running()).toEqual(ofFirst);
   });
 
   test("by nobody: the id in the folder is another program's by now", async () => {

@@ -345,7 +345,7 @@ const answered: [situation: string, send: () => Promise<Response>][] = [
 ];
 
 testWritten(
-  "demo.txt",
+  "demo/answers.txt",
   [...refusals, ...accepted, ...answered].map(([situation, send]) => [situation, async () => whole(await send())]),
 );
 

@@ -1,5 +1,7 @@
 /** Scenario: budgets on their page and in the admin API. */
 import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Subject } from "../../../src/people/budgets/budgets";
 import type { Reservation } from "../../../src/people/budgets/entries";
 import { credits } from "../../support/amounts";
@@ -197,11 +199,8 @@ test("a budget that somebody wrote into the config in the middle of its period s
   const send = async () => (await fetch(`${proxy.url}/v1/chat/completions`, { method: "POST", body })).text();
   await send();
   const budgets = [{ name: "month", unit: "requests", limit: 1000, per: "month" }];
-  await fetch(`${proxy.url}/api/admin/config`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ budgets }),
-  });
+  writeFileSync(join(proxy.home, "config.json"), JSON.stringify({ budgets }));
+  await proxy.app.config.reload();
   await send();
   const page = await (await fetch(`${proxy.url}/admin/budgets`)).text();
   expect(page).toContain("of 1,000 requests used");
