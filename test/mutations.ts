@@ -35,9 +35,14 @@ const strictRooms: Omit<Room, "least">[] = [
   {
     name: "keys",
     files: /^src\/people\/keys\//,
-    tests: /^test\/(?:people\/keys\/|cli\/key\.|team\/(?:contract|logins|members|member-keys|page-state)\.)/,
+    tests: /^test\/(?:people\/keys\/|cli\/sessions\.|team\/(?:contract|logins|members|member-keys|page-state)\.)/,
   },
-  { name: "guard", files: /^src\/lib\/net\/in\/guard\.ts$/, tests: /^test\/(?:lib\/net\/guard|access\/table)\./ },
+  {
+    name: "guard",
+    files: /^src\/(?:web\/guard|lib\/net\/in\/caller)\.ts$/,
+    tests:
+      /^test\/(?:lib\/net\/(?:caller|trusted-proxies)|access\/[\w-]+|routes\/(?:base-url|methods)|proxy\/relay\/projects)\./,
+  },
   {
     name: "pool",
     files: /^src\/people\/accounts\/pool/,
@@ -101,6 +106,9 @@ const seconds = Number(process.env.MUTATION_SECONDS ?? 600);
 const chosen = process.argv.slice(2);
 
 const graph = await importGraph(root, "{src,test}/**/*.{ts,tsx}");
+for (const { name, files, tests } of rooms)
+  for (const each of [files, tests])
+    if (![...graph.keys()].some((file) => each.test(file))) throw new Error(`No file of the room ${name} is ${each}.`);
 /** What a thread loads runs there too, which no report of lines tells. */
 const ofThreads = new Set([...graph.keys()].filter((file) => file.startsWith("src/") && file.endsWith("-worker.ts")));
 for (const file of ofThreads) for (const imported of graph.get(file) ?? []) ofThreads.add(imported);

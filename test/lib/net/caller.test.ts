@@ -12,10 +12,15 @@ const origins = new Set(["http://localhost:3000"]);
 
 function callerOf(
   headers: Record<string, string>,
-  { peer = "127.0.0.1" as string | null, hosts = new Set<string>(), bound = undefined as string | undefined } = {},
+  {
+    peer = "127.0.0.1" as string | null,
+    hosts = new Set<string>(),
+    bound = undefined as string | undefined,
+    isFromTrustedProxy = false,
+  } = {},
 ) {
   const request = new Request("http://placeholder/v1/models", { headers: { host: "localhost:4141", ...headers } });
-  const connection = { ...noConnection, peer };
+  const connection = { ...noConnection, peer, isFromTrustedProxy };
   return inspect(request, { hosts, origins, bound }, connection);
 }
 
@@ -42,6 +47,18 @@ test.each([
   const caller = callerOf({ host }, { hosts: new Set(config.allowedHosts) });
   expect([caller.host, caller.local]).toEqual(["named", false]);
   expect(() => refuseStrangers(caller, [...origins])).not.toThrow();
+});
+
+test.each([
+  [true, "https", "https://localhost:4141", false],
+  [true, "https", "https://LocalHost:4141", false],
+  [false, "https", "https://localhost:4141", true],
+  [true, "http", "https://localhost:4141", true],
+  [true, "https", "https://localhost:4142", true],
+  [true, "https", "https://evil.example", true],
+])("a trusted proxy (%p) that says %s: a page at %s is foreign: %p", (isFromTrustedProxy, scheme, origin, foreign) => {
+  const headers = { origin, "x-forwarded-proto": scheme };
+  expect(callerOf(headers, { isFromTrustedProxy }).foreign).toBe(foreign);
 });
 
 test.each(["https://my.app", "http://localhost:5173", "vscode-webview://abc", "chrome-extension://abcdef"])(
