@@ -197,4 +197,4 @@ test("the demo of a team has members, one of whom has no budget left, and a link
     await stores.close();
     await demo.stop();
   }
-}, 20_000);
+}, 60_000);
