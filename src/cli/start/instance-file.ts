@@ -38,8 +38,8 @@ export function writeInstanceFile(home: string, own: Pick<Instance, "url" | "isT
 }
 
 /**
- * Another server of this data folder. Where the system does not say when a process began, it may be another program by now. A record of our own address
- * was left by a server that was killed, and its process id is in use again.
+ * Another server of this data folder. Where the system does not say when a process began, it may be another program by now.
+ * A record of our own address was left by a server that was killed, and its process id is in use again.
  */
 export function findNeighbour(home: string, url: string): Instance | undefined {
   const found = findInstance(home);
