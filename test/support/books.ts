@@ -5,15 +5,14 @@
  */
 
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { parseJson } from "../../src/lib/json";
 import { savedFrom } from "../people/accounts/bench";
+import { milliseconds, testBlocks } from "./blocks";
 import type { Json } from "./json";
 import { type RunningProxy, startProxy } from "./proxy";
-import { fixtures } from "./streams";
 import { until } from "./until";
 
 /** The line with `:`. */
@@ -29,22 +28,9 @@ interface Setup {
   env?: Record<string, string>;
 }
 
-const units: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const milliseconds = (time: string) => Number(time.slice(0, -1)) * units[time.at(-1)!]!;
 const width = 128;
 
-export function testBooks(name: string): void {
-  const path = join(fixtures, "books", `${name}.txt`);
-  const blocks = readFileSync(path, "utf8").trimEnd().split(/\n\n+/);
-  const played = new Map<number, string>();
-  for (const [at, block] of blocks.entries())
-    test(block.split("\n")[0]!, async () => {
-      const now = await play(block);
-      played.set(at, now);
-      if (process.env.UPDATE !== "1") return expect(now).toBe(block);
-      writeFileSync(path, `${blocks.map((each, place) => played.get(place) ?? each).join("\n\n")}\n`);
-    });
-}
+export const testBooks = (name: string) => testBlocks(`books/${name}.txt`, play);
 
 /** @returns The block with what comes of its steps now. */
 async function play(block: string): Promise<string> {

@@ -140,13 +140,6 @@ export function pageText(html: string, isWhole: boolean): string {
       return;
     }
     flush();
-    if (tag === "header" && attributes.get("class") === "bar" && !isWhole) {
-      walk(node, (each) => {
-        if (each.attributes.get("aria-current") === "page") lines.push(`menu: ${inline(each.children)}`);
-      });
-      return;
-    }
-    if (tag === "footer" && !isWhole) return;
     if (tag === "form") lines.push("form ends");
   }
 

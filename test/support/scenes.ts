@@ -2,12 +2,14 @@
  * The files of `fixtures/scenes/`: under a title what happens between clients, the proxy and the upstream, a step in each
  * line. `test/README.md` has the words of a step.
  */
+
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import type { DemoOptions } from "../../src/demo/state";
 import { autoAccounts } from "./auto-accounts";
+import { milliseconds } from "./blocks";
 import { type Offers, offerOnly } from "./catalogue";
 import { eventStream, namedEvent } from "./event-stream";
 import type { Json } from "./json";
@@ -62,8 +64,6 @@ interface Answer {
 
 const generation = /^\/(?:chat\/completions|responses|v1\/messages)$/;
 const always = Number.POSITIVE_INFINITY;
-const units: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const milliseconds = (time: string) => Number(time.slice(0, -1)) * units[time.at(-1)!]!;
 const said = (role: string, text: string) => ({ role, content: text });
 const loginOf = (name: string) => `${name}-demo`;
 

@@ -3,7 +3,7 @@
  * printed, the exit code, and every file that is written. `test/README.md` has the words of a line. `UPDATE=1` writes the
  * files anew: read the difference.
  */
-import { afterAll, expect, setSystemTime, test } from "bun:test";
+import { setSystemTime } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { structuredPatch } from "diff";
@@ -15,10 +15,10 @@ import { openApp } from "../../src/parts/open-app";
 import { listen } from "../../src/server";
 import { scriptedGithub } from "../cli/bench";
 import { autoAccounts } from "./auto-accounts";
+import { milliseconds, testBlocks } from "./blocks";
 import { freePort } from "./free-port";
 import { inProcess } from "./in-process";
 import { startOpenAiServer } from "./openai-server";
-import { fixtures } from "./streams";
 import { sharedTokenizer } from "./tokenizer";
 import { until } from "./until";
 
@@ -37,23 +37,12 @@ interface Setup {
 }
 
 const begun = Date.parse("2026-11-10T06:00:00Z");
-const units: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 /** What servers write whenever they want, and what has no text. */
 const unread = /\.sqlite(?:-\w+)?$|\.keys$|dragoman\/connect\/|running\.json$|\.tmp-|\.lock$|^\.bun/;
 
-export function testSessions(name: string): void {
-  const file = join(fixtures, "sessions", `${name}.txt`);
-  const blocks = readFileSync(file, "utf8").trimEnd().split(/\n\n+/);
-  const played: string[] = [];
-  // Paths, and what a service is, are those of Linux.
-  for (const [at, block] of blocks.entries())
-    test.skipIf(process.platform !== "linux")(`${name}: ${block.split("\n")[0]}`, async () => {
-      played[at] = await play(block);
-      if (!process.env.UPDATE) expect(played[at]).toBe(block);
-    });
-  if (process.env.UPDATE)
-    afterAll(() => writeFileSync(file, `${blocks.map((block, at) => played[at] ?? block).join("\n\n")}\n`));
-}
+/** Paths, and what a service is, are those of Linux. */
+export const testSessions = (name: string) =>
+  testBlocks(`sessions/${name}.txt`, play, { skip: process.platform !== "linux", prefix: `${name}: ` });
 
 /** The block as it should stand there. */
 async function play(block: string): Promise<string> {
@@ -237,7 +226,7 @@ async function openStage(setup: Setup) {
     async happen([what, ...words]: string[]): Promise<string[]> {
       const [one = "", two = ""] = words;
       const events: Record<string, () => unknown> = {
-        pass: () => setSystemTime(Date.now() + Number(one.slice(0, -1)) * units[one.slice(-1)]!),
+        pass: () => setSystemTime(Date.now() + milliseconds(one)),
         answer: () => {
           const body = given(words.slice(2).join(" ")) || "{}";
           demo.intercept(

@@ -3,14 +3,15 @@
  * `UPDATE=1` writes the file anew: read the difference.
  */
 import { afterAll, expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { blocksIn } from "./blocks";
 import { fixtures } from "./streams";
 
 /** @param rows What has this title, and what makes the text that stands below it. */
 export function testWritten(name: string, rows: readonly (readonly [title: string, () => Promise<string>])[]): void {
   const file = join(fixtures, name);
-  const blocks = existsSync(file) ? readFileSync(file, "utf8").trimEnd().split(/\n\n+/) : [];
+  const blocks = existsSync(file) ? blocksIn(name) : [];
   const written = new Map(blocks.map((block) => [block.split("\n")[0]!, block]));
   const made = new Map<string, string>();
   for (const [title, make] of rows)
