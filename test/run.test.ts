@@ -4,6 +4,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mostQuarantined, quarantine } from "./quarantine";
+import { withNames } from "./support/blocks";
 
 const good = `import { test } from "bun:test"; test("good", () => {});`;
 const wrong = `import { expect, test } from "bun:test"; test("good", () => {});
@@ -139,4 +140,16 @@ test("a skipped test is counted with its reason, and is a failure where the mach
   expect(await outcomeOf(files)).toMatchObject({ code: 0, titles, last: "4 passed, 0 failed, 1 skipped" });
   expect(await outcomeOf(files, { MAY_LACK: "root,Caddy" })).toMatchObject({ code: 0 });
   expect(await outcomeOf(files, { MAY_LACK: "Caddy" })).toMatchObject({ code: 1, last: "4 passed, 1 failed" });
+});
+
+test("a number of a run is found where it stands alone", () => {
+  const names = [
+    ["127.0.0.1:46399", "server.test"],
+    ["46399", "44444"],
+    ["/tmp/home-a", "/home/ann"],
+  ] as const;
+  const text = 'at 127.0.0.1:46399, port 46399; 1795046399999 a46399f {"path":"\\n/tmp/home-a/data"} /tmp/home-ab $&';
+  expect(withNames(text, names)).toBe(
+    'at server.test, port 44444; 1795046399999 a46399f {"path":"\\n/home/ann/data"} /tmp/home-ab $&',
+  );
 });

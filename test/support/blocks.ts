@@ -14,6 +14,16 @@ export const milliseconds = (time: string): number => Number(time.slice(0, -1)) 
 export const blocksIn = (name: string): string[] => readFileSync(join(fixtures, name), "utf8").trimEnd().split(/\n\n+/);
 
 /**
+ * @param names Pairs of what a run has of its own, such as a port, and the word that stands for it in a file.
+ * @returns The text in which those words stand; the digits of a port within a longer number are no port.
+ */
+export const withNames = (text: string, names: readonly (readonly [actual: string, name: string])[]): string =>
+  names.reduce((all, [actual, name]) => {
+    const [before, after] = [/^\d/.test(actual) ? "(?<!\\w)" : "", /\w$/.test(actual) ? "(?!\\w)" : ""];
+    return all.replace(new RegExp(`${before}${RegExp.escape(actual)}${after}`, "g"), () => name);
+  }, text);
+
+/**
  * A test of each block. `UPDATE=1` writes the file anew: read the difference.
  * @param play Returns the block as it should stand there.
  */

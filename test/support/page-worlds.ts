@@ -8,6 +8,7 @@ import type { Entry } from "../../src/books/history/entry";
 import { type Portion, packed } from "../../src/books/history/portions";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import { savedFrom } from "../people/accounts/bench";
+import { withNames } from "./blocks";
 import { signedIn } from "./form-fields";
 import { entry } from "./history-rows";
 import { startProxy } from "./proxy";
@@ -291,16 +292,14 @@ async function worldOf(
 ): Promise<World> {
   const all: (readonly [string, string])[] = [
     [proxy.url, "http://HERE"],
-    [new URL(proxy.url).port, "PORT"],
     [proxy.demo.url, "http://UPSTREAM"],
-    [new URL(proxy.demo.url).port, "PORT"],
     [proxy.home, "HOME"],
     ...words,
   ];
   return {
     url: proxy.url,
     headers,
-    steady: (text) => all.reduce((said, [random, word]) => said.replaceAll(random, word), ofNoRun(text)),
+    steady: (text) => withNames(ofNoRun(text), all),
     [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose](),
   };
 }

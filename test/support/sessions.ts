@@ -15,7 +15,7 @@ import { openApp } from "../../src/parts/open-app";
 import { listen } from "../../src/server";
 import { scriptedGithub } from "../cli/bench";
 import { autoAccounts } from "./auto-accounts";
-import { milliseconds, testBlocks } from "./blocks";
+import { milliseconds, testBlocks, withNames } from "./blocks";
 import { freePort } from "./free-port";
 import { inProcess } from "./in-process";
 import { startOpenAiServer } from "./openai-server";
@@ -148,8 +148,7 @@ async function openStage(setup: Setup) {
 
   const given = (text: string) => names.reduce((all, [actual, name]) => all.replaceAll(name, actual), text);
   const plain = (text: string) =>
-    names
-      .reduce((all, [actual, name]) => all.replaceAll(actual, name), text)
+    withNames(text, names)
       .replace(new RegExp(`(?<![\\d.])${RegExp.escape(version)}(?![\\d.])`, "g"), "VERSION")
       .replace(/\(process \d+\)/g, "(process PID)")
       .replace(/\b\d+(?:\.\d+)? m?s(?=[.):]|$)/gm, "TIME")
