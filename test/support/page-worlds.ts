@@ -311,7 +311,7 @@ const ofNoRun = (text: string) =>
     .replace(/(?<=^= (?:Process ID|Runtime):\n|^= Started:\n(?=.*\(0 ms)).*/gm, "of this run")
     .replace(/(?<=<hidden change=|"revision": |"started_at_ms": (?=\d+,\n "history))[^>,]+/g, "*")
     .replace(/(?<=\/assets\/try\.js\?)[\w-]+/g, "*")
-    .replace(/[\d.]+(?= [KM]iB)/g, "*");
+    .replace(/[\d.]+ [KM]iB/g, "SIZE");
 
 /** Nobody is signed in, and nothing was asked. */
 const emptyWorld = async () => worldOf(await startProxy({ clock, demo: { now: () => now }, accounts: [] }), strangers);
