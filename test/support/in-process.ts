@@ -10,6 +10,7 @@ import { runCommand } from "../../src/cli/run";
 import { flushLines } from "../../src/lib/logger";
 import { run } from "./command";
 import { quickest } from "./quickest";
+import { until } from "./until";
 
 interface Ended {
   code: number;
@@ -21,6 +22,13 @@ interface Ended {
 const ofTheProcess =
   /^(?:(?:HTTP|HTTPS|ALL|NO)_PROXY|NODE_EXTRA_CA_CERTS|NODE_TLS_REJECT_UNAUTHORIZED|SSL_CERT_FILE|SSL_CERT_DIR|TZ)$/i;
 
+interface Beside {
+  /** What it reads from stdin. */
+  stdin?: string;
+  /** Given everything that it has said on stderr so far, each time it says more. */
+  hears?(said: string): void;
+}
+
 /** The variables and streams belong to the whole process, so one command has them at a time. */
 let before: Promise<unknown> = Promise.resolve();
 
@@ -29,17 +37,34 @@ let before: Promise<unknown> = Promise.resolve();
  * is a process of its own where a variable demands it, or where an executable is tested (`DRAGOMAN_BINARY`).
  * @throws what the command throws that is no sentence for a person
  */
-export async function inProcess(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+export async function inProcess(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  beside: Beside = {},
+): Promise<Ended> {
   if (process.env.DRAGOMAN_BINARY || Object.keys(env).some((name) => ofTheProcess.test(name)))
-    return asProcess(args, env);
-  const ended = before.then(() => withHome((home) => runHere(args, { ...homeIn(home), ...env })));
+    return asProcess(args, env, beside);
+  const ended = before.then(() => withHome((home) => runHere(args, { ...homeIn(home), ...env }, beside)));
   before = ended.catch(() => {});
   return ended;
 }
 
 /** The same as a process of its own. */
-export async function asProcess(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+export async function asProcess(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  { stdin, hears }: Beside = {},
+): Promise<Ended> {
   await using command = run([...args], { env });
+  if (stdin !== undefined) {
+    command.process.stdin.write(stdin);
+    command.process.stdin.end();
+  }
+  if (hears)
+    await until(() => {
+      hears(command.stderr());
+      return command.process.exitCode !== null;
+    }, "the command has ended");
   const code = await command.exited;
   return { code, stdout: command.stdout(), stderr: command.stderr() };
 }
@@ -55,9 +80,9 @@ async function withHome<T>(work: (home: string) => Promise<T>): Promise<T> {
   }
 }
 
-async function runHere(args: readonly string[], env: Record<string, string>): Promise<Ended> {
-  const [out, err] = [gathering(), gathering()];
-  const stdin = Object.assign(Readable.from([]), { isTTY: false });
+async function runHere(args: readonly string[], env: Record<string, string>, beside: Beside): Promise<Ended> {
+  const [out, err] = [gathering(), gathering(beside.hears)];
+  const stdin = Object.assign(Readable.from(beside.stdin === undefined ? [] : [beside.stdin]), { isTTY: false });
   flushLines();
   using undo = new DisposableStack();
   const put = (target: object, name: string, value: unknown) => {
@@ -83,10 +108,11 @@ async function runHere(args: readonly string[], env: Record<string, string>): Pr
   return { code, stdout: out.text(), stderr: err.text() };
 }
 
-function gathering() {
+function gathering(hears: (said: string) => void = () => {}) {
   let text = "";
   const write = (bytes: Buffer | string, _: unknown, done: () => void) => {
     text += bytes.toString();
+    hears(text);
     done();
   };
   return { text: () => text, stream: Object.assign(new Writable({ write, decodeStrings: false }), { isTTY: false }) };

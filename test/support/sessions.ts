@@ -8,18 +8,14 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import { dirname, join } from "node:path";
 import { structuredPatch } from "diff";
 import { version } from "../../package.json";
-import { demoEnvironments, readEnvironment } from "../../src/config/environment";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import type { DemoOptions } from "../../src/demo/demo";
-import { openApp } from "../../src/parts/open-app";
-import { listen } from "../../src/server";
 import { scriptedGithub } from "../cli/bench";
 import { autoAccounts } from "./auto-accounts";
 import { milliseconds, testBlocks, withNames } from "./blocks";
 import { freePort } from "./free-port";
 import { inProcess } from "./in-process";
 import { startOpenAiServer } from "./openai-server";
-import { sharedTokenizer } from "./tokenizer";
 import { until } from "./until";
 
 /** The line with `:` behind the title. */
@@ -100,7 +96,7 @@ async function openStage(setup: Setup) {
     writeFileSync(join(data, "config.json"), JSON.stringify(setup.config).replaceAll("PROVIDER", provider?.url ?? ""), {
       mode: 0o600,
     });
-  const server = setup.server && serve(setup.server);
+  const server = setup.server && github.serve({ demo: setup.server === "demo", env });
   /** What differs from run to run, as the lines have it. */
   const names: [string, string][] = [
     [demo.url.replace("http://", ""), "github.test"],
@@ -115,36 +111,6 @@ async function openStage(setup: Setup) {
         ])
       : []),
   ];
-
-  function serve(which: "own" | "demo") {
-    const own = readEnvironment(env);
-    const environment = which === "demo" ? demoEnvironments(own)[0]! : own;
-    mkdirSync(environment.home, { recursive: true, mode: 0o700 });
-    const lines: string[] = [];
-    const app = openApp({
-      environment,
-      version,
-      write: (line) => void lines.push(line),
-      tokenizer: sharedTokenizer(),
-      ...(which === "demo" && {
-        demo: { url: demo.url, accounts: accounts.filter(({ login }) => login === "octo-demo") },
-      }),
-    });
-    const listening = listen(app, 0);
-    // Another process, as a note of one's own is one that a killed server left.
-    writeFileSync(join(environment.home, "running.json"), JSON.stringify({ url: listening.url, pid: process.ppid }), {
-      mode: 0o600,
-    });
-    return {
-      app,
-      lines,
-      url: listening.url,
-      close() {
-        listening.close();
-        app.close();
-      },
-    };
-  }
 
   const given = (text: string) => names.reduce((all, [actual, name]) => all.replaceAll(name, actual), text);
   const plain = (text: string) =>
@@ -255,7 +221,7 @@ async function openStage(setup: Setup) {
       return Array.isArray(told) ? told : [];
     },
     async [Symbol.asyncDispose]() {
-      server?.close();
+      server?.[Symbol.dispose]();
       await provider?.[Symbol.asyncDispose]();
       await github[Symbol.asyncDispose]();
     },
