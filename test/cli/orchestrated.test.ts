@@ -2,17 +2,17 @@
  * Scenario: `dragoman start` under an orchestrator: probes, a drain of the owner's length, and a log that programs
  * read.
  */
-import { describe, expect, jest, test } from "bun:test";
+import { describe, expect, jest, spyOn, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { columnNames } from "../../src/books/history/entry";
 import { watchShutdown } from "../../src/cli/start/shutdown";
-import { run } from "../support/command";
+import { listen } from "../../src/server";
 import { startProxy } from "../support/proxy";
 import { sharedModel } from "../support/shared-model";
 import { until } from "../support/until";
+import { scriptedGithub } from "./bench";
 
-const demo = ["start", "--demo", "--json", "--port", "0"];
 const ask = (url: string, content: string) =>
   fetch(`${url}/v1/chat/completions`, {
     method: "POST",
@@ -49,37 +49,60 @@ describe("the probes", () => {
 
 describe("a drain", () => {
   test("with --drain answers probes with 503 at once and new requests a moment later, until the running ones have ended", async () => {
-    await using command = run([...demo, "--drain", "4"]);
-    const { url } = await command.ready();
-    const streams = await Promise.all(Array.from({ length: 5 }, () => ask(url, "[demo: long 130] Hello")));
-    command.process.kill("SIGTERM");
-    await until(() => command.stderr().includes("have 4 s to finish"), "the time that requests have is printed");
+    await using proxy = await startProxy();
+    const held = Promise.withResolvers<undefined>();
+    proxy.demo.intercept("/chat/completions", () => held.promise, 5);
+    const { url, drain } = listen(proxy.app, 0);
+    const running = Array.from({ length: 5 }, () => ask(url, "Hello"));
+    await until(() => proxy.app.inFlight.count === 5, "all of them run");
+    const [noticeMs, notice] = [1_234, Promise.withResolvers<void>()];
+    const { sleep } = Bun;
+    const waits = spyOn(Bun, "sleep").mockImplementation((ms) => (ms === noticeMs ? notice.promise : sleep(ms)));
+    let isOver = false;
+    const drained = drain(noticeMs).then(() => (isOver = true));
+    waits.mockRestore();
     expect(await probe(url, "ready")).toMatchObject({ status: 503, body: { status: "draining" } });
     expect((await probe(url, "live")).status).toBe(200);
     // A load balancer may not have noticed yet.
     const late = await ask(url, "Hello");
     expect([late.status, late.headers.get("connection")]).toEqual([200, "close"]);
     expect(await late.text()).toEndWith("data: [DONE]\n\n");
-    let refused = await ask(url, "Hello");
-    for (; refused.status === 200; refused = await ask(url, "Hello")) await refused.text();
+    notice.resolve();
+    const refused = await ask(url, "Hello");
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
     expect(await refused.text()).toContain("shutting down");
-    for (const stream of streams) expect(await stream.text()).toEndWith("data: [DONE]\n\n");
-    expect(await command.exited).toBe(0);
+    expect([(await probe(url, "ready")).status, isOver]).toEqual([503, false]);
+    held.resolve(undefined);
+    for (const answer of running) expect(await (await answer).text()).toEndWith("data: [DONE]\n\n");
+    expect(await drained).toBe(true);
+  });
+
+  test("answers probes for as long as a process has requests to finish", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo");
+    await using command = github.start(["--drain", "300"]);
+    const { url } = await command.ready();
+    const text = (await ask(url, "[demo: silence 60] Hello")).text();
+    command.process.kill("SIGTERM");
+    await until(() => command.stderr().includes("have 300 s to finish"), "the time that requests have is printed");
+    expect(await probe(url, "ready")).toMatchObject({ status: 503, body: { status: "draining" } });
+    command.process.kill("SIGTERM");
+    expect(await command.exited).toBe(130);
+    expect(await text).toContain("shutting down");
   });
 
   test.each([
-    [undefined, 30_000, undefined],
-    [4_000, 4_000, 1_000],
-    [300_000, 300_000, 5_000],
-  ])(
-    "of %p ms, 30 s by default, lasts %i ms; new requests are served for %p ms, 5 s at most",
-    async (drainMs, grace, noticeMs) => {
+    ["SIGHUP", undefined, 30_000, undefined],
+    ["SIGINT", 4_000, 4_000, 1_000],
+    ["SIGTERM", 300_000, 300_000, 5_000],
+  ] as const)(
+    "after %s, of %p ms, 30 s by default, lasts %i ms; new requests are served for %p ms, 5 s at most",
+    async (signal, drainMs, grace, noticeMs) => {
       jest.useFakeTimers();
       try {
         const { first, over } = watchShutdown({ drainMs });
-        process.emit("SIGHUP");
-        expect(await first).toEqual({ why: "SIGHUP", grace, noticeMs });
+        process.emit(signal);
+        expect(await first).toEqual({ why: signal, grace, noticeMs });
         let end = "";
         void over.then((how) => (end = how));
         for (const [ms, expected] of [
@@ -96,27 +119,22 @@ describe("a drain", () => {
       }
     },
   );
+});
 
-  test("--drain is the time after which running requests end with an error", async () => {
-    await using command = run([...demo, "--drain", "1"]);
+describe("--log-format json", () => {
+  test("every line is an object, and each request has one with all of its row", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo");
+    await using command = github.start(["--log-format", "json", "--drain", "1"]);
     const { url } = await command.ready();
-    const text = (await ask(url, "[demo: silence 20] Hello")).text().catch(() => "cut");
+    await (await ask(url, "Hello")).text();
+    await (await ask(url, "[demo: 500] Hello")).text();
+    const text = (await ask(url, "[demo: silence 20] Hello")).text();
     const startedAt = performance.now();
     command.process.kill("SIGTERM");
     expect(await command.exited).toBe(0);
     expect(performance.now() - startedAt).toBeGreaterThan(900);
     expect(await text).toContain("shutting down");
-  });
-});
-
-describe("--log-format json", () => {
-  test("every line is an object, and each request has one with all of its row", async () => {
-    await using command = run([...demo, "--log-format", "json"]);
-    const { url } = await command.ready();
-    await (await ask(url, "Hello")).text();
-    await (await ask(url, "[demo: 500] Hello")).text();
-    command.process.kill("SIGTERM");
-    expect(await command.exited).toBe(0);
     const lines = command
       .stderr()
       .trim()
@@ -129,15 +147,19 @@ describe("--log-format json", () => {
     }
     expect(lines.map(({ message }) => message)).toContain(`Address: ${url}`);
     const rows = lines.filter((line) => "request_id" in line);
-    expect(rows).toHaveLength(2);
     // What a prompt was made of is long, and on its page.
     const logged = columnNames.filter((name) => name !== "portions");
     for (const row of rows) expect(Object.keys(row)).toEqual(expect.arrayContaining(logged));
-    const [served, failed] = rows;
-    expect(served).toMatchObject({ level: "info", http_status: 200, upstream_model: sharedModel });
-    expect(served!.fixups).toContain("object-field");
-    expect(served!.attempts).toMatchObject([{ status: 200, ms: expect.any(Number) }]);
-    expect(failed).toMatchObject({ level: "warn", error_type: expect.any(String) });
+    const served = { level: "info", http_status: 200, upstream_model: sharedModel };
+    expect(rows).toMatchObject([
+      {
+        ...served,
+        fixups: expect.arrayContaining(["object-field"]),
+        attempts: [{ status: 200, ms: expect.any(Number) }],
+      },
+      { level: "warn", error_type: expect.any(String) },
+      { level: "warn", error_type: "shutting_down" },
+    ]);
   });
 
   test("hides secrets in every field, and a quote in one does not break the line", async () => {
