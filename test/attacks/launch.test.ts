@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { readEnvironment } from "../../src/config/environment";
 import { scriptedGithub } from "../cli/bench";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
@@ -23,8 +24,7 @@ import { testWith } from "../support/sandbox";
 import { sharedModel } from "../support/shared-model";
 import { until } from "../support/until";
 
-// Each test starts processes, and the machine may be busy.
-const demo = ["start", "--demo", "--json", "--port", "0"];
+const start = ["start", "--json", "--port", "0"];
 const post = (url: string, path: string, body: object) =>
   fetch(url + path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
 const hello = { model: sharedModel, messages: [{ role: "user", content: "Hello" }] };
@@ -50,7 +50,7 @@ const modesIn = (folder: string) =>
 describe("the folder of data", () => {
   test("under a umask of 000, everything in it is its owner's alone while it is in use", async () => {
     await using github = scriptedGithub();
-    await using command = run(["start", "--json", "--port", "0"], {
+    await using command = run(start, {
       within: ["sh", "-c", 'umask 000; exec "$@"', "sh"],
       env: github.env,
     });
@@ -70,14 +70,15 @@ describe("the folder of data", () => {
   });
 
   test("that others could read is tightened at the start, with one warning", async () => {
-    using folder = folderWith({ "config.json": "{}" });
-    chmodSync(folder.data, 0o755);
-    chmodSync(join(folder.data, "config.json"), 0o644);
-    await using command = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: folder.data } });
-    await command.ready();
-    expect((statSync(folder.data).mode & 0o777).toString(8)).toBe("700");
-    expect((statSync(join(folder.data, "config.json")).mode & 0o777).toString(8)).toBe("600");
-    expect(command.stderr().match(/ warn /g)).toHaveLength(1);
+    await using github = scriptedGithub();
+    mkdirSync(github.data, { recursive: true });
+    writeFileSync(join(github.data, "config.json"), "{}");
+    chmodSync(github.data, 0o755);
+    chmodSync(join(github.data, "config.json"), 0o644);
+    using served = github.serve();
+    expect((statSync(github.data).mode & 0o777).toString(8)).toBe("700");
+    expect((statSync(join(github.data, "config.json")).mode & 0o777).toString(8)).toBe("600");
+    expect(served.lines.join("").match(/ warn /g)).toHaveLength(1);
   });
 
   test("that leads to a folder anybody may write into stops the start, with the reason", async () => {
@@ -86,19 +87,17 @@ describe("the folder of data", () => {
     mkdirSync(open);
     chmodSync(open, 0o777);
     symlinkSync(open, join(folder.path, "link"));
-    await using command = run(["start", "--json", "--port", "0"], {
-      env: { DRAGOMAN_HOME: join(folder.path, "link") },
-    });
-    expect([await command.exited, command.stdout()]).toEqual([1, failed("data_folder_unusable")]);
-    expect(command.stderr()).toContain("Others may write into the folder");
+    const { code, stdout, stderr } = await inProcess(start, { DRAGOMAN_HOME: join(folder.path, "link") });
+    expect([code, stdout]).toEqual([1, failed("data_folder_unusable")]);
+    expect(stderr).toContain("Others may write into the folder");
   });
 
   testWith("users", "with a config of somebody else's stops the start, with the reason", async () => {
     using folder = folderWith({ "config.json": "{}" });
     Bun.spawnSync(["chown", "65534", join(folder.data, "config.json")]);
-    await using command = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: folder.data } });
-    expect([await command.exited, command.stdout()]).toEqual([1, failed("config_invalid")]);
-    expect(command.stderr()).toMatch(/config\.json.*(?:another user|owner)/);
+    const { code, stdout, stderr } = await inProcess(start, { DRAGOMAN_HOME: folder.data });
+    expect([code, stdout]).toEqual([1, failed("config_invalid")]);
+    expect(stderr).toMatch(/config\.json.*(?:another user|owner)/);
   });
 
   test.each([
@@ -110,28 +109,24 @@ describe("the folder of data", () => {
   ])("a config that is %s stops the start, in words", async (_name, make) => {
     using folder = folderWith({});
     make(join(folder.data, "config.json"));
-    await using command = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: folder.data } });
-    expect([await command.exited, command.stdout()]).toEqual([1, failed("config_invalid")]);
-    expect(command.stderr()).toContain("config.json");
-    expect(command.stderr()).not.toMatch(/\n\s+at /);
+    const { code, stdout, stderr } = await inProcess(start, { DRAGOMAN_HOME: folder.data });
+    expect([code, stdout, stderr]).toEqual([1, failed("config_invalid"), expect.stringContaining("config.json")]);
+    expect(stderr).not.toMatch(/\n\s+at /);
   });
 });
 
 describe("the command line", () => {
-  test.each(["0", "0x0", "::0"])(
-    "--host %s is every address, and with --allow-open not without a warning",
-    async (host) => {
-      await using open = run([...demo, "--host", host, "--allow-open"]);
-      const { port } = await open.ready();
-      expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
-      expect(open.stderr()).toContain("WARNING: Anyone who can reach this machine can use your accounts.");
-    },
-  );
+  test("--host 0 is every address, and with --allow-open not without a warning", async () => {
+    await using open = run([...start, "--host", "0", "--allow-open"]);
+    const { port } = await open.ready();
+    expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
+    expect(open.stderr()).toContain("WARNING: Anyone who can reach this machine can use your accounts.");
+  });
 
   test("a good token is used, and is in no line, no file and no answer", async () => {
     await using github = scriptedGithub();
     const { githubToken } = github.demo.accounts[0]!;
-    await using command = run(["start", "--json", "--port", "0", "--idp-token", githubToken], { env: github.env });
+    await using command = run([...start, "--idp-token", githubToken], { env: github.env });
     const { url } = await command.ready();
     expect((await post(url, "/api/admin/config", { logLevel: "debug" })).status).toBe(200);
     expect((await post(url, "/v1/chat/completions", hello)).status).toBe(200);
@@ -154,11 +149,11 @@ describe("the command line", () => {
       "ftp://127.0.0.1",
       "http://127.0.0.1.evil.example",
     ]) {
-      const { code, stdout } = await inProcess(["start", "--json", "--port", "0"], { DRAGOMAN_GITHUB_URL: address });
+      const { code, stdout } = await inProcess(start, { DRAGOMAN_GITHUB_URL: address });
       expect([address, code, stdout]).toEqual([address, 2, failed("usage")]);
     }
-    await using taken = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_GITHUB_URL: "http://127.0.0.1:1" } });
-    await taken.ready();
+    const here = "http://127.0.0.1:1";
+    expect(readEnvironment({ HOME: "/", DRAGOMAN_GITHUB_URL: here })).toMatchObject({ githubUrl: here });
   });
 });
 
@@ -191,7 +186,7 @@ test("no word of a .env in the folder it stands in takes effect", async () => {
   for (const name of names) writeFileSync(join(folder.path, `.env${name}`), lines.join("\n"));
   // Not named: the data folder must be found where the home is, not where the file says.
   const { DRAGOMAN_HOME: _, ...env } = github.env;
-  const child = run(["start", "--json", "--port", "0"], {
+  const child = run(start, {
     cwd: folder.path,
     env: { ...env, DRAGOMAN_HOME: github.data },
   });
@@ -203,6 +198,7 @@ test("no word of a .env in the folder it stands in takes effect", async () => {
   const { accounts } = (await (await fetch(`${url}/usage`)).json()) as { accounts: { id: string }[] };
   expect(accounts.map(({ id }) => id)).toEqual(["octo-demo"]);
   expect(trap.connections).toBe(0);
+  expect(command.stderr()).not.toContain("/nowhere");
   expect(await (await fetch(`${url}/api/admin/meta`)).json()).toMatchObject({
     dbPath: join(github.data, "admin.sqlite"),
   });

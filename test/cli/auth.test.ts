@@ -3,7 +3,6 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { quotas } from "../../src/demo/accounts";
-import { run } from "../support/command";
 import { acme, appKey, installApp } from "../support/github-app";
 import { inProcess } from "../support/in-process";
 import { refuseExchange } from "../support/refused-exchange";
@@ -45,17 +44,6 @@ describe.concurrent("signing in at a terminal", () => {
     expect(
       JSON.parse(readFileSync(join(github.data, "accounts/company.ghe.com/plus-demo.json"), "utf8")),
     ).toMatchObject({ app });
-  });
-
-  test("the app opencode is refused at a tenant of ghe.com before a code is asked for", async () => {
-    await using github = scriptedGithub();
-    for (const app of ["opencode", "Ov23li8tweQw6odWQebz"]) {
-      const flags = ["--enterprise-url=company.ghe.com", `--oauth-app=${app}`];
-      await using terminal = atTerminal(["auth", ...flags], github.env, github.home);
-      await terminal.shows("company.ghe.com does not know the app opencode, which exists at github.com only.");
-      expect(await terminal.exited).toBe(2);
-    }
-    expect(github.demo.journal).toEqual([]);
   });
 
   test("before the second account comes one sentence on whose accounts may be used", async () => {
@@ -140,13 +128,10 @@ describe.concurrent("signing in at a terminal", () => {
 
   test("nobody at a terminal gets one plain line with the code, no browser, no countdown", async () => {
     await using github = scriptedGithub();
-    await using command = run(["auth"], { env: { ...github.env, DISPLAY: ":0" } });
-    expect(await command.exited).toBe(0);
-    expect(command.stderr()).toContain(
-      `Open ${github.demo.url}/login/device and enter the code DEMO-0001 within 15 minutes.\n`,
-    );
-    expect(command.stderr()).not.toMatch(/\x1b|\r/);
-    expect(command.stdout()).toBe("");
+    const { code, stdout, stderr } = await inProcess(["auth"], { ...github.env, DISPLAY: ":0" });
+    expect([code, stdout]).toEqual([0, ""]);
+    expect(stderr).toContain(`Open ${github.demo.url}/login/device and enter the code DEMO-0001 within 15 minutes.\n`);
+    expect(stderr).not.toMatch(/\x1b|\r/);
     expect(github.logins()).toEqual(["octo-demo"]);
   });
 });
@@ -250,12 +235,6 @@ describe("auth add --app", () => {
       return [code, stderr];
     };
     const [app, installation, file] = flags(key(github.home)) as [string, string, string];
-    expect(await told(app)).toEqual([2, expect.stringContaining("--app needs --installation, and --private-key")]);
-    expect(await told(installation)).toEqual([2, expect.stringContaining("has no effect without --app")]);
-    expect(await told(app, installation, "--private-key=/nowhere.pem")).toEqual([
-      2,
-      expect.stringContaining("(ENOENT)"),
-    ]);
     expect(await told(app, "--installation=Acme", file)).toEqual([
       2,
       expect.stringContaining("installation of the App is not valid"),

@@ -1,19 +1,19 @@
 /** Scenario: dragoman as the child of an editor: it stops when that is gone, however it went. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { program, run } from "../support/command";
 import { inProcess } from "../support/in-process";
-import { quickest } from "../support/quickest";
 import { drawn } from "../support/random";
 import { sharedModel } from "../support/shared-model";
 import { until } from "../support/until";
 import { scriptedGithub } from "./bench";
 
-// Each test starts processes, and the machine may be busy.
-const demo = ["start", "--demo", "--json", "--port", "0"];
-const home = mkdtempSync(join(quickest(), "dragoman-"));
-afterAll(() => rmSync(home, { recursive: true, force: true }));
+const start = ["start", "--json", "--port", "0"];
+const github = scriptedGithub({ pace: 10 });
+github.signIn("octo-demo");
+const { env, home } = github;
+afterAll(() => github[Symbol.asyncDispose]());
 
 const ask = (url: string, content: string) =>
   fetch(`${url}/v1/chat/completions`, {
@@ -33,7 +33,7 @@ function isThere(pid: number): boolean {
 
 /** A program that starts dragoman, holds its streams, tells its ready line and would live on. */
 function editor(options: string, wrapped: boolean) {
-  const command = JSON.stringify([...program, ...demo]);
+  const command = JSON.stringify([...program, ...start]);
   const script = `
     const { spawn } = require("node:child_process");
     const command = [...${command}, ...${options}];
@@ -44,7 +44,7 @@ function editor(options: string, wrapped: boolean) {
     setInterval(() => {}, 1000);`;
   return Bun.spawn(["node", "-e", script], {
     cwd: home,
-    env: { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: join(home, "data") },
+    env: { PATH: process.env.PATH ?? "", ...env },
     stdout: "pipe",
     stderr: "inherit",
   });
@@ -77,7 +77,6 @@ describe.each(ties)("killed without a word, the editor takes dragoman with it: %
     const { url, pid } = await readyLine(parent.stdout);
     const answer = content === undefined ? undefined : await ask(url, content);
     const text = answer?.text().catch(() => "cut");
-    await Bun.sleep(50);
     expect(isThere(pid)).toBe(true);
     parent.kill("SIGKILL");
     await until(() => !isThere(pid), "the child has ended");
@@ -94,19 +93,23 @@ test("the editor is not its parent, but the parent's", async () => {
 
 describe("a stdin that ends", () => {
   test("a stdin that ends lets what is quick end well, says why, and is exit code 0", async () => {
-    await using command = run([...demo, "--stdin-lifetime"]);
+    // The id in the folder is another program's by now.
+    const note = JSON.stringify({ url: "http://127.0.0.1:1", pid: process.pid });
+    writeFileSync(join(github.data, "running.json"), note, { mode: 0o600 });
+    await using command = github.start(["--stdin-lifetime"]);
     const { url } = await command.ready();
     const text = (await ask(url, "[demo: long 5] Hello")).text();
     command.process.stdin.end();
     expect(await command.exited).toBe(0);
     expect(await text).toEndWith("data: [DONE]\n\n");
     expect(command.stderr()).toContain("Stdin was closed");
+    expect(command.stderr()).not.toContain("is also used by");
     expect(command.stdout().trim().split("\n")).toHaveLength(1);
   });
 
   test("a stdin that ends is nothing without the option, nor is what comes over it", async () => {
-    await using held = run([...demo, "--stdin-lifetime"]);
-    await using free = run(demo);
+    await using held = github.start(["--stdin-lifetime"]);
+    await using free = github.start();
     const ready = await Promise.all([held.ready(), free.ready()]);
     for (let turn = 0; turn < 20; turn++) held.process.stdin.write("words that nobody reads\n".repeat(1000));
     await held.process.stdin.flush();
@@ -116,7 +119,7 @@ describe("a stdin that ends", () => {
   });
 
   test("a stdin that ends before the server was ready ends it as well", async () => {
-    await using command = run([...demo, "--stdin-lifetime"]);
+    await using command = run([...start, "--stdin-lifetime"]);
     command.process.stdin.end();
     expect(await command.exited).toBe(0);
     expect(command.stderr()).toContain("Stdin was closed");
@@ -128,7 +131,7 @@ describe("a stdin that ends", () => {
       const file = kind === "a file" ? join(home, "words") : "/dev/null";
       if (kind === "a file") writeFileSync(file, "words\n");
       const input = openSync(file, "r");
-      const command = [...program, ...demo, "--stdin-lifetime"];
+      const command = [...program, ...start, "--stdin-lifetime"];
       const child = Bun.spawn(kind === "closed" ? ["sh", "-c", '"$@" <&-', "sh", ...command] : command, {
         env: { PATH: process.env.PATH ?? "", HOME: home },
         stdin: input,
@@ -144,7 +147,7 @@ describe("a stdin that ends", () => {
 });
 
 describe("a token on stdin", () => {
-  const serve = ["start", "--json", "--port", "0", "--github-token", "-"];
+  const serve = [...start, "--github-token", "-"];
 
   test.each([
     ["its first line, with stdin held on", ["--stdin-lifetime"], true],
@@ -178,37 +181,14 @@ describe("a token on stdin", () => {
   });
 });
 
-describe("--parent-pid", () => {
-  test.each(["", "0", "-1", "abc", "1.5", "99999999999", "4294967296"])(
-    "dragoman refuses --parent-pid %j as wrong usage",
-    async (pid) => {
-      expect(await inProcess([...demo, `--parent-pid=${pid}`])).toEqual({
-        code: 2,
-        stdout: expect.stringContaining('"code":"usage"'),
-        stderr: expect.stringMatching(/^dragoman: .*--parent-pid .+\n$/),
-      });
-    },
-  );
-
-  test.if(process.platform !== "win32")(
-    "dragoman refuses its own id as --parent-pid: `exec` has taken the shell's place",
-    async () => {
-      const child = Bun.spawn(["sh", "-c", 'exec "$@" --parent-pid $$', "sh", ...program, ...demo], {
-        env: { PATH: process.env.PATH ?? "", HOME: home },
-        stderr: "pipe",
-      });
-      expect(await child.exited).toBe(2);
-      expect(await child.stderr.text()).toContain("own process ID");
-    },
-  );
-
-  test("dragoman does not start with the --parent-pid of a process that is gone, and says so", async () => {
-    const gone = Bun.spawn(["true"]);
-    await gone.exited;
-    await using command = run([...demo, "--parent-pid", String(gone.pid)]);
-    expect(await command.exited).toBe(1);
-    expect(JSON.parse(command.stdout())).toMatchObject({ event: "failed", code: "parent_not_running" });
-    expect(command.stderr()).toContain(`Process ${gone.pid}, given by --parent-pid, is not running`);
+describe.if(process.platform !== "win32")("--parent-pid", () => {
+  test("dragoman refuses its own id as --parent-pid: `exec` has taken the shell's place", async () => {
+    const child = Bun.spawn(["sh", "-c", 'exec "$@" --parent-pid $$', "sh", ...program, ...start], {
+      env: { PATH: process.env.PATH ?? "", HOME: home },
+      stderr: "pipe",
+    });
+    expect(await child.exited).toBe(2);
+    expect(await child.stderr.text()).toContain("own process ID");
   });
 
   test.if(process.platform === "linux")(
@@ -218,10 +198,10 @@ describe("--parent-pid", () => {
       const shell = Bun.spawn(["sh", "-c", "sleep 0.5 & echo $!; exec sleep 20"], { stdout: "pipe" });
       const first = await shell.stdout.getReader().read();
       const pid = Number(new TextDecoder().decode(first.value));
-      await using command = run([...demo, "--parent-pid", String(pid)]);
-      await command.exited;
-      expect(command.stderr()).toContain(`Process ${pid}, given by --parent-pid`);
-      expect(() => process.kill(pid, 0)).not.toThrow();
+      await until(() => /\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8")), "it has ended");
+      const { code, stdout, stderr } = await inProcess([...start, "--parent-pid", String(pid)]);
+      expect([code, JSON.parse(stdout)]).toMatchObject([1, { event: "failed", code: "parent_not_running" }]);
+      expect(stderr).toContain(`Process ${pid}, given by --parent-pid, is not running`);
       shell.kill();
       await shell.exited;
     },
@@ -230,13 +210,12 @@ describe("--parent-pid", () => {
 
 describe("what is taken", () => {
   test("the port, by a dragoman of the same data folder: named by its process, with --json too", async () => {
-    await using first = run(demo);
+    await using first = run(start);
     const { port, pid } = await first.ready();
-    const data = join(first.home, "data");
-    await using second = run(["start", "--demo", "--json", "--port", String(port)], { env: { DRAGOMAN_HOME: data } });
-    expect(await second.exited).toBe(1);
-    expect(JSON.parse(second.stdout())).toMatchObject({ event: "failed", code: "port_in_use" });
-    expect(second.stderr()).toContain(`Port ${port} is in use by another dragoman server (process ${pid}).`);
+    const words = ["start", "--json", "--port", String(port)];
+    const second = await inProcess(words, { DRAGOMAN_HOME: join(first.home, "data") });
+    expect([second.code, JSON.parse(second.stdout)]).toMatchObject([1, { event: "failed", code: "port_in_use" }]);
+    expect(second.stderr).toContain(`Port ${port} is in use by another dragoman server (process ${pid}).`);
   });
 
   test.if(process.platform === "linux")(
@@ -244,29 +223,30 @@ describe("what is taken", () => {
     async () => {
       using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
       const other = Bun.spawn(["sleep", "20"]);
-      const folder = join(home, "stale", "demo");
+      const folder = join(home, "stale");
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       writeFileSync(
         join(folder, "running.json"),
         JSON.stringify({ url: `http://127.0.0.1:${holder.port}`, pid: other.pid }),
       );
-      await using command = run(["start", "--demo", "--port", String(holder.port)], {
-        env: { DRAGOMAN_HOME: join(home, "stale") },
-      });
-      expect(await command.exited).toBe(1);
-      expect(command.stderr()).toMatch(new RegExp(`is in use by .+ \\(process ${process.pid}\\)`));
+      const words = ["start", "--port", String(holder.port)];
+      const { code, stderr } = await inProcess(words, { DRAGOMAN_HOME: folder });
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(new RegExp(`is in use by .+ \\(process ${process.pid}\\)`)),
+      ]);
       other.kill();
     },
   );
 
   test("the data folder: both serve, the second says so, and commands find who is left", async () => {
-    await using first = run(demo);
+    await using first = run(start);
     const { url, pid } = await first.ready();
     const data = join(first.home, "data");
-    const running = () => Bun.file(join(data, "demo", "running.json")).json();
+    const running = () => Bun.file(join(data, "running.json")).json();
     const ofFirst = await running();
     expect(ofFirst).toMatchObject({ url, pid });
-    await using second = run(demo, { env: { DRAGOMAN_HOME: data } });
+    await using second = run(start, { env: { DRAGOMAN_HOME: data } });
     await second.ready();
     await until(
       () => second.stderr().includes(`by the dragoman server at ${url} (process ${pid})`),
@@ -277,31 +257,21 @@ describe("what is taken", () => {
     expect(await second.exited).toBe(0);
     expect(await running()).toEqual(ofFirst);
   });
-
-  test("by nobody: the id in the folder is another program's by now", async () => {
-    const folder = join(home, "left", "demo");
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    writeFileSync(join(folder, "running.json"), JSON.stringify({ url: "http://127.0.0.1:1", pid: process.pid }));
-    await using command = run(demo, { env: { DRAGOMAN_HOME: join(home, "left") } });
-    const { url } = await command.ready();
-    expect((await fetch(`${url}/v1/models`)).status).toBe(200);
-    expect(command.stderr()).not.toContain("is also used by");
-  });
 });
 
 test("nobody reads its lines from the start: it serves all the same", async () => {
   const data = join(home, "unread");
-  await using child = Bun.spawn(["sh", "-c", 'exec "$@" >&- 2>&-', "sh", ...program, ...demo], {
+  await using child = Bun.spawn(["sh", "-c", 'exec "$@" >&- 2>&-', "sh", ...program, ...start], {
     env: { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: data },
   });
-  const pipes = run(demo, { env: { DRAGOMAN_HOME: `${data}-too` } });
+  const pipes = run(start, { env: { DRAGOMAN_HOME: `${data}-too` } });
   await using _ = pipes;
   await pipes.process.stdout.cancel().catch(() => {});
   await pipes.process.stderr.cancel().catch(() => {});
   for (const folder of [data, `${data}-too`]) {
-    const running = Bun.file(join(folder, "demo", "running.json"));
-    await until(() => running.exists(), "it listens");
-    const { url } = JSON.parse(await Bun.file(join(folder, "demo", "running.json")).text());
+    const note = join(folder, "running.json");
+    await until(() => existsSync(note), "it listens");
+    const { url } = JSON.parse(readFileSync(note, "utf8"));
     expect((await fetch(`${url}/health`)).status).toBe(200);
   }
   child.kill("SIGKILL");

@@ -1,5 +1,6 @@
 /** Scenario: the past of the demo: made up from a seed, plausible, given once. */
 import { describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
 import { followPast, givePast } from "../../src/cli/start/demo-fill";
 import { pastOf } from "../../src/cli/start/demo-past";
 import { inviteGuest, makeTeam, teamNames } from "../../src/cli/start/demo-team";
@@ -13,6 +14,7 @@ import type { KeyList } from "../../src/people/keys/key-list";
 import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { handler } from "../../src/server";
 import { run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
 import { temporaryFolder } from "../support/temporary-folder";
 import { sharedTokenizer } from "../support/tokenizer";
@@ -20,12 +22,14 @@ import { until } from "../support/until";
 
 const now = new Date(2026, 10, 18, 16, 40).getTime();
 
+const past = pastOf(now, listPrices);
+
 describe("the rows of the demo's past", () => {
-  const rows = pastOf(now, listPrices);
-  const withoutIds = (all: typeof rows) => all.map(({ request_id: _, ...row }) => row);
+  const rows = past;
+  const withoutIds = (all: typeof rows) => JSON.stringify(all.map(({ request_id: _, ...row }) => row));
 
   test("are the same for the same moment, in the order in which they ended, each with an id of its own", () => {
-    expect(withoutIds(pastOf(now, listPrices))).toEqual(withoutIds(rows));
+    expect(withoutIds(pastOf(now, listPrices)) === withoutIds(rows)).toBe(true);
     const ends = rows.map((row) => row.started_at_ms + row.duration_ms);
     expect(ends.toSorted((one, other) => one - other)).toEqual(ends);
     expect(new Set(rows.map(({ request_id }) => request_id)).size).toBe(rows.length);
@@ -52,10 +56,8 @@ describe("the rows of the demo's past", () => {
     expect([...ends].sort()).toEqual(["chat stop", "messages end_turn", "responses completed"]);
     for (const row of rows.filter(({ http_status }) => http_status === 503))
       expect(JSON.parse(row.attempts!)[0].ms).toBe(row.duration_ms);
-    for (const row of rows) {
-      expect(row.cached_tokens ?? 0).toBeLessThanOrEqual(row.input_tokens ?? 0);
-      expect(row.error_type === null).toBe(row.cost !== null);
-    }
+    expect(count((row) => (row.cached_tokens ?? 0) > (row.input_tokens ?? 0))).toBe(0);
+    expect(count((row) => (row.error_type === null) !== (row.cost !== null))).toBe(0);
   });
 });
 
@@ -69,9 +71,9 @@ test("the demo gets its past once, a budget of which four fifths are used, and a
     followPast(proxy.app, await givePast(proxy.app, listPrices), (charge) => proxy.demo.charge(charge));
   await live();
   const count = proxy.history.count();
-  expect(count).toBe(pastOf(now, listPrices).length);
+  expect(count).toBe(past.length);
   // What the history says, GitHub reports.
-  const spent = pastOf(now, listPrices).filter(({ account_id }) => account_id !== "work-demo");
+  const spent = past.filter(({ account_id }) => account_id !== "work-demo");
   const billed = proxy.demo.charges.reduce((sum, { credits }) => sum + credits, 0);
   expect(billed).toBeCloseTo(spent.reduce((sum, { cost }) => sum + (cost ?? 0), 0) / 1e9, 3);
   const [state] = await proxy.app.budgets.overview();
@@ -106,31 +108,17 @@ test("the demo gets its past once, a budget of which four fifths are used, and a
   expect(await Promise.all(statuses)).toEqual([401, 401, 200]);
 });
 
-test("the pages of a demo have its past when its address is printed, whoever started it", async () => {
-  await using command = run(["start", "--demo", "--json", "--port", "0", "--stdin-lifetime"]);
-  const { url } = await command.ready();
-  const page = await (await fetch(`${url}/admin`)).text();
-  expect(page).toContain("requests of the last two weeks are made up");
-  expect(page).not.toContain("No usage yet");
-  const { items } = (await (await fetch(`${url}/api/admin/requests?limit=5`)).json()) as { items: unknown[] };
-  expect(items).toHaveLength(5);
-});
-
 test("the demo of a team has a data folder of its own, where commands find it", async () => {
   const home = temporaryFolder();
   const env = { DRAGOMAN_HOME: home };
-  const membersIn = async (options: string[]) => {
-    await using command = run(["start", "--demo", ...options, "--json", "--port", "0"], { env });
-    const { url } = await command.ready();
-    await using status = run(["status", "--json"], { env });
-    await status.exited;
-    expect(JSON.parse(status.stdout())).toMatchObject({ url });
-    const { groups } = (await (await fetch(`${url}/api/admin/statistics?by=member`)).json()) as {
-      groups: { key: { member: string | null } }[];
-    };
-    return groups.filter(({ key }) => key.member !== null).length;
+  await using command = run(["start", "--demo", "--team", "--json", "--port", "0"], { env });
+  const { url } = await command.ready();
+  expect(readdirSync(home)).toEqual(["demo-team"]);
+  expect(JSON.parse((await inProcess(["status", "--json"], env)).stdout)).toMatchObject({ url });
+  const { groups } = (await (await fetch(`${url}/api/admin/statistics?by=member`)).json()) as {
+    groups: { key: { member: string | null } }[];
   };
-  expect([await membersIn(["--team"]), await membersIn([])]).toEqual([3, 0]);
+  expect(groups.filter(({ key }) => key.member !== null)).toHaveLength(3);
 });
 
 test("the demo of a team has members, one of whom has no budget left, and a link for a guest", async () => {

@@ -37,9 +37,8 @@ describe("at start", () => {
     expect(command.stderr()).not.toMatch(/opensesame|someone/);
   });
 
-  test("no line where nothing is in the way: no proxy, one that is not for GitHub, the demo", async () => {
+  test("no line where nothing is in the way: a proxy that is not for GitHub, the demo", async () => {
     for (const [args, env] of [
-      [[], {}],
       [[], { HTTPS_PROXY: "http://proxy.corp:8080", NO_PROXY: "github.com" }],
       [["--demo"], { HTTPS_PROXY: "http://proxy.corp:8080" }],
     ] as const) {
@@ -56,17 +55,6 @@ describe("at start", () => {
     await command.ready();
     expect(await proxyLine(command)).toContain("HTTPS_PROXY names a socks5:// proxy");
     expect(command.stderr()).toContain(" CA file: NODE_EXTRA_CA_CERTS names /nowhere/root.pem, which does not exist");
-  });
-
-  test("a .env in the folder one stands in names no proxy and no CA file", async () => {
-    await using decoy = run(["--version"]);
-    writeFileSync(
-      join(decoy.home, ".env"),
-      "HTTPS_PROXY=http://evil.example:1\nhttps_proxy=http://evil.example:1\nNODE_EXTRA_CA_CERTS=/evil.pem\n",
-    );
-    await using command = run(["start", "--port", "0", "--json"], { cwd: decoy.home });
-    await command.ready();
-    expect(command.stderr()).not.toContain("evil");
   });
 });
 

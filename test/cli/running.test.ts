@@ -1,6 +1,6 @@
 /** Scenario: a running server while people sign in and out beside it, and while the machine sleeps. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findNeighbour, writeInstanceFile } from "../../src/cli/start/instance-file";
 import type { Demo } from "../../src/demo/demo";
@@ -53,7 +53,7 @@ test.each([
   },
 );
 
-test.concurrent("a process that was stopped and is woken serves all who called meanwhile, with a good token", async () => {
+test("a process that was stopped and is woken serves all who called meanwhile, with a good token", async () => {
   await using github = scriptedGithub();
   Object.assign(github.demo.accounts[0]!, { tokenLifetime: 33, refreshIn: 30 });
   github.signIn("octo-demo");
@@ -67,11 +67,11 @@ test.concurrent("a process that was stopped and is woken serves all who called m
   expect(await exchangesAfter(github.demo, before, waiting)).toBe(0);
 });
 
-test.concurrent("a running server takes up who signs in and lets go who is removed; what is under way ends", async () => {
+test("a running server takes up who signs in and lets go who is removed; what is under way ends", async () => {
   await using github = scriptedGithub({ pace: 10 });
   github.signIn("octo-demo");
-  await using server = run(start, { env: github.env });
-  const { url } = await server.ready();
+  using server = github.serve();
+  const { url } = server;
   const usage = async () =>
     ((await (await fetch(`${url}/usage`)).json()) as { accounts: { id: string }[] }).accounts.map(({ id }) => id);
   const settles = (wanted: string[]) =>
@@ -80,8 +80,7 @@ test.concurrent("a running server takes up who signs in and lets go who is remov
 
   github.signIn("octo-demo", "work-demo");
   await settles(["octo-demo", "work-demo"]);
-  // Lines of the log are gathered for a moment.
-  await until(() => server.stderr().includes("work-demo is signed in and ready."), "the sign-in is in the log");
+  await until(() => server.lines.join("").includes("work-demo is signed in and ready."), "the sign-in is in the log");
 
   const stream = await ask(url, "claude-sonnet-4.6", "[demo: long 500] Hello", true);
   expect((await inProcess(["auth", "rm", "octo-demo", "--force"], github.env)).code).toBe(0);
@@ -97,7 +96,7 @@ describe("the note of where it listens", () => {
     writeFileSync(noteIn(home), JSON.stringify(note), { mode: 0o600 });
   };
 
-  test("the note of where it listens is nobody else's with our own process id, with that of a later process, or with the address where we listen", () => {
+  test("the note of where it listens is its owner's alone, and nobody else's with our own process id, with that of a later process, or with the address where we listen", () => {
     const home = temporaryFolder();
     const here = "http://127.0.0.1:4141";
     const there = "http://127.0.0.1:4242";
@@ -113,6 +112,7 @@ describe("the note of where it listens", () => {
       expect(findNeighbour(home, here)).toEqual(neighbour ? { born: "", ...note } : undefined);
       const withdraw = writeInstanceFile(home, { url: here });
       expect(JSON.parse(readFileSync(noteIn(home), "utf8"))).toMatchObject({ url: here, pid: process.pid });
+      expect(statSync(noteIn(home)).mode & 0o777).toBe(0o600);
       withdraw();
       expect(existsSync(noteIn(home))).toBe(neighbour);
     }
@@ -123,8 +123,8 @@ describe("the note of where it listens", () => {
     "of process 1 in a container that was killed is not taken for another server's, and goes at a clean stop",
     async () => {
       const home = temporaryFolder();
-      const note = noteIn(join(home, "demo"));
-      const first = ["start", "--demo", "--json", "--port", "0", "--stdin-lifetime"];
+      const note = noteIn(home);
+      const first = [...start, "--stdin-lifetime"];
       const begin = () =>
         run(first, { env: { DRAGOMAN_HOME: home }, within: ["unshare", "-Urpf", "--kill-child", "--mount-proc"] });
       {

@@ -7,7 +7,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { listen } from "../../src/server";
-import { type Command, run } from "../support/command";
+import { scriptedGithub } from "../cli/bench";
 import { startProxy } from "../support/proxy";
 import { until } from "../support/until";
 
@@ -34,16 +34,30 @@ const ask = (url: string, path: keyof typeof bodies, content: string) =>
     headers: { "content-type": "application/json" },
   });
 
-/** Four streams of each of the three dialects that have begun. */
-async function twelve(command: Command, content: string) {
+/** A server with an account, as a process. */
+async function started(within?: string[]) {
+  const github = scriptedGithub({ pace: 10, generation: "C" });
+  github.signIn("octo-demo");
+  const command = github.start([], within);
   const { url } = await command.ready();
+  return {
+    ...{ github, command, url },
+    async [Symbol.asyncDispose]() {
+      await command[Symbol.asyncDispose]();
+      await github[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Four streams of each of the three dialects that have begun. */
+async function twelve(url: string, content: string) {
   const streams = await Promise.all(
     Array.from({ length: 12 }, async (_, at) => {
       const path = paths[at % paths.length]!;
       return { path, text: (await ask(url, path, content)).text() };
     }),
   );
-  return { url, streams };
+  return streams;
 }
 
 test("a request that ends too slowly for a second signal has its row all the same, once", async () => {
@@ -75,8 +89,8 @@ test("a request that ends too slowly for a second signal has its row all the sam
 
 describe.skipIf(process.platform === "win32")("of the operating system", () => {
   test.skipIf(process.platform !== "linux")("the end of its terminal is nothing to a server behind nohup", async () => {
-    await using command = run(["start", "--demo", "--json", "--port", "0"], { within: ["nohup"] });
-    const { url } = await command.ready();
+    await using server = await started(["nohup"]);
+    const { command, url } = server;
     command.process.kill("SIGHUP");
     await Bun.sleep(200);
     expect((await fetch(`${url}/health/ready`)).status).toBe(200);
@@ -85,26 +99,26 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
     expect(command.stderr()).not.toContain("SIGHUP");
   });
 
-  test.concurrent.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
-    "%s lets 12 streams end, takes nobody new, and the exit code is 0",
-    async (signal) => {
-      await using command = run(["start", "--demo", "--json", "--port", "0"]);
-      const { url, streams } = await twelve(command, "[demo: long 60] Hello");
-      command.process.kill(signal);
-      await until(() => command.stderr().includes("a second signal"), "the first signal is answered");
-      expect(await fetch(`${url}/health`).catch(() => "refused")).toBe("refused");
-      for (const { path, text } of streams) expect(await text).toContain(ended[path]);
-      expect(await command.exited).toBe(0);
-    },
-  );
+  test.concurrent("SIGPIPE ends nothing; SIGTERM lets 12 streams end, takes nobody new, and the exit code is 0", async () => {
+    await using server = await started();
+    const { command, url } = server;
+    const streams = await twelve(url, "[demo: long 60] Hello");
+    for (let turn = 0; turn < 3; turn++) command.process.kill("SIGPIPE");
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    command.process.kill("SIGTERM");
+    await until(() => command.stderr().includes("a second signal"), "the first signal is answered");
+    expect(await fetch(`${url}/health`).catch(() => "refused")).toBe("refused");
+    for (const { path, text } of streams) expect(await text).toContain(ended[path]);
+    expect(await command.exited).toBe(0);
+  });
 
   test.concurrent.each([
-    ["SIGTERM", "SIGTERM"],
     ["SIGINT", "SIGINT"],
     ["SIGHUP", "SIGTERM"],
   ] as const)("%s and then %s end it, and each of 12 streams says so in its own words", async (one, two) => {
-    await using command = run(["start", "--demo", "--json", "--port", "0"]);
-    const { url, streams } = await twelve(command, "[demo: silence 20] Hello");
+    await using server = await started();
+    const { command, url } = server;
+    const streams = await twelve(url, "[demo: silence 20] Hello");
     const google = await fetch(`${url}/v1beta/models/${exampleModels.flash}:streamGenerateContent?alt=sse`, {
       method: "POST",
       body: JSON.stringify({ contents: [{ parts: [{ text: "[demo: silence 20] Hello" }] }] }),
@@ -124,8 +138,8 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
   });
 
   test.concurrent("two signals end a request that has no answer yet too: with an error of its dialect, and with a row", async () => {
-    await using command = run(["start", "--demo", "--json", "--port", "0"]);
-    const { url } = await command.ready();
+    await using server = await started();
+    const { command, github, url } = server;
     const slow = "[demo: slow-headers 20] Hello";
     const answers = paths.flatMap((path) =>
       [true, false].map(async (stream) => {
@@ -143,16 +157,8 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
     command.process.kill("SIGTERM");
     expect(await Promise.all(answers)).toEqual(answers.map(() => [503, true]));
     expect(await command.exited).toBe(130);
-    using history = new Database(join(command.home, "data", "demo", "admin.sqlite"), { readonly: true });
+    using history = new Database(join(github.data, "admin.sqlite"), { readonly: true });
     const rows = history.query("SELECT http_status, error_type FROM requests WHERE client_name = 'cut-short'").all();
     expect(rows).toEqual(answers.map(() => ({ http_status: 503, error_type: "shutting_down" })));
-  });
-
-  test.concurrent("SIGPIPE ends nothing", async () => {
-    await using command = run(["start", "--demo", "--json", "--port", "0"]);
-    const { url, streams } = await twelve(command, "[demo: long 20] Hello");
-    for (let turn = 0; turn < 3; turn++) command.process.kill("SIGPIPE");
-    for (const { path, text } of streams) expect(await text).toContain(ended[path]);
-    expect((await fetch(`${url}/health`)).status).toBe(200);
   });
 });
