@@ -1,12 +1,14 @@
 /** Scenario: `dragoman doctor`: what is wrong is found and named, what is right is left exactly as it is. */
 import { describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { version } from "../../package.json";
 import { checkIntegrity } from "../../src/books/history/integrity-check";
 import type { Finding } from "../../src/cli/checks/check";
+import { bannerFacts } from "../../src/cli/start/banner";
 import { type ClientId, clientOf } from "../../src/clients/index";
 import { type ClientStatus, clientStatus } from "../../src/clients/status";
+import { openTrustedProxies } from "../../src/lib/net/in/trusted-proxies";
 import { run } from "../support/command";
 import { companyRoot, declining, startCompany } from "../support/corporate-proxy";
 import { freePort } from "../support/free-port";
@@ -15,7 +17,6 @@ import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 import { type Github, scriptedGithub } from "./bench";
 
-// Each test starts programs, on a machine that may be busy.
 interface Report {
   code: number;
   version: string;
@@ -55,11 +56,9 @@ describe("when all is well", () => {
   test("nothing is changed, and nothing paid is asked: also of files that others can read", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo", "plus-demo");
-    await using served = run(["start", "--json", "--port", "0"], { env: github.env });
-    const { url } = await served.ready();
-    await (await fetch(`${url}/health`)).text();
-    served.process.kill("SIGTERM");
-    await served.exited;
+    const served = github.serve();
+    await (await fetch(`${served.url}/health`)).text();
+    served[Symbol.dispose]();
     writeFileSync(join(github.data, "config.json"), '{"logLevel":"debug"}');
     for (const name of ["config.json", "accounts/github.com/octo-demo.json", "admin.sqlite"])
       chmodSync(join(github.data, name), 0o644);
@@ -111,40 +110,26 @@ describe("when all is well", () => {
     expect(stdout).not.toContain(github.home);
     for (const { githubToken } of github.demo.accounts) expect(stdout).not.toContain(githubToken);
   });
-
-  test("a running demo is said to be one, beside which nobody has to be signed in", async () => {
-    await using github = scriptedGithub();
-    await using demo = run(["start", "--demo", "--json", "--port", "0"], { env: github.env });
-    const { url, pid } = await demo.ready();
-    const { of } = await examine(github.env);
-    expect(of("accounts")).toMatchObject([
-      { state: "warn", message: expect.stringContaining("the running demo needs none") },
-    ]);
-    expect(of("server")[0]!.message).toBe(`dragoman ${version} (DEMO) is running at ${url} (process ${pid}).`);
-    expect(of("port")[0]).toMatchObject({ state: "ok" });
-  });
 });
 
-describe("files", () => {
-  test("the history of a running server is read beside it, and that which a killed one left, write-ahead log and all, as it is", async () => {
-    await using github = scriptedGithub();
-    github.signIn("octo-demo");
-    const path = join(github.data, "admin.sqlite");
-    expect(checkIntegrity(path)).toBe(undefined);
-    await using served = run(["start", "--json", "--port", "0"], { env: github.env });
-    const { url } = await served.ready();
-    const body = JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] });
-    for (const rows of [1, 2]) {
-      await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).text();
-      await until(() => checkIntegrity(path)?.rows === rows, "the row is written");
-    }
-    served.process.kill("SIGKILL");
-    await served.exited;
-    const before = traces(github.data).filter(({ name }) => !name.endsWith("-shm"));
-    expect(before.map(({ name }) => name)).toContain("admin.sqlite-wal");
-    expect(checkIntegrity(path)).toMatchObject({ rows: 2 });
-    expect(traces(github.data).filter(({ name }) => !name.endsWith("-shm"))).toEqual(before);
-  });
+test("the history of a running server is read beside it, and that which a killed one left, write-ahead log and all, as it is", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  const path = join(github.data, "admin.sqlite");
+  expect(checkIntegrity(path)).toBe(undefined);
+  using served = github.serve();
+  const body = JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] });
+  for (const rows of [1, 2]) {
+    await (await fetch(`${served.url}/v1/chat/completions`, { method: "POST", body })).text();
+    await until(() => checkIntegrity(path)?.rows === rows, "the row is written");
+  }
+  // As it stands while the server has it open.
+  const left = join(github.home, "left");
+  cpSync(github.data, left, { recursive: true });
+  const before = traces(left).filter(({ name }) => !name.endsWith("-shm"));
+  expect(before.map(({ name }) => name)).toContain("admin.sqlite-wal");
+  expect(checkIntegrity(join(left, "admin.sqlite"))).toMatchObject({ rows: 2 });
+  expect(traces(left).filter(({ name }) => !name.endsWith("-shm"))).toEqual(before);
 });
 
 describe("the port and the server", () => {
@@ -186,11 +171,11 @@ describe("the port and the server", () => {
     github.signIn("octo-demo");
     const file = join(github.data, "config.json");
     writeFileSync(file, "{}");
-    await using served = run(["start", "--json", "--port", "0"], { env: github.env });
-    const { url, port } = await served.ready();
+    using served = github.serve();
+    const { url, port } = served;
     const waits = "Restart dragoman to apply changes in the config file: auth.apiKeys.";
     writeFileSync(file, '{"auth": {"apiKeys": ["k-0123456789"]}}');
-    await until(() => served.stderr().includes("takes effect at the next start"), "the server has seen the edit");
+    await until(() => served.lines.join("").includes("takes effect at the next start"), "the server has seen the edit");
     const { stdout } = await inProcess(["doctor", "--port", String(port)], github.env);
     expect(stdout).toContain(`warning  server's config     ${waits}`);
     expect(await (await fetch(`${url}/admin/health`)).text()).toContain(waits);
@@ -208,26 +193,25 @@ describe("who is let in", () => {
   };
 
   test.each([
-    [true, [], "If you use one, start with --admin-auth=always."],
-    [true, ["--admin-auth=always"], undefined],
-    [true, ["--trust-proxy", "127.0.0.1/32"], undefined],
-    [false, ["--admin-auth=always"], "can spend your quota"],
-  ])("with a token, with keys: %p, started with %j", async (hasKeys, options, warning) => {
+    [true, {}, "If you use one, start with --admin-auth=always."],
+    [true, { adminAuth: "always" }, undefined],
+    [true, { trustedProxies: openTrustedProxies(["127.0.0.1/32"]) }, undefined],
+    [false, { adminAuth: "always" }, "can spend your quota"],
+  ] as const)("with a token, with keys: %p, of a server with %o", async (hasKeys, options, warning) => {
     await using github = scriptedGithub();
     if (hasKeys) keys(github);
     const env = { ...github.env, ADMIN_TOKEN: token };
     const before = await examine(env);
     if (hasKeys) expect(before.of("access")[0]!.todo).toBe("If you use one, start with --admin-auth=always.");
-    await using served = run(["start", "--json", "--port", "0", ...options], { env });
-    const { port } = await served.ready();
-    // It is another stream than the one on which it says that it is ready.
-    await until(() => served.stderr().includes("/admin"), "the banner is written");
+    using served = github.serve({ ...options, env });
+    const { app, port, url } = served;
     const [{ state, message, todo = "" }] = (await examine(env, port)).of("access") as [Finding];
     expect([state, message + todo]).toEqual([warning ? "warn" : "ok", expect.stringContaining(warning ?? "")]);
-    const asks = options.length > 0;
+    const asks = Object.keys(options).length > 0;
+    const said = bannerFacts({ app, listening: { ...served, exposed: false } as never }).join("\n");
     const reminder = "Behind a reverse proxy or tunnel, start with --admin-auth=always";
-    expect(served.stderr().includes(reminder)).toBe(!asks);
-    expect(served.stderr().includes("/admin, with ADMIN_TOKEN")).toBe(asks);
+    expect(said.includes(reminder)).toBe(!asks);
+    expect(said.includes(`${url}/admin, with ADMIN_TOKEN`)).toBe(asks);
   });
 });
 
@@ -301,8 +285,6 @@ describe("the way to GitHub", () => {
   });
 });
 
-describe("accounts", () => {});
-
 describe("clients and variables", () => {
   const url = "http://127.0.0.1:4141";
   const named = { env: { ANTHROPIC_BASE_URL: url } };
@@ -345,15 +327,14 @@ describe("clients and variables", () => {
 
   test("a client that leads to the demo leads here while nothing but the demo runs", async () => {
     await using github = scriptedGithub();
-    await using demo = run(["start", "--demo", "--json", "--port", "0"], { env: github.env });
-    const { url } = await demo.ready();
+    using demo = github.serve({ demo: true });
+    const { url } = demo;
     mkdirSync(join(github.home, ".claude"));
     writeFileSync(join(github.home, ".claude", "settings.json"), JSON.stringify({ env: { ANTHROPIC_BASE_URL: url } }));
     const ofClient = async () => (await examine(github.env)).of("Claude Code")[0]!.state;
     expect(await ofClient()).toBe("ok");
     github.signIn("octo-demo");
-    await using real = run(["start", "--json", "--port", "0"], { env: github.env });
-    await real.ready();
+    using _ = github.serve();
     expect(await ofClient()).toBe("warn");
   });
 });

@@ -1,11 +1,10 @@
 /** Scenario: `dragoman login`, `key print`, `connect --from` and `logout`, against a team elsewhere. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { sha256 } from "../../src/lib/net/in/credentials";
-import { program } from "../support/command";
-import { browserOf, toolAt } from "../support/device-login";
-import { inProcess } from "../support/in-process";
+import { browserOf, signedInTool, toolAt } from "../support/device-login";
+import { asProcess, inProcess } from "../support/in-process";
 import type { TestMember } from "../support/members";
 import { quickest } from "../support/quickest";
 import { startTeamApp, type TeamApp } from "../support/team-app";
@@ -28,27 +27,25 @@ describe("this machine as a member of a team elsewhere", () => {
   const file = () => join(home, "data", "logins.json");
   const saved = () => JSON.parse(readFileSync(file(), "utf8"));
 
-  function dragoman(...args: string[]) {
-    const env = { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: join(home, "data") };
-    return Bun.spawn([...program, ...args], { cwd: home, env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const env = () => ({ HOME: home, DRAGOMAN_HOME: join(home, "data") });
+  async function runs(...args: string[]) {
+    const { code, stdout, stderr } = await inProcess(args, env());
+    return { code, out: stdout.trim(), err: stderr };
   }
-  async function said(child: ReturnType<typeof dragoman>) {
-    const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    return { out: out.trim(), err, code };
-  }
-  const runs = (...args: string[]) => said(dragoman(...args));
+
+  /** Processes side by side. */
+  const threePrint = () => [1, 2, 3].map(() => asProcess(["key", "print"], env()));
 
   async function signIn() {
-    const child = dragoman("login", server.url);
-    let err = "";
-    const reading = (async () => {
-      for await (const piece of child.stderr) err += new TextDecoder().decode(piece);
-    })();
-    await until(() => /[B-Z]{4}-[B-Z]{4}/.test(err), "the code is shown");
-    await (await browserOf(server, anna.key)).decide(/[B-Z]{4}-[B-Z]{4}/.exec(err)![0]);
-    expect(await child.exited).toBe(0);
-    await reading;
-    return err;
+    const code = Promise.withResolvers<string>();
+    const hears = (said: string) => {
+      const [shown] = /[B-Z]{4}-[B-Z]{4}/.exec(said) ?? [];
+      if (shown) code.resolve(shown);
+    };
+    const ended = inProcess(["login", server.url], env(), { hears });
+    await (await browserOf(server, anna.key)).decide(await code.promise);
+    expect(await ended).toMatchObject({ code: 0 });
+    return (await ended).stderr;
   }
 
   test("who is not signed in is told how; an address without TLS is refused", async () => {
@@ -111,19 +108,8 @@ describe("this machine as a member of a team elsewhere", () => {
     expect((await toolAt(server).ask(out)).status).toBe(200);
   }, 30_000);
 
-  test("a key that ends soon is renewed, by one of several processes at a time", async () => {
-    const before = saved();
-    writeFileSync(file(), JSON.stringify([{ ...before[0], expiresAt: Date.now() + 1_000 }]), { mode: 0o600 });
-    const printed = await Promise.all([1, 2, 3].map(() => runs("key", "print")));
-    expect(printed.map(({ code }) => code)).toEqual([0, 0, 0]);
-    expect(new Set(printed.map(({ out }) => out)).size).toBe(1);
-    expect(printed[0]!.out).not.toBe(before[0].accessToken);
-    expect(saved()[0].refreshToken).not.toBe(before[0].refreshToken);
-    expect((await toolAt(server).ask(printed[0]!.out)).status).toBe(200);
-  }, 30_000);
-
-  /** The team's server, whose tokens take so long. */
-  function slowed(ms: number, isDown = false) {
+  /** The team's server, whose tokens are waited for. */
+  function slowed(wait: () => Promise<unknown>, isDown = false) {
     let renewals = 0;
     const front = Bun.serve({
       port: 0,
@@ -134,7 +120,7 @@ describe("this machine as a member of a team elsewhere", () => {
         const body = await request.text();
         if (pathname === "/oauth/token") {
           renewals += 1;
-          await Bun.sleep(ms);
+          await wait();
           if (isDown) return Response.json({ error: "temporarily_unavailable" }, { status: 503 });
         }
         return fetch(server.url + pathname, {
@@ -152,26 +138,35 @@ describe("this machine as a member of a team elsewhere", () => {
     });
 
   test("while one process renews a key that is good for some minutes, the others print it and do not wait", async () => {
-    await using slow = slowed(6_000);
+    const others = Promise.withResolvers<void>();
+    await using slow = slowed(() => others.promise);
     saveAs(slow.url, 4 * 60_000);
     const { accessToken } = saved()[0];
-    const printed = await Promise.all([1, 2, 3].map(() => runs("key", "print")));
-    expect(printed.map(({ code, err }) => [code, err])).toEqual(Array(3).fill([0, ""]));
-    expect(printed.filter(({ out }) => out === accessToken).length).toBe(2);
-    expect(printed.filter(({ out }) => out === saved()[0].accessToken).length).toBe(1);
+    const printing = threePrint();
+    let ended = 0;
+    for (const each of printing) void each.then(() => ++ended === 2 && others.resolve());
+    const printed = await Promise.all(printing);
+    expect(printed.map(({ code, stderr }) => [code, stderr])).toEqual(Array(3).fill([0, ""]));
+    expect(printed.filter(({ stdout }) => stdout.trim() === accessToken).length).toBe(2);
+    expect(printed.filter(({ stdout }) => stdout.trim() === saved()[0].accessToken).length).toBe(1);
     expect(slow.renewals()).toBe(1);
   }, 60_000);
 
-  test("a key that has ended is waited for by all, for as long as the server takes", async () => {
-    await using slow = slowed(6_000);
-    saveAs(slow.url, -1_000);
-    const printed = await Promise.all([1, 2, 3].map(() => runs("key", "print")));
-    expect(printed.map(({ code, out }) => [code, out])).toEqual(Array(3).fill([0, saved()[0].accessToken]));
+  test("a key that has ended is waited for by all, for as long as the server takes, and is renewed by one process", async () => {
+    // Longer than a lock is waited for elsewhere.
+    await using slow = slowed(() => Bun.sleep(6_000));
+    saveAs(slow.url, 1_000);
+    const [before] = saved();
+    const printed = await Promise.all(threePrint());
+    const [{ accessToken, refreshToken }] = saved();
+    expect(printed.map(({ code, stdout }) => [code, stdout])).toEqual(Array(3).fill([0, `${accessToken}\n`]));
+    expect([accessToken === before.accessToken, refreshToken === before.refreshToken]).toEqual([false, false]);
+    expect((await toolAt(server).ask(accessToken)).status).toBe(200);
     expect(slow.renewals()).toBe(1);
   }, 60_000);
 
   test("a server that gives no tokens now ends no key that is good, and one that has ended is told", async () => {
-    await using down = slowed(0, true);
+    await using down = slowed(async () => {}, true);
     saveAs(down.url, 4 * 60_000);
     expect(await runs("key", "print")).toMatchObject({ code: 0, out: saved()[0].accessToken });
     saveAs(down.url, 0);
@@ -240,18 +235,17 @@ describe("this machine as a member of a team elsewhere", () => {
   }, 30_000);
 
   test("the data folder is dragoman's own after a login, so `uninstall --purge` removes it", async () => {
-    await signIn();
     expect(existsSync(file())).toBe(true);
-    // In this process: an executable removes itself.
-    const env = { HOME: home, DRAGOMAN_HOME: join(home, "data") };
-    expect(await inProcess(["uninstall", "--purge", "--yes"], env)).toMatchObject({ code: 0 });
+    expect(await runs("uninstall", "--purge", "--yes")).toMatchObject({ code: 0 });
     expect(existsSync(join(home, "data"))).toBe(false);
-  }, 30_000);
+  });
 
   test("a member who was removed is told so when the key would be renewed", async () => {
-    await signIn();
+    const { access_token, refresh_token } = await signedInTool(server, anna.key);
+    const known = { address: server.url, member: "anna", accessToken: access_token, refreshToken: refresh_token };
     await server.stores.members.remove("anna");
-    writeFileSync(file(), JSON.stringify([{ ...saved()[0], expiresAt: 0 }]), { mode: 0o600 });
+    mkdirSync(dirname(file()), { mode: 0o700 });
+    writeFileSync(file(), JSON.stringify([{ ...known, expiresAt: 0 }]), { mode: 0o600 });
     expect(await runs("key", "print")).toMatchObject({ code: 1, out: "", err: expect.stringContaining("was removed") });
-  }, 30_000);
+  });
 });

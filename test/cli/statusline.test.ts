@@ -1,8 +1,8 @@
 /** Scenario: `dragoman statusline` and `GET /usage/line?session=`: what a session really cost. */
 import { afterAll, expect, test } from "bun:test";
-import { join } from "node:path";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { formatAmount } from "../../src/lib/format";
+import { inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
 
 const session = "3dd6ba18-91d4-42f2-b341-79a64c0c2cf1";
@@ -26,15 +26,9 @@ for (const prompt of ["p-1", "p-1", "p-2"]) {
 }
 afterAll(() => proxy[Symbol.asyncDispose]());
 
-async function statusline(input: string, env: Record<string, string>): Promise<[code: number, line: string]> {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../../src/main.ts"), "statusline"], {
-    stdin: Buffer.from(input),
-    stdout: "pipe",
-    stderr: "pipe",
-    env: { PATH: process.env.PATH, HOME: proxy.home, DRAGOMAN_HOME: join(proxy.home, "none"), ...env },
-  });
-  const [line] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  return [await child.exited, line];
+async function statusline(stdin: string, env: Record<string, string>): Promise<[code: number, line: string]> {
+  const { code, stdout } = await inProcess(["statusline"], env, { stdin });
+  return [code, stdout];
 }
 const given = (session_id: string) =>
   JSON.stringify({ hook_event_name: "Status", session_id, cost: { total_cost_usd: 9 } });

@@ -2,7 +2,6 @@
 import { expect, test } from "bun:test";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { run } from "../support/command";
 import { freePort } from "../support/free-port";
 import { inProcess } from "../support/in-process";
 import { atTerminal } from "../support/terminal";
@@ -16,13 +15,10 @@ async function connected(github: Github): Promise<{ claude: string; codex: strin
   const [claude, codex] = [join(github.home, ".claude", "settings.json"), join(github.home, ".codex", "config.toml")];
   mkdirSync(join(github.home, ".claude"));
   writeFileSync(claude, '{\n  "theme": "dark"\n}\n');
-  await using server = run(["start", "--json", "--port", "0"], { env: github.env });
-  await server.ready();
+  using _ = github.serve();
   for (const tool of ["claude-code", "codex"])
     expect((await inProcess(["connect", tool, "--write"], github.env)).code).toBe(0);
   expect([readFileSync(claude, "utf8").includes("ANTHROPIC_BASE_URL"), existsSync(codex)]).toEqual([true, true]);
-  server.process.kill("SIGTERM");
-  await server.exited;
   return { claude, codex };
 }
 
@@ -82,12 +78,10 @@ test.each([[[]], [["--purge"]]])(
     await using github = scriptedGithub();
     github.signIn("octo-demo");
     await Bun.write(join(github.data, "config.json"), '{"auth":{"apiKeys":["a-key-of-the-owner-0001"]}}');
-    await using server = run(["start", "--json", "--port", "0"], { env: github.env });
-    await server.ready();
+    const server = github.serve();
     const connect = await inProcess(["connect", "claude-code", "--write", "--key-helper"], github.env);
     expect([connect.code, existsSync(join(github.data, "kept-keys.json"))]).toEqual([0, true]);
-    server.process.kill("SIGTERM");
-    await server.exited;
+    server[Symbol.dispose]();
     expect((await inProcess(["uninstall", "--yes", ...options], github.env)).code).toBe(0);
     expect(existsSync(join(github.data, "kept-keys.json"))).toBe(false);
     expect(existsSync(github.data)).toBe(options.length === 0);
@@ -119,8 +113,7 @@ test("nothing is removed while a server runs, nor if nobody agrees", async () =>
     expect(await terminal.exited).toBe(1);
     expect(terminal.screen()).toContain("Nothing was removed.");
   }
-  await using server = run(["start", "--json", "--port", "0"], { env: github.env });
-  await server.ready();
+  using _ = github.serve();
   expect((await inProcess(["uninstall", "--yes"], github.env)).stderr).toContain("Stop it first.");
   expect(readFileSync(claude, "utf8")).toBe(before);
 });
