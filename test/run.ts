@@ -12,6 +12,7 @@ import { buildProgram } from "./support/command";
 import { proof } from "./support/proof";
 import { allWorkers, runTests, type TestResult } from "./support/report";
 import { serveSharedPostgres } from "./support/shared-postgres";
+import shortRuns from "./support/short-runs";
 
 const root = join(import.meta.dir, "..");
 const proofTier = "test/proof/";
@@ -49,15 +50,11 @@ const env = { SEED: seed, ...postgres?.env, ...program?.env };
 
 const startedAt = performance.now();
 const common = { root, flags, env };
-/**
- * A worker ends with the run, and gets back at once what it gave to the system: keeping it saves a third of the system's time.
- * The engine looks for garbage when there is much new of it, and not by a timer too.
- */
-const keepsMemory = { ...common, env: { ...env, MIMALLOC_PURGE_DELAY: "-1", BUN_GC_TIMER_DISABLE: "1" } };
+const short = { ...common, env: { ...env, ...shortRuns } };
 const sharing = files.filter((file) => !isProof(file) && !changesGlobals(file));
 const alone = files.filter((file) => !isProof(file) && changesGlobals(file));
 const ofSharing = runTests(sharing, {
-  ...keepsMemory,
+  ...short,
   // The others are through long before these, and would leave a core without work.
   workers: allWorkers,
   isolated: false,
@@ -65,7 +62,7 @@ const ofSharing = runTests(sharing, {
 // The times of both are written to one file.
 if (flags.includes("--update-timings")) await ofSharing;
 const results = [
-  ...(await runTests(alone, { ...keepsMemory, workers: sharing.length > 0 ? 1 : allWorkers })),
+  ...(await runTests(alone, { ...short, workers: sharing.length > 0 ? 1 : allWorkers })),
   ...(await ofSharing),
   ...(await runTests(files.filter(isProof), common)),
 ].filter((result) => !isLeftOut(result));
@@ -112,7 +109,7 @@ async function labelsOf(failures: readonly TestResult[]): Promise<Map<string, st
   if (again.length === 0 || again.length > mostLabelled) return new Map();
   console.log(`\nOnce more, each alone, to see whether they fail there too: ${again.join(", ")}\n`);
   const second: TestResult[] = [];
-  for (const file of again) second.push(...(await runTests([file], common)));
+  for (const file of again) second.push(...(await runTests([file], short)));
   // A whole file that fails (it crashes, say) bears another name where it runs alone.
   const isWhole = ({ name }: TestResult) => name.startsWith("(");
   const failsAlone = (result: TestResult) =>

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { quickest } from "./quickest";
+import { inherited } from "./short-runs";
 import { patienceMs } from "./until";
 
 /** For a test that gives in the environment what a build has fixed. */
@@ -50,7 +51,7 @@ export function run(args: string[], { env = {}, cwd, within = [], instead = prog
   const home = mkdtempSync(join(quickest(), "dragoman-"));
   const child = Bun.spawn([...within, ...instead, ...args], {
     cwd: cwd ?? home,
-    env: { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: join(home, "data"), ...env },
+    env: { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: join(home, "data"), ...inherited, ...env },
     stdin: "pipe",
     stdout: "pipe",
     stderr: "pipe",

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { program } from "./command";
 import { quickest } from "./quickest";
+import { inherited } from "./short-runs";
 import { until } from "./until";
 
 interface AtTerminal extends AsyncDisposable {
@@ -23,7 +24,7 @@ export function atTerminal(args: string[], env: Record<string, string> = {}, hom
   let written = "";
   const child = Bun.spawn([...program, ...args], {
     cwd: folder,
-    env: { PATH: process.env.PATH ?? "", HOME: folder, TERM: "xterm", ...env },
+    env: { PATH: process.env.PATH ?? "", HOME: folder, TERM: "xterm", ...inherited, ...env },
     terminal: {
       cols: columns,
       rows: 40,
