@@ -1,5 +1,7 @@
 /** What the events of a text have in common, and what is free in them: patterns by which they are known before they are read. */
 import { BoundedMap } from "../../lib/bounded-map";
+import { frameIn, type SseFrame } from "../../lib/net/stream/sse";
+import type { Sink } from "../../lib/net/stream/stream";
 
 type Kind = keyof typeof free;
 const free = { text: '"(?<text>§)"', number: "(?<number>\\d+)", id: '"(?<id>§)"' };
@@ -25,30 +27,94 @@ const patterns = new BoundedMap<string, RegExp>(50);
 
 export const patternOf = (source: string): RegExp => patterns.renewed(source, () => new RegExp(source, "gy"));
 
-/** Of each dialect what was trusted last, by its free members. A stream need not learn what it finds here. */
-export class Trusted<Learned> {
-  readonly #trusted = new WeakMap<RegExp, readonly Learned[]>();
-
-  of(free: RegExp): readonly Learned[] {
-    return this.#trusted.get(free) ?? [];
-  }
-
-  add(free: RegExp, learned: Learned): void {
-    const others = this.of(free).filter((each) => each !== learned);
-    this.#trusted.set(free, [learned, ...others].slice(0, mostTrusted));
-  }
+/** What takes the place of reading an event. */
+export interface Learned {
+  /** Of the events that it fits. */
+  pattern: RegExp;
+  /** It has an id of one stream, and fits no other. */
+  isOwn?: boolean;
 }
 
-const mostTrusted = 8;
-
 /** After so many events of a stream learning begins, and after so many it ends. */
-export const [first, last] = [3, 40];
+const [first, last] = [3, 40];
 /** A longer event is not learned from. */
 const longest = 8192;
+const mostTrusted = 8;
 
-/** @param seen How many events the stream has had. */
-export const isLearnt = (event: string, seen: number): boolean =>
-  seen > first && event.length <= longest && !event.includes("\r");
+/** Of each dialect what was trusted last, by its free members. A stream need not learn what it finds here. */
+export type Trusted<L extends Learned> = WeakMap<RegExp, readonly L[]>;
+
+/** How something is learned from an event and from what its reading gave. */
+interface Lesson<L extends Learned, Read> {
+  trusted: Trusted<L>;
+  /** Undefined if nothing is to be learned. */
+  from(event: string, read: Read, free: RegExp): L | undefined;
+  /** What this stream needs of it; undefined if that does not give what reading the event gave. */
+  tried(learned: L, event: string, read: Read, free: RegExp): L | undefined;
+}
+
+/**
+ * What one stream learns. It is trusted once it has given what the reading of a further event gave, be it of another stream, and
+ * forgotten with the first event that is not alike. Before that one the last event that passed is read, as of earlier ones the
+ * reader would remember nothing.
+ */
+export class Learner<L extends Learned, Read> {
+  trusted: L | undefined;
+  /** The last event that passed, if none was read after it. */
+  unread: string | undefined;
+  /** While an event that passed is read. */
+  isMuted = false;
+  /** Not yet trusted. */
+  #candidate: L | undefined;
+  #seen = 0;
+
+  /** @param free Of {@link freeMembers}. */
+  constructor(
+    private readonly lesson: Lesson<L, Read>,
+    private readonly free: RegExp,
+  ) {}
+
+  /** An event comes that does not pass. @returns Whether it can be learned from. */
+  see(): boolean {
+    this.#seen++;
+    return this.#seen <= last;
+  }
+
+  /** @param reader Is shown the last event that passed, if it has not read it: it is about to get anything else. */
+  catchUp(reader: Sink<SseFrame> | undefined): void {
+    this.trusted = undefined;
+    const event = this.unread;
+    if (event === undefined) return;
+    [this.unread, this.#seen] = [undefined, first];
+    this.isMuted = true;
+    try {
+      reader?.push(frameIn(Buffer.from(event, "latin1")));
+    } finally {
+      this.isMuted = false;
+    }
+  }
+
+  learn(event: string, read: Read): void {
+    const { lesson, free } = this;
+    for (const known of lesson.trusted.get(free) ?? []) if (this.#trust(known, event, read)) return;
+    if (this.#seen <= first || event.length > longest || event.includes("\r")) return;
+    const learned = lesson.from(event, read, free);
+    const candidate = this.#candidate;
+    if (candidate && candidate.pattern === learned?.pattern && this.#trust(candidate, event, read)) return;
+    this.#candidate = learned ?? candidate;
+  }
+
+  #trust(learned: L, event: string, read: Read): boolean {
+    const { lesson, free } = this;
+    this.trusted = lesson.tried(learned, event, read, free);
+    if (!this.trusted) return false;
+    if (!learned.isOwn) {
+      const others = (lesson.trusted.get(free) ?? []).filter((each) => each !== learned);
+      lesson.trusted.set(free, [learned, ...others].slice(0, mostTrusted));
+    }
+    return true;
+  }
+}
 
 /** A literal of an event, or a free value, which has a kind. They take turns, and a literal is the first and the last. */
 export type Part = [text: string, kind?: Kind];

@@ -1,54 +1,51 @@
 /**
  * Most events of a stream are alike: they differ in a text, and in the ids and numbers that go with its place. What the stages
  * make of such an event is learned as a replacement in its text, which the next ones get at once, many at a time.
- *
- * A replacement is trusted once it has given what the stages made of a further event, be it of another stream, and forgotten
- * with the first event that is not alike. Before that one the stages see the last of those that passed: of earlier ones they
- * would remember nothing.
  */
 import { isUtf8 } from "node:buffer";
-import { type FrameSink, frameIn, frameText, latin1, part, type SseFrame } from "../../lib/net/stream/sse";
+import { type FrameSink, frameText, latin1, part, type SseFrame } from "../../lib/net/stream/sse";
 import type { Sink } from "../../lib/net/stream/stream";
 import type { ClientSink } from "../codec";
-import { first, freePattern, isLearnt, last, literally, type Part, partsOf, patternOf, Trusted } from "./alike-parts";
+import {
+  freePattern,
+  type Learned,
+  Learner,
+  literally,
+  type Part,
+  partsOf,
+  patternOf,
+  type Trusted,
+} from "./alike-parts";
 import type { Beat } from "./beat";
 
-/** What takes the place of the events that fit the pattern. */
-interface Replacement {
-  pattern: RegExp;
+interface Replacement extends Learned {
   /** What comes around the groups of the pattern; undefined if an event stays as it is. */
   by: readonly string[] | undefined;
   /** The stream's own id comes in place of others: `by` has {@link idPlace} there. */
   hasId?: boolean;
-  /** It has an id of one stream, and fits no other. */
-  isOwn?: boolean;
 }
 
 /** No JSON has it. */
 const idPlace = "\0";
 
-const trusted = new Trusted<Replacement>();
+const trusted: Trusted<Replacement> = new WeakMap();
 
 /** Stands before the reader of a stream, before its writer, and behind that. */
 export class AlikeEvents implements Sink<SseFrame> {
-  #trusted: Replacement | undefined;
-  /** Not yet trusted. */
-  #candidate: Replacement | undefined;
-  #seen = 0;
+  readonly #learner: Learner<Replacement, string>;
   /** What the stages make of an event that is learned from, as long as they read nothing but a piece of text in it. */
   #made: SseFrame[] | undefined;
   /** The pieces of a call are never alike. */
   #isCall = false;
-  #isMuted = false;
-  /** The last event that passed, if the stages have seen none after it. */
-  #unseen: string | undefined;
   #stages: Sink<SseFrame> | undefined;
 
   /** @param client Gets what the stages made, and what passed. @param free Of {@link freeMembers}. */
   constructor(
     private readonly client: Sink<SseFrame>,
-    private readonly free: RegExp,
-  ) {}
+    free: RegExp,
+  ) {
+    this.#learner = new Learner({ trusted, from: replacementIn, tried }, free);
+  }
 
   /** Takes the frames that do not pass. */
   beforeReader(stages: Sink<SseFrame>): FrameSink {
@@ -87,7 +84,7 @@ export class AlikeEvents implements Sink<SseFrame> {
 
   /** Takes what the stages made. */
   push(frame: SseFrame): void {
-    if (this.#isMuted) return;
+    if (this.#learner.isMuted) return;
     this.#made?.push(frame);
     this.client.push(frame);
   }
@@ -97,8 +94,8 @@ export class AlikeEvents implements Sink<SseFrame> {
   }
 
   #pass(text: string, start: number, bytes: Uint8Array): number {
-    if (!this.#trusted) return start;
-    const { pattern, by } = this.#trusted;
+    if (!this.#learner.trusted) return start;
+    const { pattern, by } = this.#learner.trusted;
     let [last, end, made] = [start, start, ""];
     for (pattern.lastIndex = start; end < text.length; end = pattern.lastIndex) {
       const found = by ? pattern.exec(text) : pattern.test(text);
@@ -110,53 +107,33 @@ export class AlikeEvents implements Sink<SseFrame> {
     const sent = by ? bytesOf(made) : part(bytes, start, end);
     if (!sent) return start;
     this.client.push({ bytes: sent });
-    this.#unseen = text.slice(last, end);
+    this.#learner.unread = text.slice(last, end);
     return end;
   }
 
-  /** Shows the stages the last event, if they have not seen it: they are about to get anything else. */
   #catchUp(): void {
-    this.#trusted = undefined;
-    const event = this.#unseen;
-    if (event === undefined) return;
-    [this.#unseen, this.#seen] = [undefined, first];
-    this.#isMuted = true;
-    try {
-      this.#stages?.push(frameIn(Buffer.from(event, "latin1")));
-    } finally {
-      this.#isMuted = false;
-    }
+    this.#learner.catchUp(this.#stages);
   }
 
   #show(frame: SseFrame): void {
     this.#catchUp();
-    this.#seen++;
     const { bytes } = frame;
-    this.#made = bytes && this.#seen <= last ? [] : undefined;
+    this.#made = this.#learner.see() && bytes ? [] : undefined;
     this.#stages?.push(frame);
     const [made, more] = this.#made ?? [];
-    if (bytes && made && !more) this.#learn(latin1(bytes), textOf(made));
+    if (bytes && made && !more) this.#learner.learn(latin1(bytes), textOf(made));
   }
+}
 
-  #learn(event: string, made: string): void {
-    for (const known of trusted.of(this.free)) if (this.#trust(known, event, made)) return;
-    if (!isLearnt(event, this.#seen)) return;
-    const parts = partsOf(event, this.free);
-    const { source, by, ...ids } = replacementOf(parts, event === made ? parts : partsOf(made, this.free));
-    const pattern = patternOf(source);
-    const candidate = this.#candidate;
-    if (candidate?.pattern === pattern && this.#trust(candidate, event, made)) return;
-    this.#candidate = { pattern, by: event === made ? undefined : by, ...ids };
-  }
+function replacementIn(event: string, made: string, free: RegExp): Replacement {
+  const parts = partsOf(event, free);
+  const { source, by, ...ids } = replacementOf(parts, event === made ? parts : partsOf(made, free));
+  return { pattern: patternOf(source), by: event === made ? undefined : by, ...ids };
+}
 
-  /** @returns Whether it gives what the stages made. */
-  #trust(replacement: Replacement, event: string, made: string): boolean {
-    const own = replacement.hasId ? withOwnId(replacement, event, made, this.free) : replacement;
-    if (!own || !gives(own, event, made)) return false;
-    this.#trusted = own;
-    if (!replacement.isOwn) trusted.add(this.free, replacement);
-    return true;
-  }
+function tried(replacement: Replacement, event: string, made: string, free: RegExp): Replacement | undefined {
+  const own = replacement.hasId ? withOwnId(replacement, event, made, free) : replacement;
+  return own && gives(own, event, made) ? own : undefined;
 }
 
 /** Undefined if the stream keeps the event's id: what the stages do in place of another one was not seen yet. */
