@@ -16,7 +16,7 @@ const given = process.argv.slice(2);
 const files: string[] = [];
 for (const file of [...new Bun.Glob("test/**/*.test.ts").scanSync(root)].sort()) {
   const isChosen = given.length === 0 || given.some((part) => file.includes(part));
-  if (isChosen && /support\/random"|\/shapes"|describeWithMembers/.test(await Bun.file(join(root, file)).text()))
+  if (isChosen && /support\/(?:random|requests)"|describeWithMembers/.test(await Bun.file(join(root, file)).text()))
     files.push(file);
 }
 

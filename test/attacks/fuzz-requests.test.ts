@@ -3,7 +3,6 @@
  * all but right.
  */
 import { describe, expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
 import { patched, type Stored } from "../../src/config/patch";
 import { parseConfig } from "../../src/config/schema";
 import { codecs } from "../../src/dialects/codecs";
@@ -28,11 +27,10 @@ import { readModel } from "../../src/proxy/upstream/models/model";
 import { adapt } from "../support/adapt";
 import { estimateTokens } from "../support/estimate";
 import { ableModel, unableModel } from "../support/facts";
-import { rulesOf } from "../support/hostile-shapes";
+import { recorded, rulesOf } from "../support/hostile-shapes";
 import { fixRequest } from "../support/noted";
 import fc from "../support/random";
-import { fixtures, hasFixture, jsonAt } from "../support/streams";
-import { almost, object, odd } from "./shapes";
+import { almost, object, odd } from "../support/requests";
 
 /** All of them in the check too: most are refused, and those that are read have to be enough. */
 const runs = { numRuns: 300 };
@@ -121,9 +119,7 @@ describe.each([...clientDialects])("a request of %s with something wrong in it",
           expect(asked).toEqual(only(() => all(copied(body), model)) as typeof asked);
         }
       };
-      for (const name of readdirSync(fixtures))
-        for (const file of [`${dialect}.request.json`, "request.json"])
-          if (hasFixture(name, file)) same(jsonAt(name, file));
+      for (const [, body] of recorded("request", dialect)) same(body);
       fc.assert(fc.property(requests, same), runs);
     });
 

@@ -1,5 +1,6 @@
 /** Property: decoders meet anything: never a crash, never a stream that looks complete when it is not. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
 import { codecs } from "../../src/dialects/codecs";
 import {
   type ClientDialect,
@@ -13,10 +14,92 @@ import { ProxyError } from "../../src/lib/errors";
 import { gatherFrames, readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { collectInto, pipe, run } from "../../src/lib/net/stream/stream";
 import { eventStream } from "../support/event-stream";
+import { hostileStreams } from "../support/hostile-shapes";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import fc, { triesOf } from "../support/random";
-import { passes, passesFull, reads } from "../support/streams";
-import { almost, almostStream, encode, likelyStream, object, runs, stream } from "./shapes";
+import { almost, change, object, odd, shaped } from "../support/requests";
+import { bytesAt, fixtures, hasFixture, passes, passesFull, reads, wire } from "../support/streams";
+
+const runs = { numRuns: triesOf(300) };
+const encode = (text: string) => new TextEncoder().encode(text);
+
+/** Bytes that look like an event stream often enough to be dangerous. */
+const line = fc.oneof(
+  fc.constantFrom(
+    "data: [DONE]",
+    "data:",
+    "data: {}",
+    "data: null",
+    "data: []",
+    "event: error",
+    ": x",
+    "",
+    "\r",
+    "id: 1",
+    "retry: 1",
+    'data: {"type":"message_stop"}',
+    'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":-1}]}}]}',
+    'data: {"type":"response.completed"}',
+    'data: {"error":null}',
+    'data: {"type":"content_block_delta","index":1e9,"delta":{}}',
+  ),
+  fc.json().map((json) => `data: ${json}`),
+  fc.string().map((text) => `data: ${text}`),
+  fc.string(),
+);
+const stream = fc.oneof(
+  fc.array(line, { maxLength: 12 }).map((lines) => encode(`${lines.join("\n\n")}\n\n`)),
+  fc.array(line, { maxLength: 12 }).map((lines) => encode(lines.join("\r\n"))),
+  fc.uint8Array({ maxLength: 400 }),
+);
+
+/** Events that a decoder will look at. */
+const likelyStream = fc
+  .array(object, { maxLength: 6 })
+  .map((events) => encode(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")));
+
+/** A stream of the dialect, recorded or of a hostile shape, in which frames are others, gone, twice, swapped, or cut in half. */
+function almostStream(dialect: Dialect): fc.Arbitrary<Uint8Array> {
+  const framesIn = (bytes: Uint8Array) => new TextDecoder().decode(bytes).split(/(?<=\n\n)/);
+  const seeds = readdirSync(fixtures)
+    .filter((name) => hasFixture(name, `${dialect}.stream.txt`))
+    .map((name) => framesIn(bytesAt(name, `${dialect}.stream.txt`)));
+  const shapes = shaped(hostileStreams, dialect).map((frames) => framesIn(wire(frames)));
+  const step = fc.record({
+    how: fc.constantFrom("change", "drop", "twice", "swap", "cut"),
+    at: fc.nat(),
+    inside: fc.nat(),
+    value: odd,
+    gone: fc.boolean(),
+  });
+  const all = fc.oneof({ weight: 2, arbitrary: fc.constantFrom(...seeds) }, { weight: 1, arbitrary: shapes });
+  return fc.tuple(all, fc.array(step, { minLength: 1, maxLength: 3 })).map(([seed, steps]) => {
+    const frames = [...seed];
+    for (const { how, at, inside, value, gone } of steps) {
+      const place = at % frames.length;
+      const frame = frames[place] ?? "";
+      if (how === "drop") frames.splice(place, 1, "");
+      else if (how === "twice") frames.splice(place, 0, frame);
+      else if (how === "swap") frames.push(...frames.splice(place, 1));
+      else if (how === "cut") frames[place] = frame.slice(0, inside % (frame.length + 1));
+      else
+        frames[place] = frame.replace(/^data: (\{.*)$/m, (_line, json: string) => {
+          const event = parsed(json);
+          if (event) change(event, inside, value, gone);
+          return `data: ${event ? JSON.stringify(event) : json}`;
+        });
+    }
+    return encode(frames.join(""));
+  });
+}
+
+function parsed(json: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
 
 const asked = { model: "m", replies: 1, usage: true } as never;
 

@@ -23,7 +23,7 @@ interface Shape<T> {
 }
 
 /** The requests, or replies, of all fixtures in a dialect. */
-function samples(kind: "request" | "reply", dialect: ClientDialect): [folder: string, sample: JsonObject][] {
+export function recorded(kind: "request" | "reply", dialect: ClientDialect): [folder: string, sample: JsonObject][] {
   return readdirSync(fixtures).flatMap((folder) =>
     [`${dialect}.${kind}.json`, ...(folder.startsWith(`${dialect}-`) ? [`${kind}.json`] : [])]
       .filter((file) => existsSync(join(fixtures, folder, file)))
@@ -68,7 +68,7 @@ const copies: Record<string, (list: unknown[], turn: number) => unknown[]> = {
 /** All lists of a JSON at once, each with its part of the bytes: what goes through two of them has to look from one into the other. */
 function repeatedTogether(dialect: ClientDialect, kind: "request" | "reply"): Shape<JsonObject>[] {
   const seen = new Set<string>();
-  return samples(kind, dialect).flatMap(([folder, sample]) => {
+  return recorded(kind, dialect).flatMap(([folder, sample]) => {
     // The innermost come first: an outer list is filled with what it had before.
     const lists = listsIn(sample).reverse();
     const places = JSON.stringify(lists);
@@ -97,7 +97,7 @@ function repeatedTogether(dialect: ClientDialect, kind: "request" | "reply"): Sh
 /** Each list of a JSON filled with copies of what stands in it. */
 function repeated(dialect: ClientDialect, kind: "request" | "reply"): Shape<JsonObject>[] {
   const seen = new Set<string>();
-  return samples(kind, dialect).flatMap(([folder, sample]) =>
+  return recorded(kind, dialect).flatMap(([folder, sample]) =>
     listsIn(sample).flatMap((path) => {
       let filling: unknown[] = [];
       withList(sample, path, (list) => {
