@@ -92,6 +92,11 @@ test("a file of tests says in its first line which of the four shapes it has", a
   expect(shapeless).toEqual([]);
 });
 
+test("a row of a table of tests has a cell for each parameter of its test, which Bun would fill with `done`", () => {
+  const rows = [["a", 1], ["b"]] as [string, number][];
+  expect(() => test.each(rows)("of %s", (_one, _other) => {})).toThrow('Of "of %s" the row ["b"] has too few cells.');
+});
+
 test.each(["books/history/reader-worker.ts", "proxy/server-tools/match-worker.ts"])(
   "the thread %s loads no package: it starts while somebody waits for its answer",
   async (thread) => {
