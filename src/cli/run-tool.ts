@@ -51,7 +51,7 @@ export async function runTool({ environment, tool: [tool, ...args], model: named
     if (!launch) throw notLaunched(id);
     if (server.demo) say(demoNotice);
     const [program = "", ...first] = launch.command;
-    const path = Bun.which(program);
+    const path = Bun.which(program, { PATH: process.env.PATH ?? "" });
     if (path === null) throw notInstalled(id, program);
     return await untilEnded([path, ...first, ...args], { ...process.env, ...launch.env });
   } finally {

@@ -7,24 +7,20 @@ import type { Looks } from "../../src/cli/deep/take-looks";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import type { DemoOptions } from "../../src/demo/demo";
 import { autoAccounts } from "../support/auto-accounts";
-import { run } from "../support/command";
 import { type ListName, lists } from "../support/drifted";
+import { inProcess } from "../support/in-process";
 import { atTerminal } from "../support/terminal";
-import { scriptedGithub } from "./bench";
+import { type Github, scriptedGithub } from "./bench";
 
 const [octo, , plus] = demoAccounts() as [DemoAccount, DemoAccount, DemoAccount];
 
-async function report(options: DemoOptions, login: string, ...more: string[]) {
+async function report(options: DemoOptions, login: string, more: string[] = [], prepare = (_: Github) => {}) {
   const github = scriptedGithub(options);
   github.signIn(login);
-  const command = run(["doctor", "--deep", "--report", "mine.md", "--yes", ...more], {
-    env: github.env,
-    cwd: github.home,
-  });
-  await command.exited;
-  const stderr = command.stderr();
-  await command[Symbol.asyncDispose]();
-  const text = readFileSync(join(github.home, "mine.md"), "utf8");
+  prepare(github);
+  const file = join(github.home, "mine.md");
+  const { stderr } = await inProcess(["doctor", "--deep", "--report", file, "--yes", ...more], github.env);
+  const text = readFileSync(file, "utf8");
   return { github, stderr, text, looks: looksIn(text) };
 }
 
@@ -36,18 +32,14 @@ const foundIn = (looks: Looks, name: string): Record<string, unknown> => {
 };
 
 describe("a report of the upstream's answers", () => {
-  test.concurrent.each<[ListName, string]>([
+  test.each<[ListName, string]>([
     ["A", "is_premium"],
     ["B", "cache_price"],
     ["C", "cache_read_price"],
   ])("takes every look that has a model in list %s, and says what the others cost", async (list, name) => {
     const account: DemoAccount = list === "A" ? octo : { ...plus, quota: quotas.credits() };
-    const result = await report(
-      { ...lists[list], accounts: [structuredClone(account)] },
-      account.login,
-      "--budget",
-      "1000",
-    );
+    const options = { ...lists[list], accounts: [structuredClone(account)] };
+    const result = await report(options, account.login, ["--budget", "1000"]);
     await using _ = result.github;
     const { looks, text, stderr } = result;
     expect(Object.keys(looks)).toEqual(deepLooks.map((look) => look.name));
@@ -74,7 +66,7 @@ describe("a report of the upstream's answers", () => {
     expect(stderr).toMatch(/calls? to [\w.-]+\) It costs/);
   });
 
-  test.concurrent("a report of the upstream's answers takes only free looks without a budget, and says so of the others", async () => {
+  test("a report of the upstream's answers takes only free looks without a budget, and says so of the others", async () => {
     const { github, looks } = await report({ generation: "C", accounts: [structuredClone(plus)] }, plus.login);
     await using _ = github;
     expect(foundIn(looks, "fields")).toEqual({ skipped: "not within the budget" });
@@ -85,16 +77,16 @@ describe("a report of the upstream's answers", () => {
     expect(posted).toEqual([]);
   });
 
-  test.concurrent("a report of the upstream's answers takes no look beyond the budget", async () => {
+  test("a report of the upstream's answers takes no look beyond the budget", async () => {
     const options: DemoOptions = { generation: "A", accounts: [structuredClone(octo)] };
     // A call to the cheapest Claude is 0.33 premium requests.
-    const { github, looks } = await report(options, octo.login, "--budget", "0.5");
+    const { github, looks } = await report(options, octo.login, ["--budget", "0.5"]);
     await using _ = github;
     expect(foundIn(looks, "billing-line")).toHaveProperty("status");
     expect(foundIn(looks, "fields")).toEqual({ skipped: "not within the budget" });
   });
 
-  test.concurrent("a person answers for each look that costs something, and Ctrl-C declines all that are left", async () => {
+  test("a person answers for each look that costs something, and Ctrl-C declines all that are left", async () => {
     await using github = scriptedGithub({ generation: "C", accounts: [structuredClone(plus)] });
     github.signIn(plus.login);
     await using person = atTerminal(["doctor", "--deep", "--report", "mine.md"], github.env, github.home);
@@ -112,15 +104,15 @@ describe("a report of the upstream's answers", () => {
       expect([name, foundIn(looks, name)]).toEqual([name, { skipped: "declined" }]);
   });
 
-  test.concurrent("a report of the upstream's answers asks without a model where the plan has Auto only", async () => {
+  test("a report of the upstream's answers asks without a model where the plan has Auto only", async () => {
     const { free } = autoAccounts();
-    const { github, looks } = await report({ accounts: [structuredClone(free)] }, free.login, "--budget", "10");
+    const { github, looks } = await report({ accounts: [structuredClone(free)] }, free.login, ["--budget", "10"]);
     await using _ = github;
     expect(foundIn(looks, "unnamed")).toMatchObject({ status: 200, names_model: true });
     expect(foundIn(looks, "auto")).toMatchObject({ picked: 0, plan: "free", sku: "free_limited_copilot" });
   });
 
-  test.concurrent("a report of the upstream's answers says in which forms the account may ask for Auto", async () => {
+  test("a report of the upstream's answers says in which forms the account may ask for Auto", async () => {
     const { pro } = autoAccounts();
     const { github, looks } = await report({ accounts: [structuredClone(pro)] }, pro.login);
     await using _ = github;
@@ -131,25 +123,22 @@ describe("a report of the upstream's answers", () => {
     });
   });
 
-  test.concurrent("a report of the upstream's answers names no model that is not public, and no text that a refusal quotes", async () => {
-    const github = scriptedGithub({ generation: "C", accounts: [structuredClone(octo)] });
-    await using _ = github;
-    github.signIn("octo-demo");
+  test("a report of the upstream's answers names no model that is not public, and no text that a refusal quotes", async () => {
     const secret = { id: "acme-secret-model", custom_model: true, supported_endpoints: ["/acme/secret path"] };
     const error = { error: { code: "denied", message: 'Not for "Acme Corporation".' } };
     let lists = 0;
-    github.demo.intercept(
-      "/models",
-      () =>
-        ++lists < 4
-          ? Response.json({ data: [{ ...secret, capabilities: { type: "chat" } }] })
-          : Response.json(error, { status: 403 }),
-      20,
+    const options: DemoOptions = { generation: "C", accounts: [structuredClone(octo)] };
+    const { github, text } = await report(options, octo.login, [], ({ demo }) =>
+      demo.intercept(
+        "/models",
+        () =>
+          ++lists < 4
+            ? Response.json({ data: [{ ...secret, capabilities: { type: "chat" } }] })
+            : Response.json(error, { status: 403 }),
+        20,
+      ),
     );
-    const command = run(["doctor", "--deep", "--report", "mine.md", "--yes"], { env: github.env, cwd: github.home });
-    await command.exited;
-    await command[Symbol.asyncDispose]();
-    const text = readFileSync(join(github.home, "mine.md"), "utf8");
+    await using _ = github;
     expect(text).toContain('"models_code": "denied"');
     expect(text).not.toMatch(/acme/i);
   });

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type Command, run } from "../support/command";
+import { inProcess } from "../support/in-process";
 import { atTerminal } from "../support/terminal";
 import { until } from "../support/until";
 
@@ -20,9 +21,8 @@ afterAll(() => demo[Symbol.asyncDispose]());
 
 /** The lines of a command, none of which is longer than the terminal. */
 async function screenOf(args: string[], columns = 80): Promise<string[]> {
-  await using terminal = atTerminal(args, env, undefined, columns);
-  await terminal.exited;
-  const lines = terminal.screen().trimEnd().split("\n");
+  const { stdout, stderr } = await inProcess(args, env, { columns });
+  const lines = Bun.stripANSI(`${stdout}\n${stderr}`).trimEnd().split("\n");
   expect(lines.filter((line) => Bun.stringWidth(line) > columns)).toEqual([]);
   return lines;
 }
@@ -80,10 +80,10 @@ test("what stays after an uninstallation is a list that breaks between words", a
 });
 
 test("the demo is named where it holds the port, and where its log is asked for", async () => {
-  await using start = run(["start", "--port", String(port)], { env });
-  expect(await start.exited).toBe(1);
+  const start = await inProcess(["start", "--port", String(port)], env);
+  expect(start.code).toBe(1);
   const { pid } = demo.process;
-  expect(start.stderr()).toContain(`Port ${port} is in use by another dragoman server (process ${pid}).`);
+  expect(start.stderr).toContain(`Port ${port} is in use by another dragoman server (process ${pid}).`);
   expect((await screenOf(["logs"])).join(" ")).toContain(
     `No service is installed; the demo at http://127.0.0.1:${port} writes its log to the terminal it was started in`,
   );
@@ -92,14 +92,9 @@ test("the demo is named where it holds the port, and where its log is asked for"
 test.skipIf(process.platform !== "linux")(
   "a file of the service is shown as it is written: no line of it is broken",
   async () => {
-    await using terminal = atTerminal(
-      ["service", "install", "--print", "--host", "a-host.of-a-long-name.example"],
-      env,
-      undefined,
-      80,
-    );
-    await terminal.exited;
-    expect(terminal.screen()).toMatch(/"start" "--host" "a-host\.of-a-long-name\.example"/);
-    expect(terminal.screen()).toMatch(/^ {2}\S+=?.{79,}$/m);
+    const words = ["service", "install", "--print", "--host", "a-host.of-a-long-name.example"];
+    const { stderr } = await inProcess(words, env, { columns: 80 });
+    expect(stderr).toMatch(/"start" "--host" "a-host\.of-a-long-name\.example"/);
+    expect(stderr).toMatch(/^ {2}\S+=?.{79,}$/m);
   },
 );

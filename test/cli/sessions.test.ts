@@ -1,4 +1,15 @@
 /** Scenario: what is typed, and all that comes of it: `fixtures/sessions/`. */
 import { testSessions } from "../support/sessions";
 
-for (const name of ["accounts", "connect", "doctor", "help", "keys", "mistakes"]) testSessions(name);
+for (const name of [
+  "accounts",
+  "connect",
+  "connect-files",
+  "connect-keys",
+  "doctor",
+  "help",
+  "keys",
+  "mistakes",
+  "run",
+])
+  testSessions(name);

@@ -229,6 +229,21 @@ describe("a client's state", () => {
     ).toEqual(["CLAUDE_CODE_GATEWAY_HINT_HEADERS"]);
   });
 
+  test("settings of an organization on the machine go before those of Claude Code's file, and that is said", () => {
+    const home = temporaryFolder();
+    for (const [folder, file, address] of [
+      [".claude", "settings.json", url],
+      ["ClaudeCode", "managed-settings.json", "https://gateway.example"],
+    ] as const) {
+      mkdirSync(join(home, folder));
+      writeFileSync(join(home, folder, file), JSON.stringify({ env: { ANTHROPIC_BASE_URL: address } }));
+    }
+    expect(clientStatus("claude-code", { home, env: { ProgramFiles: home }, platform: "win32", url })).toMatchObject({
+      state: "overridden",
+      caveats: [expect.stringContaining("goes before it and names https://gateway.example")],
+    });
+  });
+
   test("the state of a client that has no file is absent", () => {
     expect(clientStatus("curl", { home: "/nowhere", env: {}, url })).toEqual({ state: "absent" });
   });

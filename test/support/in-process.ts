@@ -1,10 +1,11 @@
 /**
  * A command in the process of the test: `run` without the start of a program, which costs a hundred times what most commands do.
- * Signals, terminals, the current folder, and what must not share memory with the test need `run`.
+ * The current folder is `PWD`, where it is given. Signals, terminals, and what must not share memory with the test need `run`.
  */
 import fs, { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
+import { WriteStream } from "node:tty";
 import { version } from "../../package.json";
 import { runCommand } from "../../src/cli/run";
 import { flushLines } from "../../src/lib/logger";
@@ -27,13 +28,15 @@ interface Beside {
   stdin?: string;
   /** Given everything that it has said on stderr so far, each time it says more. */
   hears?(said: string): void;
+  /** Of a terminal that it prints to, an xterm, and at which nobody types; there is none without it. */
+  columns?: number;
 }
 
 /** The variables and streams belong to the whole process, so one command has them at a time. */
 let before: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs a command to its end, with no other variables than these, a home of its own unless they name one, and no terminal. It
+ * Runs a command to its end, with no other variables than these, and a home of its own unless they name one. It
  * is a process of its own where a variable demands it, or where an executable is tested (`DRAGOMAN_BINARY`).
  * @throws what the command throws that is no sentence for a person
  */
@@ -42,8 +45,8 @@ export async function inProcess(
   env: Readonly<Record<string, string>> = {},
   beside: Beside = {},
 ): Promise<Ended> {
-  if (process.env.DRAGOMAN_BINARY || Object.keys(env).some((name) => ofTheProcess.test(name)))
-    return asProcess(args, env, beside);
+  const isElsewhere = process.env.DRAGOMAN_BINARY && beside.columns === undefined;
+  if (isElsewhere || Object.keys(env).some((name) => ofTheProcess.test(name))) return asProcess(args, env, beside);
   const ended = before.then(() => withHome((home) => runHere(args, { ...homeIn(home), ...env }, beside)));
   before = ended.catch(() => {});
   return ended;
@@ -81,7 +84,8 @@ async function withHome<T>(work: (home: string) => Promise<T>): Promise<T> {
 }
 
 async function runHere(args: readonly string[], env: Record<string, string>, beside: Beside): Promise<Ended> {
-  const [out, err] = [gathering(), gathering(beside.hears)];
+  const { columns, hears } = beside;
+  const [out, err] = [gathering(columns), gathering(columns, hears)];
   const stdin = Object.assign(Readable.from(beside.stdin === undefined ? [] : [beside.stdin]), { isTTY: false });
   flushLines();
   using undo = new DisposableStack();
@@ -90,7 +94,8 @@ async function runHere(args: readonly string[], env: Record<string, string>, bes
     Object.defineProperty(target, name, { value, configurable: true, writable: true, enumerable: former.enumerable });
     undo.defer(() => Object.defineProperty(target, name, former));
   };
-  put(process, "env", env);
+  put(process, "env", columns === undefined ? env : { TERM: "xterm", ...env });
+  if (env.PWD) put(process, "cwd", () => env.PWD);
   put(process, "stdin", stdin);
   put(process, "stdout", out.stream);
   put(process, "stderr", err.stream);
@@ -108,14 +113,16 @@ async function runHere(args: readonly string[], env: Record<string, string>, bes
   return { code, stdout: out.text(), stderr: err.text() };
 }
 
-function gathering(hears: (said: string) => void = () => {}) {
+function gathering(columns: number | undefined, hears: (said: string) => void = () => {}) {
   let text = "";
   const write = (bytes: Buffer | string, _: unknown, done: () => void) => {
     text += bytes.toString();
     hears(text);
     done();
   };
-  return { text: () => text, stream: Object.assign(new Writable({ write, decodeStrings: false }), { isTTY: false }) };
+  const { getColorDepth } = WriteStream.prototype;
+  const terminal = columns === undefined ? { isTTY: false } : { isTTY: true, columns, getColorDepth };
+  return { text: () => text, stream: Object.assign(new Writable({ write, decodeStrings: false }), terminal) };
 }
 
 /** A command that waits for Ctrl-C listens until its process ends; here that is now. */

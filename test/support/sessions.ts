@@ -4,10 +4,11 @@
  * files anew: read the difference.
  */
 import { setSystemTime } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { structuredPatch } from "diff";
 import { version } from "../../package.json";
+import { unifiedDiff } from "../../src/clients/settings-file/diff";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import type { DemoOptions } from "../../src/demo/demo";
 import { scriptedGithub } from "../cli/bench";
@@ -28,13 +29,15 @@ interface Setup {
   models?: string[];
   config?: object;
   env?: Record<string, string>;
-  /** A server runs: of the data folder, or the demo beside. */
-  server?: "own" | "demo";
+  /** A server runs: of the data folder, the demo beside, or both. */
+  server?: "own" | "demo" | "both";
 }
 
 const begun = Date.parse("2026-11-10T06:00:00Z");
 /** What servers write whenever they want, and what has no text. */
-const unread = /\.sqlite(?:-\w+)?$|\.keys$|dragoman\/connect\/|running\.json$|\.tmp-|\.lock$|^\.bun/;
+const unread = /\.sqlite(?:-\w+)?$|\.keys$|running\.json$|\.tmp-|\.?lock$|^\.bun|\.git$/;
+/** What an undo needs: that it is there, and not what it holds. */
+const kept = /dragoman\/connect\/.*\.json$/;
 
 /** Paths, and what a service is, are those of Linux. */
 export const testSessions = (name: string) =>
@@ -96,7 +99,10 @@ async function openStage(setup: Setup) {
     writeFileSync(join(data, "config.json"), JSON.stringify(setup.config).replaceAll("PROVIDER", provider?.url ?? ""), {
       mode: 0o600,
     });
-  const server = setup.server && github.serve({ demo: setup.server === "demo", env });
+  const servers = (["demo", "own"] as const)
+    .filter((each) => setup.server === each || setup.server === "both")
+    .map((each) => github.serve({ demo: each === "demo", env }));
+  const server = servers.at(-1);
   /** What differs from run to run, as the lines have it. */
   const names: [string, string][] = [
     [demo.url.replace("http://", ""), "github.test"],
@@ -104,12 +110,10 @@ async function openStage(setup: Setup) {
     [home, "/home/ann"],
     [`${process.platform} ${process.arch}`, "PLATFORM"],
     [Bun.version, "BUN"],
-    ...(server
-      ? [server.url.replace("http://", ""), new URL(server.url).port].map((each, at): [string, string] => [
-          each,
-          ["server.test", "41410"][at]!,
-        ])
-      : []),
+    ...servers.toReversed().flatMap(({ url, port }, at): [string, string][] => [
+      [url.replace("http://", ""), `${["server", "demo"][at]}.test`],
+      [String(port), "41410"],
+    ]),
   ];
 
   const given = (text: string) => names.reduce((all, [actual, name]) => all.replaceAll(name, actual), text);
@@ -120,18 +124,25 @@ async function openStage(setup: Setup) {
       .replace(/\b\d+(?:\.\d+)? m?s(?=[.):]|$)/gm, "TIME")
       .replace(/\b[\d.]+ [GT]iB are free/g, "ENOUGH is free")
       .replace(/(?<="started_at_ms":)\d+(?=,"(?:running|time_zone))/, "0")
-      .replace(/\b[\da-f]{64}\b/g, "SHA256");
+      .replace(/\b[\da-f]{64}\b/g, "SHA256")
+      .replace(/[^\s=]*\/dragoman-run-\w{6}\//g, "TEMPORARY/")
+      .replace(/-[\da-f]{12}(?=\.(?:json|changed)\b)/g, "-ID");
   const pathOf = (path: string) => given(path).replace(/^~/, home);
 
-  function files(): Map<string, string> {
-    const all = readdirSync(home, { recursive: true, encoding: "utf8" }).filter((each) => !unread.test(each));
+  /** What each path below the home is: its rights in the first line, then its text. A link is what it names, a folder what is in it. */
+  function files(folder = ""): Map<string, string> {
+    const all = readdirSync(join(home, folder)).sort();
+    if (all.length === 0 && !isOurs(folder)) return new Map([[`${folder}/`, "empty\n"]]);
     return new Map(
-      all.sort().flatMap((each): [string, string][] => {
-        const path = join(home, each);
-        const { mode, size } = statSync(path);
-        const rights = (mode & 0o777).toString(8);
-        if (statSync(path).isDirectory()) return [];
-        return [[each, `${rights}\n${size > 200_000 ? size : readFileSync(path, "utf8")}`]];
+      all.flatMap((name): [string, string][] => {
+        const [each, path] = [join(folder, name), join(home, folder, name)];
+        if (unread.test(each)) return [];
+        const found = lstatSync(path);
+        const rights = (found.mode & 0o777).toString(8);
+        if (found.isDirectory()) return [...files(each)];
+        if (found.isSymbolicLink()) return [[each, `→ ${readlinkSync(path)}\n`]];
+        if (!found.isFile() || kept.test(each)) return [[each, `${rights}\n`]];
+        return [[each, `${rights}\n${found.size > 200_000 ? found.size : readFileSync(path, "utf8")}`]];
       }),
     );
   }
@@ -156,7 +167,7 @@ async function openStage(setup: Setup) {
       writeFileSync(pathOf(path), given(text), { mode: 0o600 });
     },
     shell(line: string) {
-      const { exitCode, stderr } = Bun.spawnSync(["sh", "-c", given(line)], {
+      const { exitCode, stderr } = Bun.spawnSync(["sh", "-c", `umask 077; ${given(line)}`], {
         env: { ...process.env, HOME: home },
         cwd: home,
       });
@@ -166,9 +177,12 @@ async function openStage(setup: Setup) {
       const { words, more } = wordsOf(line);
       const before = files();
       const { code, stdout, stderr } = await inProcess(words, { ...env, ...more });
-      const key = /^drg_[\w-]{43}$/m.exec(stdout)?.[0];
-      if (key) names.push([key, `KEY${names.filter(([, name]) => name.startsWith("KEY")).length + 1}`]);
       const after = files();
+      const found = [stdout, ...after.values()].join("\n").match(/\bdrg_[\w-]{43}(?![\w-])/g) ?? [];
+      for (const key of new Set(found).difference(new Set(names.map(([actual]) => actual)))) {
+        const name = `KEY${names.filter((each) => each[1].startsWith("KEY")).length + 1}`;
+        names.push([key, name], [`…${key.slice(-4)}`, `…${name}`]);
+      }
       const shown = (sign: string, text: string) =>
         text === ""
           ? []
@@ -180,16 +194,22 @@ async function openStage(setup: Setup) {
         if (now === before.get(each)) return [];
         if (now === undefined) return [`  - ${plain(each)}`];
         const former = before.get(each);
-        return [
-          `  ${former === undefined ? "+" : "~"} ${plain(each)} ${rightsIn(now)}`,
-          ...shown(":", former === undefined ? textIn(now) : changesIn(textIn(former), textIn(now))),
-        ];
+        const line = `  ${former === undefined ? "+" : "~"} ${plain(each)} ${rightsIn(now)}`;
+        if (isDiffIn(stdout, each, former === undefined ? "" : textIn(former), textIn(now)))
+          return [`${line}, as shown`];
+        return [line, ...shown(":", former === undefined ? textIn(now) : changesIn(textIn(former), textIn(now)))];
       });
       return [...shown("|", stdout), ...shown("!", stderr), ...(code === 0 ? [] : [`  = ${code}`]), ...changed];
     },
     /** What happens beside the commands. */
     async happen([what, ...words]: string[]): Promise<string[]> {
       const [one = "", two = ""] = words;
+      const asked = async (method: string) => {
+        const body = method === "GET" ? undefined : words.slice(1).join(" ");
+        const headers = { "content-type": "application/json" };
+        const response = await fetch(servers.at(-1)!.url + one, { method, headers, body });
+        return [`  < ${response.status} ${method === "GET" ? plain(await response.text()) : ""}`.trimEnd()];
+      };
       const events: Record<string, () => unknown> = {
         pass: () => setSystemTime(Date.now() + milliseconds(one)),
         answer: () => {
@@ -213,6 +233,14 @@ async function openStage(setup: Setup) {
           await server!.app.history.flush();
           return [`  < ${[response.status, error?.code, error && plain(error.message)].filter(Boolean).join(" ")}`];
         },
+        /** What the last request to the upstream was. */
+        sent: () => {
+          const { path, headers, body } = demo.journal.at(-1)!;
+          return [`  < ${path} by ${headers["x-initiator"]}: ${JSON.stringify(body)}`];
+        },
+        stop: () => servers.pop()![Symbol.dispose](),
+        POST: () => asked("POST"),
+        GET: () => asked("GET"),
         logs: () =>
           until(() => server!.lines.some((line) => line.includes(words.join(" "))), `the log has ${words.join(" ")}`),
       };
@@ -221,15 +249,23 @@ async function openStage(setup: Setup) {
       return Array.isArray(told) ? told : [];
     },
     async [Symbol.asyncDispose]() {
-      server?.[Symbol.dispose]();
+      for (const each of servers) each[Symbol.dispose]();
       await provider?.[Symbol.asyncDispose]();
       await github[Symbol.asyncDispose]();
     },
   };
 }
 
+/** A folder of the program's own, which may be empty. */
+const isOurs = (path: string) => /^$|^\.(?:local|bun)\b/.test(path);
 const rightsIn = (file: string) => file.slice(0, file.indexOf("\n"));
 const textIn = (file: string) => file.slice(file.indexOf("\n") + 1);
+
+/** Whether a command's output has this change to the last byte; the differences that it prints are tested in `clients/diff.test.ts`. */
+const isDiffIn = (stdout: string, name: string, before: string, after: string): boolean =>
+  [before, after].every((text) => text === "" || (text.endsWith("\n") && !text.includes("\r"))) &&
+  before !== after &&
+  `\n${stdout}`.includes(`\n${unifiedDiff(before, after, `~/${name}`).join("\n")}\n`);
 
 /** The lines that went and came, with the one around them. */
 const changesIn = (before: string, after: string): string =>
