@@ -165,24 +165,6 @@ describe("the port and the server", () => {
       message: expect.stringContaining(`is running at ${url}`),
     });
   });
-
-  test("what the running server finds wrong with itself is said too, as its pages say it", async () => {
-    await using github = scriptedGithub();
-    github.signIn("octo-demo");
-    const file = join(github.data, "config.json");
-    writeFileSync(file, "{}");
-    using served = github.serve();
-    const { url, port } = served;
-    const waits = "Restart dragoman to apply changes in the config file: auth.apiKeys.";
-    writeFileSync(file, '{"auth": {"apiKeys": ["k-0123456789"]}}');
-    await until(() => served.lines.join("").includes("takes effect at the next start"), "the server has seen the edit");
-    const { stdout } = await inProcess(["doctor", "--port", String(port)], github.env);
-    expect(stdout).toContain(`warning  server's config     ${waits}`);
-    expect(await (await fetch(`${url}/admin/health`)).text()).toContain(waits);
-    expect(await (await fetch(`${url}/admin`)).text()).toContain(waits);
-    const { facts } = (await (await fetch(`${url}/api/admin/meta`)).json()) as { facts: object[] };
-    expect(facts).toContainEqual({ name: "Config", state: "warn", says: waits, more: "", page: "/admin/config" });
-  });
 });
 
 describe("who is let in", () => {
@@ -336,31 +318,5 @@ describe("clients and variables", () => {
     github.signIn("octo-demo");
     using _ = github.serve();
     expect(await ofClient()).toBe("warn");
-  });
-});
-
-test("doctor says of one client row by row what is set, what is not, and what sets it", async () => {
-  await using github = scriptedGithub();
-  const port = freePort();
-  const ask = async (name: string) => {
-    const words = ["doctor", "--json", "--client", name, "--port", String(port)];
-    const { code, stdout, stderr } = await inProcess(words, github.env);
-    return { code, stderr, checks: stdout === "" ? [] : (JSON.parse(stdout) as Report).checks };
-  };
-  const absent = await ask("claude-code");
-  expect(absent.checks).toEqual([expect.objectContaining({ state: "warn", todo: expect.stringContaining("--write") })]);
-  const env = { ANTHROPIC_BASE_URL: `http://127.0.0.1:${port}`, ENABLE_TOOL_SEARCH: "true" };
-  mkdirSync(join(github.home, ".claude"));
-  writeFileSync(join(github.home, ".claude", "settings.json"), JSON.stringify({ env }));
-  const { checks } = await ask("claude-code");
-  const stateOf = (text: string) => checks.find(({ message }) => message.includes(text))?.state;
-  expect(new Set(checks.map(({ name }) => name))).toEqual(new Set(["Claude Code"]));
-  expect(stateOf("points to dragoman")).toBe("ok");
-  expect(stateOf("ENABLE_TOOL_SEARCH is set.")).toBe("ok");
-  expect(stateOf("lacks CLAUDE_CODE_GATEWAY_HINT_HEADERS.")).toBe("warn");
-  expect(stateOf("lacks CLAUDE_CODE_AUTO_MODE_SERVER.")).toBe("warn");
-  expect(await ask("nothing")).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("Known clients: claude-code"),
   });
 });

@@ -66,12 +66,6 @@ const responses = (body: object, sending?: Sending) =>
 const messages = (body: object, sending?: Sending) =>
   post("/v1/messages", { model: "claude-sonnet-4.5", max_tokens: 4000, ...say("hello"), ...body }, sending);
 const embed = (body: object) => post("/embeddings", { model: "text-embedding-3-small", input: ["a", "b"], ...body });
-/** The data of every event; `[DONE]` stays a string. */
-async function events(answer: Response | Promise<Response>): Promise<Wire[]> {
-  const lines = (await (await answer).text()).split(/\r?\n/).filter((line) => line.startsWith("data: "));
-  return lines.map((line) => (line === "data: [DONE]" ? "[DONE]" : JSON.parse(line.slice(6))));
-}
-
 const say = (content: string) => ({ messages: [{ role: "user", content }] });
 const object = (properties: object, required = Object.keys(properties)) => ({ type: "object", properties, required });
 const text = { type: "string" };
@@ -106,34 +100,6 @@ describe("GitHub", () => {
     const next = await bearer();
     demo.expireTokens();
     expect([await statusOf(next), await statusOf(await bearer())]).toEqual([401, 200]);
-  });
-});
-
-describe("a request is charged", () => {
-  test.each([
-    ["claude-opus-4.6", "user", 3],
-    ["claude-haiku-4.5", "user", 0.33],
-    ["claude-opus-4.6", "agent", 0],
-    ["claude-opus-4.6", undefined, 3],
-    ["gpt-4.1", "user", 0],
-  ] as const)("%s asked by %p costs %d premium requests", async (id, initiator, spent) => {
-    const answer = await chat({ model: id }, { headers: initiator && { "x-initiator": initiator } });
-    expect(account().quota.premium.remaining).toBeCloseTo(217.34 - spent, 5);
-    const header = new URLSearchParams(answer.headers.get("x-quota-snapshot-premium_interactions")!);
-    expect(Number(header.get("rem"))).toBeCloseTo(((217.34 - spent) / 300) * 100, 0);
-    expect(Object.fromEntries(header)).toMatchObject({ ent: "300", ovPerm: "false", rst: "2026-08-01T00:00:00Z" });
-  });
-
-  test("an empty quota refuses a person's premium request only; paid overage goes on and is counted", async () => {
-    account().quota = quotas.exhausted();
-    const refused = await chat({ model: "claude-sonnet-4.5" });
-    expect([refused.status, (await json(refused)).error.code]).toEqual([402, "quota_exceeded"]);
-    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(86_400);
-    expect((await chat({})).status).toBe(200);
-    expect((await chat({ model: "claude-sonnet-4.5" }, { headers: { "x-initiator": "agent" } })).status).toBe(200);
-    account().quota = quotas.overage();
-    expect((await chat({ model: "claude-sonnet-4.5" })).status).toBe(200);
-    expect(account().quota.premium.overageCount).toBe(13.5);
   });
 });
 
@@ -311,6 +277,49 @@ const twice = async (send: () => Promise<Response>) => {
 };
 const long = "A long text of many words. ".repeat(400);
 
+/** What a request leaves of the account. */
+const charged = (model: string, initiator?: string, quota?: keyof typeof quotas) => async () => {
+  if (quota) account().quota = quotas[quota]();
+  const answer = await chat({ model }, { headers: initiator && { "x-initiator": initiator } });
+  const { remaining, overageCount } = account().quota.premium;
+  const left = { code: (await json(answer)).error?.code, remaining, overageCount };
+  return new Response(JSON.stringify(left), { status: answer.status, headers: answer.headers });
+};
+
+const input = [{ role: "user", content: "weather?" }];
+/** The items of an answer come back, with the result of its call. */
+const replayed =
+  (change: (item: Wire) => Wire, login = "octo-demo") =>
+  async () => {
+    const asked = { model: "gpt-5.1", reasoning: { effort: "low" }, include: ["reasoning.encrypted_content"] };
+    const { output } = await json(responses({ ...asked, input, tools: responseTools }));
+    const { call_id } = output.find((item: Wire) => item.call_id);
+    const items = [...input, ...output, { type: "function_call_output", call_id, output: "sunny" }];
+    return responses({ ...asked, input: items.map(change), tools: responseTools }, { login });
+  };
+const named = (id: string) => (item: Wire) => (item.type === "reasoning" ? { ...item, id } : item);
+
+const project = { role: "system", content: "Environment:\nPrimary working directory: /home/me/project\nGit: yes" };
+const file = "write a file hello.txt with the text Hi there";
+const calling =
+  (content: string, ...tools: object[]) =>
+  () =>
+    chat({ messages: [project, { role: "user", content }], tools });
+const listOfTexts = { type: "array", items: text };
+const writes = (client: string, name: string, schema: object): [string, () => Promise<Response>] => [
+  `a file is written with the tool of ${client}`,
+  calling(file, wire(name, schema)),
+];
+
+const dialects = {
+  chat: (directive: string, stream = true) => chat({ ...say(`[demo: ${directive}]`), stream }),
+  responses: (directive: string, stream = true) => responses({ input: `[demo: ${directive}]`, stream }),
+  messages: (directive: string, stream = true) => messages({ ...say(`[demo: ${directive}]`), stream }),
+};
+const ending = async (answer: Response) =>
+  new Response((await answer.text()).split("\n\n").slice(-4).join("\n\n"), answer);
+const faults = ["end", "no-done", "no-finish", "after-done", "error-event", "first-error"];
+
 // biome-ignore format: a table is read by its rows
 const answered: [situation: string, send: () => Promise<Response>][] = [
   ["the exchange of a token", () => exchange()],
@@ -340,6 +349,30 @@ const answered: [situation: string, send: () => Promise<Response>][] = [
   ["chat: the fourth of four equal prompts", () => twice(() => twice(() => chat(say(long))))],
   ["chat: a file in a folder that is named with a capital", () => chat({ messages: [{ role: "system", content: "Working directory: /home/me/project" }, { role: "user", content: "write a file hello.txt with the text Hi there" }], tools: [wire("Write", object({ file_path: text, content: text }))] })],
   ["the faults on request", () => chat(say("[demo: what]"))],
+  ["charged: Opus, asked by a person", charged("claude-opus-4.6", "user")],
+  ["charged: Haiku, asked by a person", charged("claude-haiku-4.5", "user")],
+  ["charged: Opus, asked by an agent", charged("claude-opus-4.6", "agent")],
+  ["charged: Opus, when nobody says who asks", charged("claude-opus-4.6")],
+  ["charged: a free model", charged("gpt-4.1", "user")],
+  ["an empty quota: a premium model, asked by a person", charged("claude-sonnet-4.5", "user", "exhausted")],
+  ["an empty quota: a premium model, asked by an agent", charged("claude-sonnet-4.5", "agent", "exhausted")],
+  ["an empty quota: a free model", charged("gpt-4.1", "user", "exhausted")],
+  ["an empty quota: overage that is paid", charged("claude-sonnet-4.5", "user", "overage")],
+  ["responses: items that come back to their own account", replayed((item) => item)],
+  ["responses: items that come back without their ids", replayed(({ id, ...item }) => item)],
+  ["responses: items of another account", replayed((item) => item, "plus-demo")],
+  ["responses: items with another id of their reasoning", replayed(named("rs_x"))],
+  writes("Claude Code", "Write", object({ file_path: text, content: text })),
+  writes("Codex", "exec_command", object({ cmd: text, workdir: text }, ["cmd"])),
+  writes("an older Codex", "shell", object({ command: listOfTexts })),
+  writes("a client with bash", "bash", object({ command: text, description: text })),
+  writes("Cline", "editor", object({ path: text, old_text: { anyOf: [text, { type: "null" }] }, new_text: text }, ["path", "new_text"])),
+  writes("Cline without an editor", "run_commands", object({ commands: listOfTexts })),
+  writes("a patch function", "apply_patch", object({ input: text })),
+  writes("an editor that only replaces, which cannot", "edit", object({ path: text, old_string: text, new_string: text })),
+  ["a tool that must be called", () => chat({ tools: chatTools, tool_choice: "required" })],
+  ["a tool that need not be called", () => chat({ tools: chatTools, tool_choice: "auto" })],
+  ...Object.entries(dialects).flatMap(([name, ask]) => faults.map((fault): (typeof refusals)[number] => [`${name}: [demo: ${fault}]`, async () => ending(await ask(fault))])),
   ["the models of generation A", () => models("A")],
   ["the models of generation C", () => models("C")],
 ];
@@ -350,38 +383,6 @@ testWritten(
 );
 
 describe("the upstream remembers", () => {
-  const input = [{ role: "user", content: "weather?" }];
-  const tools = [{ type: "function", name: "get_weather", parameters: weather }];
-  const asked = { model: "gpt-5.1", reasoning: { effort: "low" }, include: ["reasoning.encrypted_content"], tools };
-  const turn = async () => {
-    const { output } = await json(responses({ ...asked, input }));
-    const { call_id } = output.find((item: Wire) => item.call_id);
-    return [...input, ...output, { type: "function_call_output", call_id, output: "sunny" }];
-  };
-  const bare = ({ id, ...item }: Wire) => item;
-
-  test.each([
-    ["come back to their own account", (items: Wire[]) => items, "octo-demo", 200, "sunny"],
-    ["come back without their ids", (items: Wire[]) => items.map(bare), "octo-demo", 200, "sunny"],
-    [
-      "of another account are refused",
-      (items: Wire[]) => items,
-      "plus-demo",
-      401,
-      "does not belong to this connection",
-    ],
-    [
-      "with another id of their reasoning are refused",
-      (items: Wire[]) => items.map((item) => (item.type === "reasoning" ? { ...item, id: "rs_x" } : item)),
-      "octo-demo",
-      400,
-      "item_id did not match",
-    ],
-  ])("responses: items that %s", async (_, change, login, status, words) => {
-    const answer = await responses({ ...asked, input: change(await turn()) }, { login });
-    expect([answer.status, await answer.text()]).toEqual([status, expect.stringContaining(words)]);
-  });
-
   test("its own thinking on messages, also when its text was omitted, and on chat", async () => {
     const { content } = await json(messages(budget(2000)));
     const replay = (first: object) =>
@@ -405,42 +406,14 @@ describe("the upstream remembers", () => {
   });
 });
 
-describe("the scripted model", () => {
-  const folder = { role: "system", content: "Environment:\nPrimary working directory: /home/me/project\nGit: yes" };
-  const calls = async (tools: object[], content: string): Promise<Wire> => {
-    const { choices } = await json(chat({ messages: [folder, { role: "user", content }], tools }));
-    const made = choices[0].message.tool_calls?.[0].function;
-    return made && { [made.name]: JSON.parse(made.arguments) };
-  };
-  const file = "write a file hello.txt with the text Hi there";
-  const path = "/home/me/project/hello.txt";
-  const printed = "printf '%s\\n' 'Hi there' > hello.txt";
-  const listOfTexts = { type: "array", items: text };
-
-  // biome-ignore format: a table is read by its rows
-  test.each([
-    ["Claude Code", "Write", object({ file_path: text, content: text }), { file_path: path, content: "Hi there" }],
-    ["Codex", "exec_command", object({ cmd: text, workdir: text }, ["cmd"]), { cmd: printed }],
-    ["an older Codex", "shell", object({ command: listOfTexts }), { command: ["bash", "-lc", printed] }],
-    ["a client with bash", "bash", object({ command: text, description: text }), { command: printed, description: "demo" }],
-    ["Cline", "editor", object({ path: text, old_text: { anyOf: [text, { type: "null" }] }, new_text: text }, ["path", "new_text"]), { path, new_text: "Hi there" }],
-    ["Cline without an editor", "run_commands", object({ commands: listOfTexts }), { commands: [printed] }],
-    ["a patch function", "apply_patch", object({ input: text }), { input: "*** Begin Patch\n*** Add File: hello.txt\n+Hi there\n*** End Patch" }],
-    ["an editor that only replaces, which cannot", "edit", object({ path: text, old_string: text, new_string: text }), undefined],
-  ])("the scripted model writes a file with the tool of %s", async (_, name, schema, expected) => {
-    expect(await calls([wire(name, schema)], file)).toEqual(expected && { [name]: expected });
-  });
-
-  test("calls a tool with what its schema requires, if it is named or must be called", async () => {
-    const inner = object({ on: { type: "boolean" }, maybe: { anyOf: [{ type: "null" }, text] } });
-    const members = { when: { type: "string", format: "date" }, level: { enum: ["low", "high"] }, many: listOfTexts };
-    const schema = { ...object({ ...members, inner: { $ref: "#/$defs/inner" } }), $defs: { inner } };
-    expect(await calls([wire("lookup", schema)], "call lookup please")).toEqual({
-      lookup: { when: "2026-01-31", level: "low", many: ["demo"], inner: { on: true, maybe: "demo" } },
-    });
-    const finish = async (tool_choice: unknown) =>
-      (await json(chat({ tools: chatTools, tool_choice }))).choices[0].finish_reason;
-    expect([await finish("required"), await finish("auto")]).toEqual(["tool_calls", "stop"]);
+test("the scripted model calls a tool that is named with what its schema requires", async () => {
+  const inner = object({ on: { type: "boolean" }, maybe: { anyOf: [{ type: "null" }, text] } });
+  const members = { when: { type: "string", format: "date" }, level: { enum: ["low", "high"] }, many: listOfTexts };
+  const schema = { ...object({ ...members, inner: { $ref: "#/$defs/inner" } }), $defs: { inner } };
+  const { choices } = await json(calling("call lookup please", wire("lookup", schema))());
+  expect(JSON.parse(choices[0].message.tool_calls[0].function.arguments)).toEqual({
+    ...{ when: "2026-01-31", level: "low", many: ["demo"] },
+    inner: { on: true, maybe: "demo" },
   });
 });
 
@@ -466,31 +439,15 @@ describe("a fault on request", () => {
     for (const { name } of directives) expect(help).toContain(`[demo: ${name}`);
   });
 
-  const dialects = {
-    chat: (directive: string, stream = true) => chat({ ...say(`[demo: ${directive}]`), stream }),
-    responses: (directive: string, stream = true) => responses({ input: `[demo: ${directive}]`, stream }),
-    messages: (directive: string, stream = true) => messages({ ...say(`[demo: ${directive}]`), stream }),
-  };
-  const error = { type: "overloaded_error" };
-
-  test.each([
-    ["chat", "[DONE]", /"finish_reason":"stop"/, { error: { code: "server_error" } }],
-    ["responses", "response.completed", /event: response.output_item.done/, { type: "error", code: "server_error" }],
-    ["messages", "message_stop", /message_delta/, { type: "error", error }],
-  ] as const)(
-    "faults on request of %s break the connection, leave out the end, or say an error or what means nothing",
-    async (dialect, end, finish, form) => {
-      const ask = dialects[dialect];
-      const said = async (directive: string, stream = true) => (await ask(directive, stream)).text();
-      for (const cut of [() => said("reset"), () => said("cut"), () => said("cut", false)])
-        await expect(cut()).rejects.toMatchObject({ code: "ECONNRESET" });
-      for (const left of ["end", "no-done"]) expect(await said(left)).not.toContain(end);
-      expect(await said("no-finish")).not.toMatch(finish);
-      expect(await said("after-done")).toContain('"late":true');
-      expect((await events(ask("error-event"))).at(-1)).toMatchObject(form);
-      expect(await events(ask("first-error"))).toMatchObject([form]);
-      expect(await said("bad-json")).toContain('data: {"broken\n\n');
-      expect(await said("ping")).toMatch(/^(: ping|event: ping)$/m);
+  test.each(Object.entries(dialects))(
+    "a fault on request of %s breaks the connection, or says what means nothing",
+    async (_, ask) => {
+      for (const [directive, stream] of [["reset"], ["cut"], ["cut", false]] as const)
+        await expect(ask(directive, stream).then((answer) => answer.text())).rejects.toMatchObject({
+          code: "ECONNRESET",
+        });
+      expect(await (await ask("bad-json")).text()).toContain('data: {"broken\n\n');
+      expect(await (await ask("ping")).text()).toMatch(/^(: ping|event: ping)$/m);
     },
   );
 });
