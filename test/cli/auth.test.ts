@@ -8,7 +8,7 @@ import { inProcess } from "../support/in-process";
 import { refuseExchange } from "../support/refused-exchange";
 import { atTerminal } from "../support/terminal";
 import { until } from "../support/until";
-import { scriptedGithub } from "./bench";
+import { type Github, scriptedGithub } from "./bench";
 
 describe.concurrent("signing in at a terminal", () => {
   test.each([
@@ -46,26 +46,6 @@ describe.concurrent("signing in at a terminal", () => {
     ).toMatchObject({ app });
   });
 
-  test("before the second account comes one sentence on whose accounts may be used", async () => {
-    await using github = scriptedGithub();
-    github.signIn("plus-demo");
-    await using terminal = atTerminal(["auth", "add"], github.env, github.home);
-    await terminal.shows("Use only your own accounts");
-    await terminal.shows("Signed in as octo-demo.");
-    await terminal.exited;
-    expect(github.logins()).toEqual(["plus-demo", "octo-demo"]);
-  });
-
-  test("the same person again is one account", async () => {
-    await using github = scriptedGithub();
-    github.signIn("octo-demo", "plus-demo");
-    await using terminal = atTerminal(["auth"], github.env, github.home);
-    await terminal.shows("Already signed in: octo-demo, plus-demo.");
-    await terminal.shows("Signed in as octo-demo, whose sign-in is renewed.");
-    await terminal.exited;
-    expect(github.logins()).toEqual(["octo-demo", "plus-demo"]);
-  });
-
   test("Ctrl-C ends it at once and cleanly", async () => {
     await using github = scriptedGithub();
     await using terminal = atTerminal(["auth"], github.env, github.home);
@@ -76,33 +56,21 @@ describe.concurrent("signing in at a terminal", () => {
     expect(github.logins()).toEqual([]);
   });
 
-  test("an account that cannot be saved is not there, and what stays at GitHub is said", async () => {
+  // biome-ignore format: a table is read by its rows
+  const ends: [what: string, prepare: (github: Github) => void, shows: (string | RegExp)[], logins: string[], more?: { args?: string[]; code?: number }][] = [
+    ["before the second account comes one sentence on whose accounts may be used", ({ signIn }) => signIn("plus-demo"), ["Use only your own accounts", "Signed in as octo-demo."], ["plus-demo", "octo-demo"], { args: ["auth", "add"] }],
+    ["the same person again is one account", ({ signIn }) => signIn("octo-demo", "plus-demo"), ["Already signed in: octo-demo, plus-demo.", "Signed in as octo-demo, whose sign-in is renewed."], ["octo-demo", "plus-demo"]],
+    ["an account without Copilot is saved, and told why it cannot be used", ({ demo }) => refuseExchange(demo, "no_copilot_access"), ["The account is saved, but cannot be used yet.", "No access to GitHub Copilot found."], ["octo-demo"]],
+    ["the login is asked for again when the network is gone for a moment after the approval", ({ demo }) => demo.intercept("/user", () => new Response("", { status: 502 })), ["Signed in as octo-demo."], ["octo-demo"]],
+    ["an account that cannot be saved is not there, and what stays at GitHub is said", ({ data }) => mkdirSync(join(data, "accounts/github.com/octo-demo.json/in-the-way"), { recursive: true, mode: 0o700 }), ["The account could not be saved", /the app stays approved until\s+you revoke it at https:\/\/github\.com\/settings\/apps\/authorizations\./], [], { code: 1 }],
+  ];
+  test.each(ends)("%s", async (_, prepare, shows, logins, { args = ["auth"], code = 0 } = {}) => {
     await using github = scriptedGithub();
-    mkdirSync(join(github.data, "accounts/github.com/octo-demo.json/in-the-way"), { recursive: true, mode: 0o700 });
-    await using terminal = atTerminal(["auth"], github.env, github.home);
-    expect(await terminal.exited).toBe(1);
-    expect(terminal.screen()).toContain("The account could not be saved");
-    expect(terminal.screen()).toMatch(
-      /the app stays approved until\s+you revoke it at https:\/\/github\.com\/settings\/apps\/authorizations\./,
-    );
-    expect(terminal.screen()).not.toContain("Signed in as");
-  });
-
-  test("an account without Copilot is saved, and told why it cannot be used", async () => {
-    await using github = scriptedGithub();
-    refuseExchange(github.demo, "no_copilot_access");
-    await using terminal = atTerminal(["auth"], github.env, github.home);
-    expect(await terminal.exited).toBe(0);
-    expect(terminal.screen()).toContain("The account is saved, but cannot be used yet.");
-    expect(terminal.screen()).toContain("No access to GitHub Copilot found.");
-  });
-
-  test("the login is asked for again when the network is gone for a moment after the approval", async () => {
-    await using github = scriptedGithub();
-    github.demo.intercept("/user", () => new Response("", { status: 502 }));
-    await using terminal = atTerminal(["auth"], github.env, github.home);
-    expect(await terminal.exited).toBe(0);
-    expect(github.logins()).toEqual(["octo-demo"]);
+    prepare(github);
+    await using terminal = atTerminal(args, github.env, github.home);
+    expect(await terminal.exited).toBe(code);
+    for (const part of shows) expect(terminal.screen()).toMatch(part);
+    expect([github.logins(), terminal.screen().includes("Signed in as")]).toEqual([logins, code === 0]);
   });
 
   test.if(process.platform !== "win32")(
