@@ -4,10 +4,12 @@ import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, writ
 import { dirname, join } from "node:path";
 import { version } from "../../package.json";
 import { checkIntegrity } from "../../src/books/history/integrity-check";
-import type { Finding } from "../../src/cli/checks/check";
+import type { CheckContext, Finding } from "../../src/cli/checks/check";
+import { checkProxy, checkTrust } from "../../src/cli/checks/network";
 import { bannerFacts } from "../../src/cli/start/banner";
 import { type ClientId, clientOf } from "../../src/clients/index";
 import { type ClientStatus, clientStatus } from "../../src/clients/status";
+import { readEnvironment } from "../../src/config/environment";
 import { openTrustedProxies } from "../../src/lib/net/in/trusted-proxies";
 import { run } from "../support/command";
 import { companyRoot, declining, startCompany } from "../support/corporate-proxy";
@@ -247,17 +249,24 @@ describe("the way to GitHub", () => {
     expect(await said({ HTTPS_PROXY: "http://proxy.invalid:8080" })).toContain(
       "name of the proxy http://proxy.invalid:8080",
     );
-    const ignored = await examine({ ...github.env, ...upstreams, ALL_PROXY: "socks5://127.0.0.1:1" });
-    expect(ignored.of("proxy")[0]).toMatchObject({
+  });
+
+  test("a proxy and a CA file that cannot be used are named, with what to do", () => {
+    const context = (env: Record<string, string>) =>
+      ({ environment: readEnvironment({ HOME: "/", ...upstreams }), env }) as CheckContext;
+    const [ignored] = checkProxy(context({ ALL_PROXY: "socks5://127.0.0.1:1" }));
+    expect(ignored).toMatchObject({
       state: "warn",
       message: expect.stringContaining("GitHub is called directly: ALL_PROXY names a socks5:// proxy"),
     });
-    const unusable = await examine({ ...env, HTTPS_PROXY: "socks5://127.0.0.1:1", SSL_CERT_FILE: "/nowhere.pem" });
-    expect(unusable.of("proxy")[0]).toMatchObject({ state: "fail", todo: "Fix or unset HTTPS_PROXY." });
-    expect(unusable.of("CA file")[0]).toMatchObject({
+    const unusable = context({ HTTPS_PROXY: "socks5://127.0.0.1:1", SSL_CERT_FILE: "/nowhere.pem" });
+    expect(checkProxy(unusable)[0]).toMatchObject({ state: "fail", todo: "Fix or unset HTTPS_PROXY." });
+    expect(checkTrust(unusable)[0]).toMatchObject({
       state: "fail",
       message: "SSL_CERT_FILE names /nowhere.pem, which does not exist; its certificates are not trusted.",
     });
+    const spared = context({ HTTPS_PROXY: "http://proxy.corp:8080", NO_PROXY: "api.github.test" });
+    expect(checkProxy(spared)[0]!.message).toBe("None: GitHub is called directly.");
   });
 
   test("the clock is judged by what the hosts say", async () => {
