@@ -280,7 +280,7 @@ const long = "A long text of many words. ".repeat(400);
 /** What a request leaves of the account. */
 const charged = (model: string, initiator?: string, quota?: keyof typeof quotas) => async () => {
   if (quota) account().quota = quotas[quota]();
-  const answer = await chat({ model }, { headers: initiator && { "x-initiator": initiator } });
+  const answer = await chat({ model }, { headers: initiator ? { "x-initiator": initiator } : {} });
   const { remaining, overageCount } = account().quota.premium;
   const left = { code: (await json(answer)).error?.code, remaining, overageCount };
   return new Response(JSON.stringify(left), { status: answer.status, headers: answer.headers });
