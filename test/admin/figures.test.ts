@@ -421,22 +421,6 @@ describe("spans and shares", () => {
     );
   });
 
-  test.each([
-    [0, "0%"],
-    [0.0043, "0.4%"],
-    [0.05, "5.0%"],
-    [0.0996, "10%"],
-    [0.7188, "72%"],
-    [0.949999998, "95%"],
-    [0.9949, "99%"],
-    [0.996, "99.6%"],
-    [0.9999999, "99.9%"],
-    [1, "100%"],
-    [1.2, "120%"],
-  ])("a share of %p is %s", (share, words) => {
-    expect(percent(share)).toBe(words);
-  });
-
   test("the bill is read no further once its asker has left", async () => {
     await using proxy = await start();
     for (let at = 0; at < 900; at++) proxy.history.add(entry({ started_at_ms: now - at, prompt: shortHash(`p${at}`) }));

@@ -6,7 +6,6 @@ import { fieldsIn, formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { inProcess } from "../support/in-process";
 import { askAs, askTables, type TestMember, withTeamStores } from "../support/members";
-import { startProxy } from "../support/proxy";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
@@ -248,14 +247,4 @@ test("in a data folder too, the list names an account that has failed; a command
   expect(await (await fetch(`${team.url}/api/admin/members`)).json()).toMatchObject({ items: accounts("failed") });
   const { stdout } = await inProcess(["member", "ls", "--json"], team.env);
   expect(JSON.parse(stdout)).toMatchObject({ items: accounts(null) });
-});
-
-test("the demo has no members, and says so", async () => {
-  await using proxy = await startProxy();
-  expect(await (await fetch(`${proxy.url}/api/admin/members`)).json()).toMatchObject({ items: [], total: 0 });
-  const answer = await fetch(`${proxy.url}/api/admin/members/anna`);
-  expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining("This demo has no members")]);
-  const page = await fetch(`${proxy.url}/admin/members`);
-  expect([page.status, await page.text()]).toEqual([404, expect.stringContaining("This demo has no members")]);
-  expect(await (await fetch(`${proxy.url}/admin/keys`)).text()).not.toContain("/admin/members");
 });

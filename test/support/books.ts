@@ -11,7 +11,10 @@ import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { parseJson } from "../../src/lib/json";
 import { savedFrom } from "../people/accounts/bench";
 import { milliseconds, testBlocks } from "./blocks";
+import { fieldsIn } from "./form-fields";
 import type { Json } from "./json";
+import { pageText, partOf } from "./page-text";
+import { ofNoRun } from "./page-worlds";
 import { type RunningProxy, startProxy } from "./proxy";
 import { until } from "./until";
 
@@ -124,11 +127,12 @@ async function openStage({ at = "2026-11-11T12:00:00Z", config, accounts = ["oct
 
   return {
     async happen(step: string): Promise<string[]> {
-      const words: Json[] = (step.slice(2).match(/"(?:[^"\\]|\\.)*"|[{[].*$|\S+/g) ?? []).map((word) =>
+      const [asked, part] = step.split(" ~ ") as [string, string?];
+      const words: Json[] = (asked.slice(2).match(/"(?:[^"\\]|\\.)*"|[{[].*$|\S+/g) ?? []).map((word) =>
         /^["{[]/.test(word) ? JSON.parse(word) : word,
       );
       if (step.startsWith("! ")) await events[words[0]]!(...words.slice(1));
-      else await books.ask(words);
+      else await books.ask(words, part);
       return books.changed();
     },
     [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose](),
@@ -150,8 +154,15 @@ class Books {
     this.#proxy = proxy;
   }
 
-  /** @param words `GET` or `POST`, or a dialect and a model; then `as` a key, and the body or more of it. */
-  async ask(words: Json[]): Promise<void> {
+  /** The page on which a form is sent. */
+  #page = "";
+
+  /**
+   * @param words `GET` or `POST`, or a dialect and a model; then `as` a key, and the body or more of it. Or `OPEN` and a page of
+   * which nothing is told; `FORM` sends what it has, and in place of it what stands behind the path.
+   * @param part Where the part of a page begins that is told.
+   */
+  async ask(words: Json[], part?: string): Promise<void> {
     const { url, post } = this.#proxy;
     const { headers: given, project, ...body } = typeof words.at(-1) === "object" ? words.pop() : ({} as Json);
     const [kind, , as, name] = words;
@@ -161,12 +172,21 @@ class Books {
     const path = { chat: "/v1/chat/completions", messages: "/v1/messages" }[kind as string];
     const hello = { model: target, messages: [{ role: "user", content: "Hello" }], max_tokens: 500 };
     const response =
-      kind === "GET"
-        ? await fetch(url + target, { headers })
-        : await post(path ? `${project ? `/p/${project}` : ""}${path}` : target, path ? { ...hello, ...body } : body, {
-            headers,
-          });
+      kind === "FORM"
+        ? await this.#send(target, as)
+        : kind === "GET" || kind === "OPEN"
+          ? await fetch(url + target, { headers })
+          : await post(
+              path ? `${project ? `/p/${project}` : ""}${path}` : target,
+              path ? { ...hello, ...body } : body,
+              {
+                headers,
+              },
+            );
     const text = await response.text();
+    const isPage = /html/.test(response.headers.get("content-type") ?? "");
+    if (isPage) this.#page = text;
+    if (kind === "OPEN") return;
     const json = /json/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : undefined;
     if (json?.key && json.name) this.#secrets.set(json.key, json.name);
     if (json?.user_code && json.id) this.#secrets.set(json.id, json.user_code);
@@ -175,8 +195,14 @@ class Books {
       .map(([header, value]) => `${header}: ${value}`);
     this.#told.push([response.status, ...told].join(", "));
     if (json === undefined && target === "/metrics") this.#note("metrics", metricsIn(text));
-    else if (json === undefined) this.#told.push(text);
+    else if (json === undefined) this.#told.push(...(text ? [isPage ? pageOf(text, part) : text] : []));
     else if (!path || !response.ok) this.#tell(response.ok ? `answer of ${target}` : "error", json);
+  }
+
+  async #send(path: string, filled = ""): Promise<Response> {
+    const body = new URLSearchParams(await fieldsIn(this.#page));
+    for (const [name, value] of new URLSearchParams(filled)) body.set(name, value);
+    return fetch(this.#proxy.url + path, { method: "POST", body, redirect: "manual" });
   }
 
   #secretOf(name: string): string {
@@ -241,6 +267,11 @@ class Books {
     const response = await fetch(`${this.#proxy.url}/api/admin/${kind}`);
     return response.ok ? ((await response.json()) as Json).items : [];
   }
+}
+
+function pageOf(html: string, part: string | undefined): string {
+  const text = ofNoRun(pageText(html, false)).trimEnd();
+  return part === undefined ? text : partOf(text, part);
 }
 
 /** The part of the path that leads to nothing any more. */

@@ -22,7 +22,7 @@ const decoded = (text: string) => text.replace(/&(#?\w+);/g, (whole, name) => en
 
 /**
  * @param isWhole With the menu and what stands below every page.
- * @throws if an element is not closed where it ends, or refers to one that is not there.
+ * @throws if an element is not closed where it ends, refers to one that is not there, or could run, load or style something.
  */
 export function pageText(html: string, isWhole: boolean): string {
   const root = treeOf(html);
@@ -32,6 +32,9 @@ export function pageText(html: string, isWhole: boolean): string {
     if (id === undefined) return;
     if (ids.has(id)) throw new Error(`Two elements have the id ${id}.`);
     ids.add(id);
+  });
+  walk(root, (node) => {
+    if (isActive(node)) throw new Error(`${node.tag} is active: ${JSON.stringify([...node.attributes])}`);
   });
   walk(root, ({ tag, attributes }) => {
     for (const name of ["for", "aria-labelledby", "aria-describedby", "list"])
@@ -158,6 +161,13 @@ export function pageText(html: string, isWhole: boolean): string {
       if (isHead) heads = cells.map((cell) => inline(cell.children));
       const said = cells.map((cell, at) => {
         const label = cell.attributes.get("data-label");
+        const look = cell.attributes.get("class") ?? "";
+        if (
+          cell.tag === "td" &&
+          look.includes("right") &&
+          look.includes("num") !== (typeof cell.children[0] === "string")
+        )
+          throw new Error(`Plain amounts stand under one another, others do not: ${inline(cell.children)}`);
         const isLabelled = isHead || at === 0 || !hasLabels || label === heads[at];
         return `${isLabelled ? "" : `!${label}! `}${inline(cell.children).replace(/\s+/g, " ").trim()}${marksOf(cell)}`;
       });
@@ -168,6 +178,31 @@ export function pageText(html: string, isWhole: boolean): string {
   for (const child of root.children) draw(child);
   flush();
   return `${lines.join("\n")}\n`;
+}
+
+/** Whether it could run, load or style something that is not of these pages. */
+function isActive({ tag, attributes }: Node): boolean {
+  const leadsElsewhere = ([name, value]: [string, string]) =>
+    /^on|^style$|^srcdoc$/i.test(name) ||
+    (/^(?:href|src|action)$/.test(name) && !/^(?:\/(?!\/)|[?#]|https:\/\/github\.com\/)/.test(value));
+  return (
+    /^(?:style|iframe|object|embed|base|img)$/.test(tag) ||
+    (tag === "script" && !/^\/admin\/assets\/(?:admin|try)\.js\?/.test(attributes.get("src") ?? "")) ||
+    [...attributes].some(leadsElsewhere)
+  );
+}
+
+/**
+ * @returns What stands from the line with this on up to the next heading that is no smaller.
+ * @throws if no line has it.
+ */
+export function partOf(text: string, begin: string): string {
+  const lines = text.split("\n");
+  const from = lines.findIndex((line) => line.includes(begin));
+  if (from < 0) throw new Error(`No line has ${begin}.`);
+  const level = /^#*/.exec(lines[from]!)![0].length || 9;
+  const length = lines.slice(from + 1).findIndex((line) => /^#+ /.test(line) && line.indexOf(" ") <= level);
+  return lines.slice(from, length < 0 ? undefined : from + 1 + length).join("\n");
 }
 
 const sentBy = (attributes: Map<string, string>) => {

@@ -4,9 +4,10 @@
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import type { Entry } from "../../src/books/history/entry";
+import { type Entry, nameColumns } from "../../src/books/history/entry";
 import { type Portion, packed } from "../../src/books/history/portions";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
+import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { savedFrom } from "../people/accounts/bench";
 import { withNames } from "./blocks";
 import { signedIn } from "./form-fields";
@@ -22,14 +23,22 @@ const strangers = {
   owner: {},
   away: { "x-forwarded-for": "10.0.0.9" },
   foreign: { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" },
+  /** The owner behind a proxy that speaks TLS. */
+  proxied: {
+    ...{ host: "ai.example.org", "x-forwarded-for": "10.0.0.9", "x-forwarded-proto": "https" },
+    "x-admin-token": "t-admin-0123456789",
+  },
 };
 
 export interface World extends AsyncDisposable {
   url: string;
+  /** In which its server runs. */
+  zone: string;
   /** What a browser of this person sends. */
   headers: Record<string, Record<string, string>>;
-  /** The text with a word in place of what is random. */
+  /** The text with a word in place of what is random, and what is random in place of its word. */
   steady(text: string): string;
+  given(text: string): string;
 }
 
 const account = (login: string, quota: DemoAccount["quota"], more: Partial<DemoAccount> = {}): DemoAccount => ({
@@ -41,7 +50,8 @@ const account = (login: string, quota: DemoAccount["quota"], more: Partial<DemoA
 });
 
 /** Everything that pages show, once, or as often as it makes a difference. */
-async function fullWorld(): Promise<World> {
+async function fullWorld(zone = "UTC"): Promise<World> {
+  process.env.TZ = zone;
   const own = [
     account("octo-demo", quotas.pro()),
     account("cred-demo", quotas.credits(), { plan: "individual_pro" }),
@@ -52,13 +62,13 @@ async function fullWorld(): Promise<World> {
     account("idle-demo", quotas.unlimited(), { plan: "business" }),
     account("free-demo", quotas.free(), { plan: "free" }),
   ];
-  const annas = [account("anna-hub", quotas.credits(), { plan: "individual_pro" })];
+  const annas = ["anna-hub", "anna-two"].map((login) => account(login, quotas.credits(), { plan: "individual_pro" }));
   const ends = [
     { limit: 2, per: "day", name: "Small", unit: "requests", scope: { model: "gpt-5.4" } },
     { limit: 3, per: "day", name: "Polite", unit: "requests", then: "warn" },
     { limit: 60, per: "month", name: "Slow credits", unit: "credits", warn: [0.5, 0.9] },
     { limit: 5000, per: "month", name: "Premium of all", unit: "premium" },
-    { limit: 40, per: "month", name: "Each member", unit: "credits", each: "member", limits: { anna: 20 } },
+    { limit: 40, per: "month", name: "Each member", unit: "credits", each: "member", limits: { anna: 5 } },
     { limit: 6, per: "day", name: "Only a project", unit: "requests", scope: { project: "web-shop" } },
   ];
   const proxy = await startProxy({
@@ -136,6 +146,10 @@ async function fullWorld(): Promise<World> {
     app.accounts.find(({ id }) => id === login)!.setState(state as never);
   stateOf("rest-demo", { name: "cooling", until: now + 10 * minute, reason: "GitHub limits this account." });
   stateOf("lost-demo", { name: "failed", retryAt: now + hour, reason: "GitHub does not know the token any more." });
+  app
+    .forMember(idOf("anna"))
+    .accounts.find(({ id }) => id === "anna-two")!
+    .setState({ name: "failed", reason: "GitHub refuses it." });
   for (const field of ["service_tier", "seed"]) app.unsupportedParams.learn("gpt-5-mini", field);
   const { cookie: anna } = await signedIn(proxy.url, keys.anna!);
   const { cookie: ben } = await signedIn(proxy.url, keys.ben!);
@@ -274,6 +288,11 @@ function rowsOf(idOf: (name: string) => string): Entry[] {
       duration_ms: 95 * second,
     },
   });
+  add("provided", 90 * minute, {
+    ...{ attempts: '[{"account":null,"model":"gpt-5-mini","status":200,"ms":300}]', account_id: null, cost: 0 },
+    ...{ cached_tokens: 0, cache_miss: "account" },
+  });
+  add("late", 91 * minute, { cached_tokens: 0, cache_miss: "expired_long", cost: 0 });
   add("mended", 70 * hour, { fixups: JSON.stringify(fixups) });
   add("searching", 10 * minute, { searches: 1, client_name: "codex_cli_rs/0.63", client_dialect: "responses" });
   add("search-1", 10 * minute - second, {
@@ -298,14 +317,20 @@ async function worldOf(
   ];
   return {
     url: proxy.url,
+    zone: process.env.TZ!,
     headers,
     steady: (text) => withNames(ofNoRun(text), all),
+    given: (text) =>
+      withNames(
+        text,
+        words.map(([actual, name]) => [name, actual]),
+      ),
     [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose](),
   };
 }
 
 /** What a run has of its own: the keys of its forms, and what the page Health says of the process. */
-const ofNoRun = (text: string) =>
+export const ofNoRun = (text: string) =>
   text
     .replace(/form_token=[\w-]+/g, "form_token")
     .replace(/(?<=^= (?:Process ID|Runtime):\n|^= Started:\n(?=.*\(0 ms)).*/gm, "of this run")
@@ -316,4 +341,108 @@ const ofNoRun = (text: string) =>
 /** Nobody is signed in, and nothing was asked. */
 const emptyWorld = async () => worldOf(await startProxy({ clock, demo: { now: () => now }, accounts: [] }), strangers);
 
-export const worlds = { full: fullWorld, empty: emptyWorld };
+/** Prices by the token, what the cache saved and lost, a request that runs, and rows of which nothing is known. */
+async function busyWorld(): Promise<World> {
+  const accounts = [account("octo-demo", quotas.credits(), { plan: "individual_pro" })];
+  const proxy = await startProxy({ clock, demo: { now: () => now, accounts, generation: "C" } });
+  const [claude, gpt] = ["claude-sonnet-4.6", exampleModels.flash];
+  const input_tokens = 1_000_000;
+  const cost = { cost: 0, cost_unit: "premium" as const };
+  for (const [hours, row] of [
+    [240, { input_tokens, upstream_model: "gone-1", cached_tokens: 500_000 }],
+    [73, { cost: null, input_tokens: null, output_tokens: null, first_byte_ms: null, project: "unknown" }],
+    [5, { input_tokens, upstream_model: claude, http_status: 500, error_type: "upstream" }],
+    [4, { input_tokens, upstream_model: gpt, cached_tokens: 200_000, cache_miss: "tools", cache_lost_cost: 54e9 }],
+    [3, { input_tokens, upstream_model: gpt, cached_tokens: 0, cache_miss: "system", cache_lost_cost: 67.5e9 }],
+    [2, { input_tokens, upstream_model: gpt, cached_tokens: 900_000, client_name: "other/2", session: "aaaaaaaaaaaa" }],
+    [1, { input_tokens, upstream_model: claude, cached_tokens: 800_000, cache_write_tokens: 100_000 }],
+    // Refused here: in no unit of an account's bill.
+    [0, { ...cost, http_status: 400, error_type: "invalid_request", account_id: null, project: "refused" }],
+    [0, { cost: 2e9, project: "refused" }],
+  ] as [number, Partial<Entry>][])
+    proxy.app.history.add(entry({ request_id: `ago-${hours}`, started_at_ms: now - hours * hour, ...row }));
+  proxy.history.flush();
+  const messages = [{ role: "user", content: "[demo: silence 600] Hello" }];
+  const running = await proxy.post("/v1/chat/completions", { model: claude, stream: true, messages });
+  const world = await worldOf(proxy, strangers, [[running.headers.get("x-request-id")!, "RUNNING"]]);
+  return {
+    ...world,
+    // The machine's own clock.
+    steady: (text) =>
+      world.steady(text).replace(/(?<=\n {2}"(?:started_at|first_byte)_ms": |200,"ms":|after )\d+/g, "0"),
+    async [Symbol.asyncDispose]() {
+      await running.body!.cancel();
+      await world[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** No key is needed, and of each tool there are several versions and programs. */
+async function smallWorld(): Promise<World> {
+  const proxy = await startProxy({ clock, demo: { now: () => now } });
+  const stopped = { http_status: 499, error_type: "client_closed" };
+  const cached = { input_tokens: 1_000, cached_tokens: 250 };
+  const rows: Partial<Entry>[] = [
+    ...["claude-cli/2.1.330", "claude-cli/2.1.330", "claude-cli/2.1.329"].map((client_name) => ({ client_name })),
+    { client_name: "GeminiCLI-tui/0.61.0/gemini-3.8-flash" },
+    ...["codex_cli_rs/0.169.0", "codex_exec/0.169.0"].map((client_name) => ({ client_name, ...cached })),
+    ...Array(4).fill(stopped),
+    ...Array(5).fill({ http_status: 502, error_type: "upstream" }),
+    { ...stopped, session: "0123456789ab", prompt: "p1" },
+    ...["gpt-5-mini", "GPT-5-Mini"].map((client_model) => ({
+      ...{ client_model, upstream_model: "gpt-5-mini", fixups: '["model-name"]' },
+    })),
+    { error_type: "overloaded_error", http_status: 529, input_tokens: 0, output_tokens: 0, cost: 0 },
+    // It began before those that ended before it.
+    { started_at_ms: now - 18 * minute - 1 },
+    // A spreadsheet would run them.
+    { client_name: "=cmd|' /C calc'!A0", client_model: "+1 more", error_message: 'Wait, "please".\nNow.' },
+  ];
+  for (const [at, row] of rows.entries())
+    proxy.app.history.add(entry({ request_id: `row-${at}`, started_at_ms: now - (20 - at) * minute, ...row }));
+  proxy.history.flush();
+  return worldOf(proxy, strangers);
+}
+
+/** What others chose is written by somebody who means harm. */
+async function oddWorld(): Promise<World> {
+  const proxy = await startProxy({
+    clock,
+    demo: { now: () => now },
+    config: { modelAliases: { [evil]: "gpt-5-mini" }, upstreamHeaders: { "x-odd": evil } },
+  });
+  const texts = Object.fromEntries(
+    [...nameColumns, "initiator_reason", "stop_reason", "client_dialect", "upstream_dialect"].map((name) => [
+      name,
+      evil,
+    ]),
+  );
+  const lists = {
+    attempts: JSON.stringify([{ account: evil, error: evil, ms: 3 }]),
+    fixups: JSON.stringify([evil, `refused:${evil}`]),
+    dropped: JSON.stringify([evil]),
+  };
+  const failure = { http_status: 400, error_type: evil, error_message: evil };
+  const one = { request_id: "evil", started_at_ms: now, ...texts, ...lists, ...failure };
+  const other = {
+    request_id: "odd",
+    started_at_ms: now,
+    client_name: "\u202e\u200bname",
+    client_model: "x".repeat(250),
+  };
+  for (const row of [one, other]) proxy.app.history.add(entry(row as Partial<Entry>));
+  proxy.history.flush();
+  for (const field of ["service_tier", 'odd"<b>']) proxy.app.unsupportedParams.learn("gpt-5-mini", field);
+  return worldOf(proxy, strangers);
+}
+
+export const evil = `"><svg onload=alert(1)></script><script>alert(2)</script><img src=x onerror=alert(3)>`;
+
+export const worlds = {
+  full: fullWorld,
+  empty: emptyWorld,
+  busy: busyWorld,
+  small: smallWorld,
+  odd: oddWorld,
+  nepal: () => fullWorld("Asia/Kathmandu"),
+};
