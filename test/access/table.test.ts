@@ -21,16 +21,20 @@ afterAll(async () => {
 });
 
 const titled = groups.flatMap((group) =>
-  group.sends.map((headers) => ({ title: `${group.who}: ${JSON.stringify(headers).slice(0, 160)}`, group, headers })),
+  group.sends.map((headers, at) => ({
+    ...{ title: `${group.who}: ${JSON.stringify(headers).slice(0, 160)}`, group, headers },
+    // Who asks is told apart before what is asked: the others of a group are asked for less.
+    part: at === 0 ? 3 : 12,
+  })),
 );
 
 describe("what a caller gets at every path, and that a refusal changes nothing", () => {
-  test.each(titled)("$title", async ({ group, headers: sent }) => {
+  test.each(titled)("$title", async ({ group, headers: sent, part }) => {
     const proxy = group.isCounted ? await startProxy(servers[group.at]) : proxies[group.at];
     const headers = Object.fromEntries(
       Object.entries(sent).map(([name, value]) => [name, value.replace("PORT", portOf(proxy))]),
     );
-    await untouched(proxy, () => expectRefused(proxy, group, headers));
+    await untouched(proxy, () => expectRefused(proxy, group, headers, part));
     await expectServed(proxy, group, headers);
     const log = proxy.lines.join("");
     expect(secrets.filter((secret) => log.includes(secret))).toEqual([]);

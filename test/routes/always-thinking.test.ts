@@ -10,6 +10,7 @@ import { clientDialects } from "../../src/dialects/hub/conversation";
 import { isKnownFor } from "../../src/proxy/upstream/models/known-models";
 import { clients, type Question, type Turn } from "../support/clients";
 import { startProxy } from "../support/proxy";
+import { drawn } from "../support/random";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests as they were sent
 type Json = any;
@@ -108,7 +109,7 @@ describe.each(models)("%s", (model) => {
   const isKnown = isKnownFor("noForcedCalls", model);
   let refusals = 0;
 
-  test.each(clientDialects)("a call that is forced, from a client of %s", async (dialect) => {
+  test.each(drawn(`forced ${model}`, clientDialects))("a call that is forced, from a client of %s", async (dialect) => {
     await session(
       dialect,
       model,
@@ -129,10 +130,13 @@ describe.each(models)("%s", (model) => {
   });
 
   test.each(
-    clientDialects.flatMap((dialect) => [
-      [dialect, "without a word of thinking", {}],
-      [dialect, "with thinking turned off", { mayNotThink: true }],
-    ]) as [keyof typeof clients, string, Partial<Question>][],
+    drawn(
+      `thinking ${model}`,
+      clientDialects.flatMap((dialect) => [
+        [dialect, "without a word of thinking", {}],
+        [dialect, "with thinking turned off", { mayNotThink: true }],
+      ]) as [keyof typeof clients, string, Partial<Question>][],
+    ),
   )("a client of %s, %s", async (dialect, _, said) => {
     await session(
       dialect,

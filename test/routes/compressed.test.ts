@@ -70,7 +70,7 @@ describe.each(each)("%s", (encoding, compress) => {
   });
 });
 
-test.each(drawn("encodings", each, 2))(
+test.each(drawn("encodings", each, 4))(
   "%s that unfolds beyond the limit is 413, at the limit it is not",
   async (encoding, compress) => {
     expect((await send(compress(padded(limit)), encoding)).status).toBe(200);

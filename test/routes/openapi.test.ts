@@ -38,13 +38,17 @@ afterAll(() => proxy[Symbol.asyncDispose]());
 
 const operation = (method: string, path: string): Operation => document.paths[inDocument(path)]![method.toLowerCase()]!;
 
+const compiled = new Map<JsonSchema, z.ZodType>();
 /** What a schema of the document finds wrong with a value. */
-function faults(schema: JsonSchema, value: unknown) {
+const faults = (schema: JsonSchema, value: unknown) =>
+  compiled.getOrInsertComputed(schema, compile).safeParse(value).error?.issues ?? [];
+
+function compile(schema: JsonSchema): z.ZodType {
   const self = JSON.stringify({ ...schema, $defs: document.components.schemas });
   // zod compiles a pattern without the `u` flag, which JSON Schema implies.
   const plain = self.replaceAll("#/components/schemas/", "#/$defs/").replaceAll("\\\\p{L}\\\\p{N}", "A-Za-z0-9");
   const whole = JSON.parse(plain) as JsonSchema;
-  return z.fromJSONSchema(whole).safeParse(value).error?.issues ?? [];
+  return z.fromJSONSchema(whole);
 }
 
 /** The body as its schema means it: JSON, or a text. */

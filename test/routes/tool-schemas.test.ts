@@ -10,6 +10,7 @@ import { offerOnly } from "../support/catalogue";
 import { clients, type Turn } from "../support/clients";
 import { tap } from "../support/log-capture";
 import { startProxy } from "../support/proxy";
+import { drawn } from "../support/random";
 
 const upstreams = [
   ["Claude", "claude-sonnet-4.6", "/v1/messages"],
@@ -47,7 +48,7 @@ const toolsWith = (schema: Record<string, unknown>) => [
   { name: "plain", description: "Does nothing.", schema: { type: "object", properties: {} } },
 ];
 
-describe.each(pairs)("a client of %s and %s", (dialect, _, model) => {
+describe.each(drawn("tool schemas", pairs))("a client of %s and %s", (dialect, _, model) => {
   test.each(["full", "stream"] as const)("%s", async (mode) => {
     const client = clients[dialect](proxy.url);
     for (const schema of Object.values(schemas)) {
