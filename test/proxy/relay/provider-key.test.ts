@@ -3,127 +3,36 @@
  * answer with a status of an error or a header of it. A stream that has begun passes as it comes.
  */
 import { afterAll, beforeEach, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Dialect, dialects } from "../../../src/dialects/hub/conversation";
 import { eventStream } from "../../support/event-stream";
 import { startProxy } from "../../support/proxy";
+import { fixtures } from "../../support/streams";
 
 const key = "provider-key/of+the-owner=0123456789";
-
-const frames = (...events: [name: string | undefined, data: object | string][]) =>
-  events
-    .map(
-      ([name, data]) =>
-        `${name ? `event: ${name}\n` : ""}data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`,
-    )
-    .join("");
 
 const failure = { type: "upstream_error", message: `The key ${key} was withdrawn.`, code: `bad ${key}` };
 
 /** Streams that begin well, and fail with the key in their words. */
-const streams = {
-  messages: frames(
-    [
-      "message_start",
-      {
-        type: "message_start",
-        message: {
-          id: "m",
-          type: "message",
-          role: "assistant",
-          model: "x",
-          content: [],
-          stop_reason: null,
-          usage: { input_tokens: 1, output_tokens: 1 },
-        },
-      },
-    ],
-    ["content_block_start", { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }],
-    ["content_block_delta", { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Well" } }],
-    ["error", { type: "error", error: failure }],
-  ),
-  chat: frames(
-    [
-      undefined,
-      {
-        id: "c",
-        object: "chat.completion.chunk",
-        created: 1,
-        model: "x",
-        choices: [{ index: 0, delta: { role: "assistant", content: "Well" }, finish_reason: null }],
-      },
-    ],
-    [undefined, { error: failure }],
-  ),
-  responses: frames(
-    [
-      "response.created",
-      {
-        type: "response.created",
-        sequence_number: 0,
-        response: { id: "r", object: "response", created_at: 1, status: "in_progress", model: "x", output: [] },
-      },
-    ],
-    [
-      "response.output_item.added",
-      {
-        type: "response.output_item.added",
-        sequence_number: 1,
-        output_index: 0,
-        item: { type: "message", id: "i", role: "assistant", status: "in_progress", content: [] },
-      },
-    ],
-    [
-      "response.content_part.added",
-      {
-        type: "response.content_part.added",
-        sequence_number: 2,
-        item_id: "i",
-        output_index: 0,
-        content_index: 0,
-        part: { type: "output_text", text: "", annotations: [] },
-      },
-    ],
-    [
-      "response.output_text.delta",
-      {
-        type: "response.output_text.delta",
-        sequence_number: 3,
-        item_id: "i",
-        output_index: 0,
-        content_index: 0,
-        delta: "Well",
-      },
-    ],
-    [
-      "response.failed",
-      {
-        type: "response.failed",
-        sequence_number: 4,
-        response: {
-          id: "r",
-          object: "response",
-          created_at: 1,
-          status: "failed",
-          model: "x",
-          output: [],
-          error: { code: failure.code, message: failure.message },
-        },
-      },
-    ],
-  ),
+const streamOf = (dialect: Dialect) =>
+  readFileSync(join(fixtures, `planted/${dialect}.txt`), "utf8").replaceAll("$", () => key);
+const streams: Record<Dialect, string> = {
+  messages: streamOf("messages"),
+  chat: streamOf("chat"),
+  responses: streamOf("responses"),
 };
-type Speech = keyof typeof streams;
-const speeches = Object.keys(streams) as Speech[];
 
 let answer: () => Response = () => new Response();
 const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => answer() });
-const at = (type: Speech) => ({
+const at = (type: Dialect) => ({
   type: type === "messages" ? "anthropic" : type,
   baseUrl: `${server.url}v1`,
   apiKey: key,
   models: ["x"],
 });
 const proxy = await startProxy({
-  config: { logLevel: "debug", providers: Object.fromEntries(speeches.map((speech) => [speech, at(speech)])) },
+  config: { logLevel: "debug", providers: Object.fromEntries(dialects.map((speech) => [speech, at(speech)])) },
 });
 afterAll(async () => {
   await proxy[Symbol.asyncDispose]();
@@ -132,7 +41,7 @@ afterAll(async () => {
 beforeEach(() => proxy.lines.splice(0));
 
 const say = [{ role: "user", content: "Hello" }];
-const clients: Record<Speech, (model: string, stream: boolean) => [string, object]> = {
+const clients: Record<Dialect, (model: string, stream: boolean) => [string, object]> = {
   messages: (model, stream) => ["/v1/messages", { model, stream, max_tokens: 9, messages: say }],
   chat: (model, stream) => ["/v1/chat/completions", { model, stream, messages: say }],
   responses: (model, stream) => ["/v1/responses", { model, stream, input: "Hello" }],
@@ -147,7 +56,7 @@ const everything = async (response: Response) =>
     JSON.stringify(proxy.rows().slice(0, 1)),
   ].join("\n");
 
-const pairs = speeches.flatMap((client) => speeches.map((upstream) => [client, upstream] as const));
+const pairs = dialects.flatMap((client) => dialects.map((upstream) => [client, upstream] as const));
 
 test.each(pairs)("an error in the middle of a stream: %s from %s", async (client, upstream) => {
   answer = () => eventStream(streams[upstream]);
@@ -189,7 +98,7 @@ test("an error in the middle of a stream of the provider's own path", async () =
 test("headers that the client gets, of replies, errors and lists", async () => {
   const headers = { "x-ratelimit-limit-requests": `9;key=${key}`, "request-id": key, "retry-after": "1" };
   const hidden = "9;key=[secret]";
-  for (const [status, speech] of [200, 429].flatMap((status) => speeches.map((speech) => [status, speech] as const))) {
+  for (const [status, speech] of [200, 429].flatMap((status) => dialects.map((speech) => [status, speech] as const))) {
     answer = () =>
       status === 200
         ? new Response(streams[speech].replaceAll(key, "k"), { headers: { ...event, ...headers } })

@@ -11,118 +11,28 @@ import { rows } from "../../../src/proxy/upstream/copilot/failure-rows";
 import { offerOnly } from "../../support/catalogue";
 import { eventStream } from "../../support/event-stream";
 import { drawn } from "../../support/random";
+import { fixtures } from "../../support/streams";
 import { type TimedProxy, timed } from "./bench";
 
 /** A string that no sentence of ours or an upstream's holds; the number tells the fields apart. */
-let planted = 0;
-const plant = () => `planted${++planted}word secret${planted}thing`;
+let plants = 0;
+const plant = () => `planted${++plants}word secret${plants}thing`;
 
-const chatBody = (model: string, stream: boolean) => ({
-  model,
-  stream,
-  user: plant(),
-  stop: [plant()],
-  metadata: { note: plant() },
-  prompt_cache_key: plant(),
-  response_format: {
-    type: "json_schema",
-    json_schema: { name: plant(), description: plant(), schema: { type: "object", title: plant() } },
-  },
-  tools: [
-    {
-      type: "function",
-      function: {
-        name: plant(),
-        description: plant(),
-        parameters: { type: "object", properties: { a: { type: "string", description: plant(), enum: [plant()] } } },
-      },
-    },
-  ],
-  messages: [
-    { role: "system", content: plant() },
-    { role: "user", name: plant(), content: [{ type: "text", text: plant() }] },
-    {
-      role: "assistant",
-      content: plant(),
-      reasoning_text: plant(),
-      reasoning_opaque: plant(),
-      tool_calls: [
-        { id: plant(), type: "function", function: { name: plant(), arguments: JSON.stringify({ a: plant() }) } },
-      ],
-    },
-    { role: "tool", tool_call_id: plant(), content: plant() },
-    { role: "user", content: plant() },
-  ],
-});
-
-const responsesBody = (model: string, stream: boolean) => ({
-  model,
-  stream,
-  instructions: plant(),
-  user: plant(),
-  safety_identifier: plant(),
-  metadata: { note: plant() },
-  text: { format: { type: "json_schema", name: plant(), schema: { type: "object", title: plant() } } },
-  tools: [
-    { type: "function", name: plant(), description: plant(), parameters: { type: "object", title: plant() } },
-    {
-      type: "custom",
-      name: plant(),
-      description: plant(),
-      format: { type: "grammar", syntax: "lark", definition: plant() },
-    },
-  ],
-  input: [
-    { type: "message", role: "developer", content: plant() },
-    { type: "message", role: "user", content: [{ type: "input_text", text: plant() }] },
-    { type: "reasoning", id: plant(), summary: [{ type: "summary_text", text: plant() }], encrypted_content: plant() },
-    { type: "function_call", id: plant(), call_id: plant(), name: plant(), arguments: JSON.stringify({ a: plant() }) },
-    { type: "function_call_output", call_id: plant(), output: plant() },
-    { type: "message", role: "assistant", content: [{ type: "output_text", text: plant() }] },
-    { type: "message", role: "user", content: plant() },
-  ],
-});
-
-const messagesBody = (model: string, stream: boolean) => ({
-  model,
-  stream,
-  max_tokens: 100,
-  system: [{ type: "text", text: plant() }],
-  metadata: { user_id: plant() },
-  stop_sequences: [plant()],
-  output_config: { format: { type: "json_schema", schema: { type: "object", title: plant() } } },
-  tools: [{ name: plant(), description: plant(), input_schema: { type: "object", title: plant() } }],
-  messages: [
-    { role: "user", content: [{ type: "text", text: plant() }] },
-    {
-      role: "assistant",
-      content: [
-        { type: "thinking", thinking: plant(), signature: plant() },
-        { type: "text", text: plant() },
-        { type: "tool_use", id: plant(), name: plant(), input: { a: plant(), b: [plant()] } },
-      ],
-    },
-    {
-      role: "user",
-      content: [{ type: "tool_result", tool_use_id: plant(), content: [{ type: "text", text: plant() }] }],
-    },
-    { role: "user", content: plant() },
-  ],
-});
-
-const googleBody = () => ({
-  systemInstruction: { parts: [{ text: plant() }] },
-  contents: [
-    { role: "user", parts: [{ text: plant() }] },
-    { role: "model", parts: [{ functionCall: { name: "look", args: { a: plant() } } }] },
-    { role: "user", parts: [{ functionResponse: { name: "look", response: { a: plant() } } }, { text: plant() }] },
-  ],
-  tools: [{ functionDeclarations: [{ name: "look", description: plant(), parameters: { type: "OBJECT" } }] }],
-});
+/** By the path: what a client sends, in which another string stands for each `$`. */
+const requests = new Map(
+  readFileSync(join(fixtures, "planted/requests.txt"), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => [line.split(" ", 1)[0]!, line.slice(line.indexOf(" "))]),
+);
+const planted = (path: string) => JSON.parse(requests.get(path)!.replaceAll("$", plant));
+const bodyOf = (path: string) => (model: string, stream: boolean) => ({ model, stream, ...planted(path) });
+const chatBody = bodyOf("/v1/chat/completions");
+const messagesBody = bodyOf("/v1/messages");
 
 const clients = [
   ["/v1/chat/completions", chatBody],
-  ["/v1/responses", responsesBody],
+  ["/v1/responses", bodyOf("/v1/responses")],
   ["/v1/messages", messagesBody],
 ] as const;
 const models = [
@@ -201,7 +111,7 @@ const asks = [
   [
     (model: string, stream: boolean) =>
       `/v1beta/models/${model}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
-    googleBody,
+    () => planted("gemini"),
   ],
 ] as const;
 
