@@ -5,6 +5,7 @@ import { startCut } from "../../support/cut";
 import { chunkSizes } from "../../support/differential";
 import { eventStream } from "../../support/event-stream";
 import { type RunningProxy, startProxy } from "../../support/proxy";
+import { drawn } from "../../support/random";
 import { until } from "../../support/until";
 
 const model = "gpt-5-mini";
@@ -59,18 +60,8 @@ async function reply(proxy: RunningProxy, answer: () => Response): Promise<strin
 test("the bytes of a stream that needs no mend arrive as they were, in pieces of any size", async () => {
   await using proxy = await startProxy();
   for (const size of chunkSizes) expect(await reply(proxy, () => inPieces(bytes(sound), size))).toBe(sound);
-  expect(
-    proxy
-      .rows()
-      .every(
-        ({ fixups, input_tokens, cached_tokens, output_tokens, stop_reason }) =>
-          fixups === "[]" &&
-          input_tokens === 15 &&
-          cached_tokens === 3 &&
-          output_tokens === 7 &&
-          stop_reason === "stop",
-      ),
-  ).toBe(true);
+  const counts = { input_tokens: 15, cached_tokens: 3, output_tokens: 7 };
+  for (const row of proxy.rows()) expect(row).toMatchObject({ fixups: "[]", ...counts, stop_reason: "stop" });
 });
 
 test("the bytes of a stream with CRLF line ends arrive as they were too", async () => {
@@ -111,7 +102,7 @@ test("a stream that breaks at any byte ends in a truthful error, never as if it 
   const all = bytes(sound);
   const finish = sound.indexOf('"finish_reason":"stop"');
   const finished = bytes(sound.slice(0, sound.indexOf("\n\n", finish))).length;
-  for (let length = 0; length < all.length; length += 1) {
+  for (const length of drawn("lengths", [...all.keys()], 6)) {
     proxy.demo.intercept("/chat/completions", () => inPieces(all.subarray(0, length), 64));
     const response = await proxy.post("/v1/chat/completions", ask);
     const text = await response.text();
@@ -147,9 +138,10 @@ const hangUp = async (
   proxy: RunningProxy,
   directive: string,
   after: (response: Promise<Response>) => Promise<unknown>,
+  more: object = {},
 ) => {
   const controller = new AbortController();
-  const body = { ...ask, messages: [{ role: "user", content: `${directive} Hello` }] };
+  const body = { ...ask, ...more, messages: [{ role: "user", content: `${directive} Hello` }] };
   const response = proxy.post("/v1/chat/completions", body, { signal: controller.signal });
   response.catch(() => {});
   await until(() => proxy.demo.open === 1, "the upstream is asked");
@@ -179,27 +171,15 @@ test("the client's hang-up in silence closes the upstream", async () => {
 
 test("the client's hang-up in a full answer closes the upstream", async () => {
   await using proxy = await startProxy();
-  const controller = new AbortController();
-  const response = proxy.post(
-    "/v1/chat/completions",
-    {
-      ...ask,
-      stream: false,
-      stream_options: undefined,
-      messages: [{ role: "user", content: "[demo: slow-headers 20] Hi" }],
-    },
-    { signal: controller.signal },
-  );
-  response.catch(() => {});
-  await until(() => proxy.demo.open === 1, "the upstream is asked");
-  controller.abort();
-  await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
+  await hangUp(proxy, "[demo: slow-headers 20]", async () => {}, { stream: false, stream_options: undefined });
 });
 
 test.concurrent("silence beyond the limit ends in a timeout, before and after the first byte", async () => {
   await using proxy = await startProxy({ env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "300" } });
   const say = (directive: string) =>
     proxy.post("/v1/chat/completions", { ...ask, messages: [{ role: "user", content: `${directive} Hello` }] });
+  // The token has the same limit.
+  await until(async () => (await say("")).ok, "the account has its token");
   expect((await say("[demo: slow-headers 20]")).status).toBe(504);
   expect(await (await say("[demo: silence 20]")).text()).toMatch(/"error":.*sent nothing for 0.3 s/);
   await until(() => proxy.demo.open === 0, "the upstream's connection is closed");

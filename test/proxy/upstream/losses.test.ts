@@ -420,28 +420,27 @@ async function expectShown({ url }: RunningProxy, { where, path: member }: ReadM
 }
 
 describe("an upstream that is as it was misses nothing", () => {
-  const accounts = [octo, work, plus, credits, pooled, legacy, ...Object.values(autoAccounts())];
+  const listNames = ["A", "B", "mixed", "C"] as const;
+  const accounts = [
+    ...[octo, work, plus, credits, pooled, legacy, ...Object.values(autoAccounts())],
+    ...Object.values(quotas).map((quota): DemoAccount => ({ ...octo, quota: quota() })),
+  ];
+  const each = accounts.flatMap((account) => listNames.map((list) => ({ list, account })));
 
-  test.each(["A", "B", "mixed", "C"] as const)("in quota, models and replies of each account of %s", async (name) => {
-    for (const account of drawn(`accounts of ${name}`, accounts, 6)) {
-      await using proxy = await startProxy({ demo: { ...lists[name], accounts: [structuredClone(account)] } });
-      await readEverything(proxy, [chatModel({ list: name })]);
-      expect(proxy.app.losses.current, account.login).toEqual([]);
+  test("in quota, models and replies of each account of each list", async () => {
+    for (const { list, account } of drawn("accounts", each, 12)) {
+      await using proxy = await startProxy({ demo: { ...lists[list], accounts: [structuredClone(account)] } });
+      await readEverything(proxy, [chatModel({ list })]);
+      expect(proxy.app.losses.current, `${account.login} of ${list}`).toEqual([]);
     }
   });
 
-  test.each(["A", "B", "mixed", "C"] as const)("in replies of each vendor of %s, whole and streamed", async (name) => {
+  test.each(drawn("lists", listNames, 2))("in replies of each vendor of %s, whole and streamed", async (name) => {
     await using proxy = await startProxy({ demo: { ...lists[name], accounts: [structuredClone(octo)] } });
     const ofA = ["gpt-5-mini", "claude-haiku-4.5", "gemini-2.5-pro", "gpt-5.4"];
     const others = [exampleModels.small, "kimi-k3", "claude-haiku-4.5", exampleModels.flash, exampleModels.gpt];
     await readEverything(proxy, name === "A" ? ofA : others);
     await (await proxy.post("/v1/embeddings", { model: "text-embedding-3-small", input: "Hello" })).text();
-    expect(proxy.app.losses.current).toEqual([]);
-  });
-
-  test.each(drawn("quotas", Object.entries(quotas), 5))("in the quota %s", async (_, quota) => {
-    await using proxy = await startProxy({ demo: { generation: "C", accounts: [{ ...octo, quota: quota() }] } });
-    await readEverything(proxy, [chatModel({ list: "C" })]);
     expect(proxy.app.losses.current).toEqual([]);
   });
 
