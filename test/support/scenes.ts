@@ -3,13 +3,13 @@
  * line. `test/README.md` has the words of a step.
  */
 
-import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { afterAll, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import type { DemoOptions } from "../../src/demo/state";
 import { autoAccounts } from "./auto-accounts";
-import { milliseconds } from "./blocks";
+import { blocksIn, milliseconds } from "./blocks";
 import { type Offers, offerOnly } from "./catalogue";
 import { eventStream, namedEvent } from "./event-stream";
 import type { Json } from "./json";
@@ -35,8 +35,12 @@ interface Setup extends Pick<ProxyOptions, "config" | "env"> {
   provider?: string;
   /** What else its owner says of it: its models, say. */
   own?: object;
+  /** The server of `$own` answers as an engine of web searches. */
+  engine?: boolean;
   /** Its clock runs, too, where a request waits for a timer. */
   isLive?: boolean;
+  /** Of the app's limits, what differs. */
+  limits?: Json;
 }
 
 interface Answer {
@@ -62,46 +66,71 @@ interface Answer {
   delay?: number;
 }
 
+const isWritten = Boolean(process.env.UPDATE);
 const generation = /^\/(?:chat\/completions|responses|v1\/messages)$/;
 const always = Number.POSITIVE_INFINITY;
 const said = (role: string, text: string) => ({ role, content: text });
 const loginOf = (name: string) => `${name}-demo`;
 
 export function testScenes(name: string): void {
-  const blocks = readFileSync(join(fixtures, "scenes", `${name}.txt`), "utf8").split(/\n\n+/);
-  for (const block of blocks) {
-    const [title = "", first = "", ...rest] = block.trimEnd().split("\n");
+  const file = `scenes/${name}.txt`;
+  const blocks = blocksIn(file);
+  for (const [at, block] of blocks.entries()) {
+    const [title = "", first = "", ...rest] = block.split("\n");
     const setup: Setup = first.startsWith(": ") ? JSON.parse(first.slice(2)) : {};
-    const lines = (first.startsWith(": ") ? rest : [first, ...rest]).filter((line) => !line.startsWith("# "));
+    const lines = first.startsWith(": ") ? rest : [first, ...rest];
     const playWith = (values: Record<string, string | number>) => {
       const named = { ...setup.let, ...values };
       const put = (text: string) => text.replace(/\$(\w+)/g, (whole, key) => String(named[key] ?? whole));
-      return play(JSON.parse(put(JSON.stringify({ ...setup, each: undefined, let: undefined }))), lines.map(put));
+      return play(JSON.parse(put(JSON.stringify({ ...setup, each: undefined, let: undefined }))), lines, put);
     };
-    if (!setup.each) test(title, () => playWith({}));
+    if (!setup.each)
+      test(title, async () => {
+        const played = await playWith({});
+        blocks[at] = block.replace(lines.join("\n"), () => played.join("\n"));
+      });
     else
       test.each(setup.each.map((each) => [JSON.stringify(each), each] as const))(`${title}: %s`, (_, each) =>
         playWith(each),
       );
   }
+  if (isWritten) afterAll(() => writeFileSync(join(fixtures, file), `${blocks.join("\n\n")}\n`));
 }
 
-async function play(setup: Setup, lines: readonly string[]): Promise<void> {
+/** @returns The lines with what came of them. @param put Puts what names stand for into a line. */
+async function play(setup: Setup, lines: readonly string[], put: (line: string) => string): Promise<string[]> {
   await using stage = await openStage(setup);
+  const played: string[] = [];
   for (const line of lines) {
-    const [, many, step, wanted] = /^(?:> (?:(\d+)x )?|! )(.*?)(?: = (\{.*\}))?$/.exec(line) ?? [];
+    played.push(line);
+    if (line.startsWith("# ")) continue;
+    const [, many, step, wanted] = /^(?:> (?:(\d+)x )?|! |& )(.*?)(?: = (\{.*\}))?$/.exec(unfolded(put(line))) ?? [];
     if (step === undefined) throw new Error(`No step of a scene: ${line}`);
-    const whole = step.replace(/<<(\d+) x (.*?)>>/g, (_, times, text) => text.repeat(Number(times)));
-    const words = (whole.match(/"(?:[^"\\]|\\.)*"|[{[].*$|\S+/g) ?? []).map((word) =>
+    const words = (step.match(/"(?:[^"\\]|\\.)*"|[{[].*$|\S+/g) ?? []).map((word) =>
       /^["{[]/.test(word) ? JSON.parse(word) : word,
     );
     if (line.startsWith("! ")) await stage.happen(words);
+    else if (line.startsWith("& ")) await stage.begin(words);
     else
       for (let turn = 0; turn < Number(many ?? 1); turn++) {
         const expected: Json = JSON.parse(wanted ?? "{}");
-        expect({ step, ...(await stage.ask(words, expected)) }).toEqual({ step, ...expected });
+        const found = await stage.ask(words, expected);
+        if (isWritten) played[played.length - 1] = Bun.deepEquals(found, expected) ? line : withOutcome(line, found);
+        else expect({ step, ...found }).toEqual({ step, ...expected });
       }
   }
+  return played;
+}
+
+/** `<<3 x text>>` is the text three times, and may be within another one. */
+function unfolded(text: string): string {
+  const next = text.replace(/<<(\d+) x ((?:(?!<<|>>).)*)>>/g, (_, times, each) => each.repeat(Number(times)));
+  return next === text ? text : unfolded(next);
+}
+
+function withOutcome(line: string, found: Json): string {
+  const asked = line.replace(/ = \{.*\}$/, "");
+  return Object.keys(found).length > 0 ? `${asked} = ${JSON.stringify(found)}` : asked;
 }
 
 async function openStage(setup: Setup) {
@@ -112,20 +141,26 @@ async function openStage(setup: Setup) {
   const now = () => Math.round(begunAt + monotonic() - start) - behind;
   const clock = { now, monotonic, random: () => 0.5 };
   const accounts = accountsOf(setup);
-  const provider = setup.provider ? startProvider() : undefined;
-  const own = provider && {
+  const provider = setup.provider || setup.engine ? startProvider() : undefined;
+  const own = setup.provider && {
     type: setup.provider,
-    baseUrl: provider.server.url.origin,
+    baseUrl: "$own",
     apiKey: "k-own-0123456789",
     ...setup.own,
   };
+  const origin = provider?.server.url.origin ?? "";
   const proxy = await startProxy({
     clock,
     demo: { accounts, generation: setup.generation, now },
     env: setup.env,
-    config: { ...(own && { providers: { own } }), ...setup.config },
+    config: JSON.parse(
+      JSON.stringify({ ...(own && { providers: { own } }), ...setup.config }).replaceAll("$own", () => origin),
+    ),
   });
   if (setup.offers) offerOnly(proxy.demo, setup.offers);
+  change(proxy.app.limits, setup.limits ?? {});
+  const begun = new Map<string, Begun>();
+  const held = Promise.withResolvers<undefined>();
   const talks = new Map<string, Json[]>();
   const tokens: string[] = [];
   const accountOf = (name: string) => proxy.app.accounts.find(({ id }) => id === loginOf(name))!;
@@ -176,41 +211,69 @@ async function openStage(setup: Setup) {
     expire: () => proxy.demo.expireTokens(),
     "end-auto": () => proxy.demo.endAutoTokens(),
     config: (changes: Json) => proxy.app.config.change(changes),
+    /** So many lists of models have these alone. */
+    offer: (lists: string, offers: Offers) => offerOnly(proxy.demo, offers, 2 * Number(lists)),
+    told: (name: string, words: string) =>
+      until(() => begun.get(name)!.text.includes(words), `the client of ${name} is told: ${words}`),
+    "hang-up": (name: string) => begun.get(name)!.client.abort(),
+    cancel: () => proxy.app.inFlight.cancel(proxy.app.inFlight.running()[0]!.request_id),
+    drain: () => void proxy.drain(),
   };
   const revoked: DemoAccount[] = [];
   const tokenOf = (name: string) => accounts.find(({ login }) => login === loginOf(name))!.githubToken;
 
   async function ask(words: Json[], expected: Json): Promise<Json> {
+    const asked = begun.get(words[0]) ?? send(words);
+    begun.delete(words[0]);
+    const response = (await asked.answer) ?? (await gone());
+    const made = proxy.rows().slice(0, proxy.rows().length - asked.rows);
+    const text = response.bodyUsed ? asked.text : await response.text();
+    asked.keep?.(text);
+    const id = response.headers.get("x-request-id");
+    const row = made.find(({ parent_id, request_id }) => parent_id === null && (!id || request_id === id));
+    return outcomeOf(
+      { response, text, row, rows: made },
+      { proxy, calls: proxy.demo.journal.slice(asked.calls), expected, tokens, provider },
+    );
+  }
+
+  /** What a client sends, and has got of the answer so far. */
+  function send(words: Json[]): Begun {
     const { method, path, body, headers, leave, keep } = requestOf(words, talks);
     const [calls, rows] = [proxy.demo.journal.length, proxy.rows().length];
-    const send = (signal?: AbortSignal) => proxy.post(path, body, { method, headers, signal });
-    const response = leave ? await left(send, leave) : await send();
-    const text = await response.text();
-    const made = proxy.rows().slice(0, proxy.rows().length - rows);
-    keep?.(text);
-    const seen = { response, text, row: made.find(({ parent_id }) => parent_id === null), rows: made };
-    return outcomeOf(seen, {
-      proxy,
-      calls: proxy.demo.journal.slice(calls),
-      expected,
-      tokens,
-      provided: provider?.seen,
-    });
+    const client = new AbortController();
+    const asked: Begun = { client, calls, rows, keep, text: "", answer: get().catch(() => undefined) };
+    return asked;
+    async function get() {
+      if (leave) holdUntilGone(leave, client);
+      const response = await proxy.post(
+        path.replace("$last", () => proxy.rows(1)[0]!.request_id),
+        body,
+        { method, headers, signal: client.signal },
+      );
+      const decoder = new TextDecoder();
+      for await (const piece of response.body ?? []) asked.text += decoder.decode(piece, { stream: true });
+      return response;
+    }
+  }
+
+  /** A request that waits for the end of a limit. */
+  async function begin([name, ...words]: Json[]) {
+    const { count } = proxy.app.waitingRoom;
+    begun.set(name, send(words));
+    await until(() => proxy.app.waitingRoom.count > count, `${name} waits`);
   }
 
   /** The client hangs up while the upstream has not answered at this path. */
-  async function left(send: (signal: AbortSignal) => Promise<Response>, path: string): Promise<Response> {
-    const held = Promise.withResolvers<undefined>();
-    const client = new AbortController();
-    let isAsked = false;
+  function holdUntilGone(path: string, client: AbortController) {
     proxy.demo.intercept(path, () => {
-      isAsked = true;
+      client.abort();
       return held.promise;
     });
-    const answer = send(client.signal).catch(() => "left");
-    await until(() => isAsked, "the upstream is asked");
-    client.abort();
-    expect(await answer).toBe("left");
+  }
+
+  /** In place of an answer that nobody got: what its row says. */
+  async function gone(): Promise<Response> {
     await until(() => proxy.app.inFlight.count === 0, "the request has its row");
     held.resolve(undefined);
     const { http_status, error_type } = proxy.rows(1)[0]!;
@@ -220,6 +283,7 @@ async function openStage(setup: Setup) {
   if (setup.accounts?.some((name) => name in autoAccounts())) await events.learn!();
   return {
     ask,
+    begin,
     happen: async ([name, ...words]: Json[]) => {
       await events[name]!(...words);
     },
@@ -264,16 +328,20 @@ function responseOf(
   return Response.json(json ?? { error: { ...(code && { code }), message } }, { status, headers: all });
 }
 
-/** It speaks chat completions. */
+/** It speaks chat completions, where it is not told what to answer. */
 function startProvider() {
   const answers: (() => Promise<Response>)[] = [];
+  /** In the whole scene, the bodies of requests, and what stands before them. */
   const seen: Json[] = [];
+  const heard: Json[] = [];
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     async fetch(request) {
-      if (request.method === "GET") return Response.json({ data: [] });
-      seen.push(await request.json());
+      const { pathname: path, searchParams } = new URL(request.url);
+      if (path.endsWith("/models")) return Response.json({ data: [] });
+      heard.push({ path, query: Object.fromEntries(searchParams), headers: Object.fromEntries(request.headers) });
+      if (request.method === "POST") seen.push(await request.json());
       return (
         (await answers.shift()?.()) ??
         Response.json({
@@ -283,7 +351,7 @@ function startProvider() {
       );
     },
   });
-  return { server, answers, seen };
+  return { server, answers, seen, heard };
 }
 
 const clients: Record<string, [path: string, body: (turns: Json[]) => Json, replyIn: (body: Json) => Json[]]> = {
@@ -330,6 +398,20 @@ function requestOf([client, model, ...words]: Json[], talks: Map<string, Json[]>
   };
 }
 
+/** A request of a client. */
+interface Begun {
+  client: AbortController;
+  /** Its answer once it is whole; undefined for a client that hung up. */
+  answer: Promise<Response | undefined>;
+  /** Of the answer, so far. */
+  text: string;
+  /** How many there were before it. */
+  calls: number;
+  rows: number;
+  /** Keeps the answer as a part of its conversation. */
+  keep: ((text: string) => void) | undefined;
+}
+
 interface Scene {
   proxy: RunningProxy;
   /** What the upstream was asked for this request. */
@@ -337,8 +419,7 @@ interface Scene {
   expected: Json;
   /** Of Auto's sessions, in the order in which they were sent. */
   tokens: string[];
-  /** What the provider was asked in the whole scene. */
-  provided: Json[] | undefined;
+  provider: ReturnType<typeof startProvider> | undefined;
 }
 
 interface Seen {
@@ -352,7 +433,7 @@ interface Seen {
  * What always has to be as expected, without what is plain: status 200 by the first account, with all accounts ready. And
  * what the expected outcome names besides.
  */
-function outcomeOf({ response, text, row, rows }: Seen, { proxy, calls, expected, tokens, provided }: Scene): Json {
+function outcomeOf({ response, text, row, rows }: Seen, { proxy, calls, expected, tokens, provider }: Scene): Json {
   const json: Json = /json/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : undefined;
   const { code, type, status } = json?.error ?? {};
   const tries = row && attemptsOf(row);
@@ -367,7 +448,15 @@ function outcomeOf({ response, text, row, rows }: Seen, { proxy, calls, expected
     accounts: Object.keys(states).length > 0 ? states : undefined,
   };
   const sent = calls.filter(({ method, path }) => method === "POST" && generation.test(path));
-  const named: Record<string, () => unknown> = {
+  /** The id of the request has a name, with which those of its searches begin. */
+  const named = (strings: Json): Json =>
+    Object.fromEntries(
+      Object.entries(strings).map(([name, value]) => [
+        name,
+        row && typeof value === "string" ? value.replace(row.request_id, "$$id") : value,
+      ]),
+    );
+  const others: Record<string, () => unknown> = {
     says: () => ([expected.says].flat().every((part) => text.includes(part)) ? expected.says : text),
     text: () => text,
     never: () => {
@@ -376,15 +465,17 @@ function outcomeOf({ response, text, row, rows }: Seen, { proxy, calls, expected
     },
     reply: () => json,
     row: () => withJson(row),
-    rows: () => rows.map(withJson),
+    rows: () => rows.map((each) => named(withJson(each))),
     sent: () => sent.at(-1)?.body,
     offered: () => offeredIn(sent.at(-1)?.body),
     holds: () => {
       const body = JSON.stringify(sent.at(-1)?.body) ?? "";
       return Object.fromEntries(Object.keys(expected.holds).map((part) => [part, body.split(part).length - 1]));
     },
-    calls: () => sent,
-    provided: () => provided,
+    calls: () => sent.map(({ headers, ...call }) => ({ ...call, headers: named(headers) })),
+    provided: () => provider?.seen,
+    heard: () => provider?.heard,
+    running: () => proxy.app.inFlight.running(),
     tokens: () => calls.flatMap(({ headers }) => placeOf(headers["copilot-session-token"], tokens)),
     posted: () =>
       Object.fromEntries(
@@ -408,7 +499,7 @@ function outcomeOf({ response, text, row, rows }: Seen, { proxy, calls, expected
   const also = Object.keys(expected).filter((name) => !(name in always));
   return {
     ...Object.fromEntries(Object.entries(always).filter(([, value]) => value !== undefined && value !== null)),
-    ...Object.fromEntries(also.map((name) => [name, pick(named[name]!(), expected[name])])),
+    ...Object.fromEntries(also.map((name) => [name, pick(others[name]!(), expected[name])])),
   };
 }
 

@@ -1,6 +1,6 @@
 /**
  * Scenario: an agent's session of 30 requests in each dialect, to each upstream: how much of its input the upstream's
- * cache has.
+ * cache has. `fixtures/scenes/cache.txt` has the keys, the marks, and why a prompt was not in the cache.
  */
 import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
@@ -137,88 +137,6 @@ describe("cached share and credits of 30 requests:", () => {
 /** The newest request that the upstream got. */
 const newest = (proxy: RunningProxy) => proxy.demo.journal.at(-1)!.body as JsonObject;
 
-const key = async (body: object, headers: Record<string, string> = {}, config = "auto" as "auto" | "off") => {
-  await using proxy = await startAt(gpt, "responses", config);
-  const response = await proxy.post("/v1/messages", { model: gpt, ...sessions.messages(0), ...body }, { headers });
-  expect(response.status).toBe(200);
-  return newest(proxy).prompt_cache_key;
-};
-const user = (user_id: unknown) => ({ metadata: { user_id } });
-const long = "s".repeat(65);
-
-test.each<[string, object, Record<string, string>, string | undefined]>([
-  ["is the session in metadata", {}, { "x-session-id": "other" }, sessionId],
-  ["is the client's own first", { prompt_cache_key: "mine" }, {}, "mine"],
-  ["is the session in the older form", user(`user_${"0".repeat(64)}_account__session_${sessionId}`), {}, sessionId],
-  ["is the session in a header", user("ada"), { "x-claude-code-session-id": "one" }, "one"],
-  ["is the session in the other header", { metadata: null }, { "x-session-id": "two" }, "two"],
-  ["is never the device", user(JSON.stringify({ device_id: "a-device" })), {}, undefined],
-  ["is missing for an unknown session", { metadata: undefined }, { "x-request-id": "three" }, undefined],
-  ["is a hash of a longer one", user(JSON.stringify({ session_id: long })), {}, Bun.SHA256.hash(long, "hex")],
-])("the cache key of a conversation %s", async (_, body, headers, expected) => {
-  expect(await key(body, headers)).toBe(expected);
-});
-
-test("the cache key is not added if the config turns it off", async () =>
-  expect(await key({}, {}, "off")).toBe(undefined));
-
-test("the cache key of an OpenAI client stays as it is", async () => {
-  await using proxy = await startAt(gpt, "responses", "auto");
-  await proxy.post(paths.chat, { model: gpt, ...sessions.chat(0), prompt_cache_key: "mine" });
-  expect(newest(proxy).prompt_cache_key).toBe("mine");
-  await proxy.post(paths.chat, { model: gpt, ...sessions.chat(0) }, { headers: { "x-session-id": "one" } });
-  expect(newest(proxy)).not.toHaveProperty("prompt_cache_key");
-});
-
-/** The paths of all cache marks. */
-function marksIn(value: unknown, path = ""): string[] {
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([name, inner]) =>
-    /cache_control$/.test(name) ? [path] : marksIn(inner, path === "" ? name : `${path}.${name}`),
-  );
-}
-
-test("the cache marks of a long conversation stand at the tools, the instructions, the newest turn and the turn before", async () => {
-  await using proxy = await startAt(claude, "messages", "auto");
-  await proxy.post(paths.responses, { model: claude, ...sessions.responses(5) });
-  expect(marksIn(newest(proxy)).sort()).toEqual([
-    "messages.10.content.0",
-    "messages.8.content.0",
-    "system.0",
-    "tools.11",
-  ]);
-});
-
-test("the cache marks in chat stand at the instructions, the newest message and the turn before", async () => {
-  await using proxy = await startAt(claude, "chat", "auto");
-  await proxy.post(paths.chat, { model: claude, ...sessions.chat(5) });
-  expect(marksIn(newest(proxy))).toEqual(["messages.0", "messages.9", "messages.11"]);
-});
-
-test("the marks are never more than four, and the client's own stay", async () => {
-  await using proxy = await startAt(claude, "messages", "auto");
-  const cache_control = { type: "ephemeral" };
-  const said = (role: string, text: string, own = false) => ({
-    role,
-    content: [{ type: "text", text, ...(own ? { cache_control } : {}) }],
-  });
-  const turns = ["a", "b", "c", "d"].flatMap((text) => [said("user", text, text < "d"), said("assistant", text)]);
-  const messages = [said("system", "s"), ...turns, said("user", "e")];
-  await proxy.post(paths.chat, { model: claude, messages, tools: sessions.chat(0).tools });
-  expect(marksIn(newest(proxy)).length).toBe(4);
-  expect(marksIn(newest(proxy))).toEqual(expect.arrayContaining([0, 2, 4].map((at) => `messages.${at}.content.0`)));
-});
-
-test("the cache marks in chat are the client's alone if it set any", async () => {
-  await using proxy = await startAt(claude, "chat", "auto");
-  const { messages } = sessions.chat(5) as { messages: object[] };
-  const marked = messages.with(1, { ...messages[1]!, copilot_cache_control: { type: "ephemeral" } });
-  const sent = JSON.stringify({ model: claude, messages: marked });
-  await proxy.post(paths.chat, sent);
-  expect(JSON.stringify(newest(proxy))).toBe(sent);
-  expect(proxy.rows()[0]!.fixups).not.toContain("cache");
-});
-
 /** Everything the upstream's model reads, in order, without marks. A string is one text. */
 function promptOf(body: JsonObject): string[] {
   const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : value === undefined ? [] : [value]);
@@ -267,41 +185,3 @@ test.each<[Dialect, Dialect, string]>([
     }
   },
 );
-
-describe("OpenAI's newer models bill what they write to the cache", () => {
-  const model = "gpt-6-sol";
-  /** Credits for a million tokens, as the demo lists them. */
-  const prices = { input: 200, output: 1000, cached: 20, written: 250 };
-
-  test.each<[Dialect, string]>([
-    ["chat", "/v1/chat/completions"],
-    ["responses", "/v1/responses"],
-    ["messages", "/v1/messages"],
-  ])("and a client of %s and the history have the same numbers of it", async (client, path) => {
-    await using proxy = await startProxy({ demo: { generation: "C" } });
-    for (const turns of [1, 2]) {
-      const answer = await proxy.post(path, { ...sessions[client](turns), model, prompt_cache_key: "k" });
-      const { usage } = (await answer.json()) as { usage: JsonObject };
-      const row = proxy.rows(1)[0]!;
-      const { input_tokens: read, cached_tokens: cached, cache_write_tokens: written, output_tokens: output } = row;
-      expect(written).toBeGreaterThan(turns === 1 ? 1000 : 0);
-      expect(cached === 0).toBe(turns === 1);
-      const told: Record<Dialect, object> = {
-        chat: { prompt_tokens: read, prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written } },
-        responses: { input_tokens: read, input_tokens_details: { cached_tokens: cached, cache_write_tokens: written } },
-        messages: {
-          input_tokens: read! - cached! - written!,
-          cache_read_input_tokens: cached,
-          cache_creation_input_tokens: written,
-        },
-      };
-      expect(usage).toMatchObject(told[client]);
-      const credits =
-        (read! - cached! - written!) * prices.input +
-        output! * prices.output +
-        cached! * prices.cached +
-        written! * prices.written;
-      expect(row.cost).toBe(credits * 1000);
-    }
-  });
-});

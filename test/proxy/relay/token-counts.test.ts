@@ -1,18 +1,20 @@
 /**
- * Scenario: counts that are learnt from the upstream's usage, the estimate at the beginning of a stream, and limits for
- * long prompts.
+ * Scenario: counts that are learnt from the upstream's usage, and the estimate at the beginning of a stream;
+ * `fixtures/scenes/limits.txt` has limits for long prompts.
  */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { chinese, pieces } from "../../support/corpus";
-import { lists } from "../../support/drifted";
 import { eventStream } from "../../support/event-stream";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 import { drawn } from "../../support/random";
+import { testScenes } from "../../support/scenes";
 import { temporaryFolder } from "../../support/temporary-folder";
 import { until } from "../../support/until";
+
+testScenes("limits");
 
 const code = pieces.join("").slice(0, 75_000);
 const reading = (at: number, length: number) => code.slice((at * 977) % 50_000).slice(0, length);
@@ -209,11 +211,6 @@ describe("what teaches nothing", () => {
   });
 });
 
-/** Requests wait for a count for a few seconds at most: on a busy machine, the first one would be sent without it. */
-async function loadVocabulary(proxy: RunningProxy): Promise<void> {
-  for (const model of [exampleModels.gpt, "claude-sonnet-4.6"]) await count(proxy, ask(model, 0));
-}
-
 interface Started {
   message_start: { message: { usage: { input_tokens: number; output_tokens: number } } };
   message_delta: {
@@ -294,111 +291,5 @@ describe("a translated stream to a Messages client", () => {
       messages: [{ role: "user", content: chinese.slice(0, 4_000) }],
     });
     expect(first.input_tokens / tokens).toBeWithin(0.7, 1.5);
-  });
-});
-
-const long = code.repeat(6);
-
-describe("a prompt beyond maxPromptTokens", () => {
-  let proxy: RunningProxy;
-  beforeAll(async () => {
-    proxy = await startProxy({
-      config: { maxPromptTokens: { "claude-sonnet-4.6": 20_000, [exampleModels.gpt]: 20_000 } },
-      demo: { generation: "C" },
-    });
-    await loadVocabulary(proxy);
-  });
-  afterAll(() => proxy[Symbol.asyncDispose]());
-  const asks = {
-    "/v1/messages": { model: "claude-sonnet-4.6", max_tokens: 100, messages: [{ role: "user", content: long }] },
-    "/v1/chat/completions": { model: exampleModels.gpt, messages: [{ role: "user", content: long }] },
-    "/v1/responses": { model: exampleModels.gpt, input: long, stream: true },
-  };
-  const sent = () => proxy.demo.journal.filter(({ method, path }) => method === "POST" && path !== "/login").length;
-
-  test("a prompt beyond maxPromptTokens is refused in the words of Claude's own clients, and nothing is sent", async () => {
-    const before = sent();
-    const response = await proxy.post("/v1/messages", asks["/v1/messages"]);
-    expect(response.status).toBe(400);
-    const { error } = (await response.json()) as { error: { type: string; message: string } };
-    expect(error.type).toBe("invalid_request_error");
-    expect(error.message).toMatch(/^prompt is too long: \d+ tokens > 20000 maximum$/);
-    expect(Number(/\d+/.exec(error.message)![0])).toBeGreaterThan(20_000);
-    expect(sent()).toBe(before);
-    expect(proxy.rows()[0]).toMatchObject({ http_status: 400, error_type: "context_length_exceeded" });
-  });
-
-  test.each(["/v1/chat/completions", "/v1/responses"] as const)(
-    "a prompt beyond maxPromptTokens is refused with OpenAI's code on %s",
-    async (path) => {
-      const response = await proxy.post(path, asks[path]);
-      expect(response.status).toBe(400);
-      expect(await response.json()).toMatchObject({
-        error: { code: "context_length_exceeded", message: expect.stringContaining("maximum context length is 20000") },
-      });
-    },
-  );
-
-  test("a prompt beyond maxPromptTokens is let through where only a count that errs high says so", async () => {
-    const { tokens } = await count(proxy, { model: exampleModels.gpt, messages: [{ role: "user", content: long }] });
-    // The estimate is 1.15 times the vocabulary's count: what the model counts may be below the limit.
-    await proxy.app.config.change({ maxPromptTokens: { [exampleModels.gpt]: Math.floor(tokens * 0.85) } });
-    const response = await proxy.post("/v1/chat/completions", asks["/v1/chat/completions"]);
-    expect(response.status).toBe(200);
-    await proxy.app.config.change({ maxPromptTokens: { "claude-sonnet-4.6": 20_000, [exampleModels.gpt]: 20_000 } });
-  });
-
-  test("a picture's base64 is no long prompt", async () => {
-    const data = Buffer.alloc(90_000, 7).toString("base64");
-    const image = { type: "image", source: { type: "base64", media_type: "image/png", data } };
-    const body = {
-      ...asks["/v1/messages"],
-      messages: [{ role: "user", content: [image, { type: "text", text: "Hi" }] }],
-    };
-    expect((await proxy.post("/v1/messages", body)).status).toBe(200);
-  });
-
-  test("clients are told the same limit by the model list", async () => {
-    const model = (await (await fetch(`${proxy.url}/v1/models/claude-sonnet-4.6`)).json()) as object;
-    expect(model).toMatchObject({ max_prompt_tokens: 20_000, max_context_window_tokens: 20_000 + 64_000 });
-    const { items } = (await (await fetch(`${proxy.url}/api/admin/models`)).json()) as { items: { id: string }[] };
-    expect(items.find(({ id }) => id === "claude-sonnet-4.6")).toMatchObject({
-      limits: { prompt: 20_000, context: 84_000, upstream_prompt: 936_000 },
-    });
-    expect((await (await fetch(`${proxy.url}/admin/models`)).text()).replaceAll("<wbr>", "")).toContain(
-      "maxPromptTokens",
-    );
-    const other = (await (await fetch(`${proxy.url}/v1/models/claude-haiku-4.5`)).json()) as object;
-    expect(other).toMatchObject({ max_prompt_tokens: 136_000, max_context_window_tokens: 200_000 });
-  });
-});
-
-describe.each(["B", "mixed", "C"] as const)("without maxPromptTokens, with the names of list %s", (list) => {
-  let proxy: RunningProxy;
-  beforeAll(async () => {
-    proxy = await startProxy({ demo: lists[list] });
-    await loadVocabulary(proxy);
-  });
-  afterAll(() => proxy[Symbol.asyncDispose]());
-  const beyond = { model: exampleModels.gpt, input: code.repeat(28) };
-
-  test("the limit is where a dearer price begins, and not where two tiers cost the same", async () => {
-    const limitOf = async (id: string) =>
-      ((await (await fetch(`${proxy.url}/v1/models/${id}`)).json()) as { max_prompt_tokens: number }).max_prompt_tokens;
-    expect(await limitOf(exampleModels.gpt)).toBe(272_000);
-    expect(await limitOf("claude-sonnet-4.6")).toBe(936_000);
-    const response = await proxy.post("/v1/responses", beyond);
-    expect(await response.json()).toMatchObject({ error: { code: "context_length_exceeded" } });
-  });
-
-  test("a limit of the owner's own opens the long tier, and the page says what it cost", async () => {
-    await proxy.app.config.change({ maxPromptTokens: { [exampleModels.gpt]: 900_000 } });
-    expect((await proxy.post("/v1/responses", beyond)).status).toBe(200);
-    const [row] = proxy.rows();
-    expect(row!.input_tokens!).toBeGreaterThan(272_000);
-    const page = await (await fetch(`${proxy.url}/admin/requests/${row!.request_id}`)).text();
-    expect(page).toContain("Billed at the long-context rate");
-    expect(page).toMatch(/At the base rate it would have cost .{1,60} credits less/);
-    expect(page).not.toContain("At today’s list price");
   });
 });
