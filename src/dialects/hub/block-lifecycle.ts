@@ -15,6 +15,8 @@ export class ReplyEmitter {
   #lostReasoning: string[] | undefined;
   /** The ids of calls: clients tell calls and their results apart by them. */
   #callIds: OwnIds | undefined;
+  /** What was reported while a block is open, to be told behind it. */
+  #usage: Partial<Usage> | undefined;
 
   #events: ReplyEvent[] | undefined;
 
@@ -74,7 +76,8 @@ export class ReplyEmitter {
   usage(usage: Partial<Usage>): void {
     if (this.#ended) return;
     this.start("", "");
-    this.#emit({ type: "usage", usage });
+    if (this.#first?.isOpen && !this.#hasNoBlocks) this.#usage = { ...this.#usage, ...usage };
+    else this.#emit({ type: "usage", usage });
   }
 
   /** What the reply's end says of reasoning that the service left out. @param changes Of the last list that it sent. */
@@ -105,6 +108,9 @@ export class ReplyEmitter {
     if (this.#ended || this.#hasNoBlocks) return;
     this.start("", "");
     this.#emit(event.type === "block-start" ? this.#withOwnId(event) : event);
+    if (event.type !== "block-end" || !this.#usage) return;
+    this.#emit({ type: "usage", usage: this.#usage });
+    this.#usage = undefined;
   }
 
   #withOwnId(event: BlockEvent & { type: "block-start" }): BlockEvent {
