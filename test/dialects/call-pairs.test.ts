@@ -8,14 +8,9 @@ import {
   dialects,
   type JsonObject,
 } from "../../src/dialects/hub/conversation";
-import { objectsAmong } from "../../src/dialects/hub/lists";
-import { isObject } from "../../src/lib/json";
-import { readSse, type SseFrame } from "../../src/lib/net/stream/sse";
-import { run } from "../../src/lib/net/stream/stream";
 import { adapt } from "../support/adapt";
 import { ableModel } from "../support/facts";
 import fc from "../support/random";
-import { bytesAt, collects, jsonAt, overWire, passes, passesFull, reads, written } from "../support/streams";
 
 /** What a history says. A call says `m` and its number, a result `r` and its number. */
 type Said =
@@ -265,47 +260,20 @@ function check(history: Said[]): void {
   }
 }
 
-const call = (id: string, freeform = false) => ({ id, freeform });
+/** `say` is what a person says, `a b*` are calls by their ids, `*` freeform, and `=a =b*` results. */
+const historyOf = (text: string): Said[] =>
+  text.split(", ").map((words) => {
+    if (words === "say") return { say: "user" };
+    const pieces = words.split(" ").map((word) => ({ id: word.replace(/[=*]/g, ""), freeform: word.endsWith("*") }));
+    return words.startsWith("=") ? { say: "results", results: pieces } : { say: "calls", calls: pieces };
+  });
 
-test.each<[string, Said[]]>([
-  [
-    "the call after an interrupted one of the same id",
-    [
-      { say: "user" },
-      { say: "calls", calls: [call("a")] },
-      { say: "user" },
-      { say: "calls", calls: [call("a")] },
-      { say: "results", results: [call("a")] },
-    ],
-  ],
-  [
-    "the call of its place, of two calls of one id and of two kinds",
-    [
-      { say: "user" },
-      { say: "calls", calls: [call("a"), call("a", true)] },
-      { say: "results", results: [call("a"), call("a", true)] },
-    ],
-  ],
-  [
-    "the nearest of two calls in a row",
-    [
-      { say: "user" },
-      { say: "calls", calls: [call("a", true)] },
-      { say: "calls", calls: [call("a")] },
-      { say: "results", results: [call("a")] },
-    ],
-  ],
-  [
-    "its call, although something else stands between",
-    [
-      { say: "user" },
-      { say: "calls", calls: [call("a"), call("b")] },
-      { say: "results", results: [call("b")] },
-      { say: "user" },
-      { say: "results", results: [call("a"), call("a")] },
-    ],
-  ],
-])("each dialect, and each translation, gives a result to: %s", (_, history) => check(history));
+test.each([
+  ["the call after an interrupted one of the same id", "say, a, say, a, =a"],
+  ["the call of its place, of two calls of one id and of two kinds", "say, a a*, =a =a*"],
+  ["the nearest of two calls in a row", "say, a*, a, =a"],
+  ["its call, although something else stands between", "say, a b, =b, say, =a =a"],
+])("each dialect, and each translation, gives a result to: %s", (_, history) => check(historyOf(history)));
 
 test("the call that the oracle names, whatever the history", () => {
   // `a_2` is the name that a second call of `a` would get.
@@ -332,83 +300,4 @@ test("the call that the oracle names, whatever the history", () => {
   );
   expect(pairs).toBeGreaterThan(20);
   expect(lost).toBeGreaterThan(20);
-});
-
-/** The calls of a reply as a client reads them, from a full reply or from the frames of a stream. */
-const callReaders: Record<ClientDialect, (reply: JsonObject) => { id: unknown; input: unknown }[]> = {
-  chat: ({ choices }) =>
-    objectsAmong(choices)
-      .flatMap(({ message }) => objectsAmong((message as JsonObject).tool_calls))
-      .map(({ id, function: called }) => ({ id, input: JSON.parse((called as { arguments: string }).arguments) })),
-  responses: ({ output }) =>
-    objectsAmong(output)
-      .filter(({ type }) => type === "function_call")
-      .map(({ call_id, arguments: input }) => ({ id: call_id, input: JSON.parse(String(input)) })),
-  messages: ({ content }) =>
-    objectsAmong(content)
-      .filter(({ type }) => type === "tool_use")
-      .map(({ id, input }) => ({ id, input })),
-  gemini: ({ candidates }) =>
-    objectsAmong(candidates)
-      .flatMap(({ content }) => objectsAmong((content as JsonObject).parts))
-      .flatMap(({ functionCall }) => (isObject(functionCall) ? [functionCall] : []))
-      .map(({ id, args }) => ({ id, input: args })),
-};
-
-const context = { model: "m", usage: true, replies: 1 };
-const asked = codecs.chat.decodeRequest({ model: "m", messages: [{ role: "user", content: "Read." }] });
-const twins = (text: string) => text.replaceAll("call_d", "call_c");
-/** The second call of a chat stream has an index of its own. */
-const withIndex = (frames: SseFrame[]) => {
-  const second = frames.findIndex(({ data }) => data?.includes('"id":"call_d"'));
-  return frames.map((frame, at) =>
-    at < second ? frame : { ...frame, data: frame.data?.replace(/"index":0,"type"/, '"index":1,"type"') },
-  );
-};
-const framesOf = (dialect: Dialect) => {
-  const frames = run(readSse, [bytesAt("parallel-tools", `${dialect}.stream.txt`)]);
-  return (dialect === "chat" ? withIndex(frames) : frames).map(
-    ({ event, data }): SseFrame => ({ event, data: data && twins(data) }),
-  );
-};
-const replyOf = (dialect: Dialect) =>
-  JSON.parse(twins(JSON.stringify(jsonAt("parallel-tools", `${dialect}.reply.json`))));
-const collected = (dialect: Dialect, frames: SseFrame[]) => {
-  const collector = collects(codecs[dialect], () => {}, undefined, context);
-  for (const frame of frames) collector.push({ ...frame, json: undefined });
-  collector.end();
-  return collector.body();
-};
-const told = (client: ClientDialect, reply: JsonObject) => {
-  const calls = callReaders[client](reply);
-  return { inputs: calls.map(({ input }) => input), ids: new Set(calls.map(({ id }) => id)).size };
-};
-const both = { inputs: [{ path: "c" }, { path: "d" }], ids: 2 };
-
-test.each(dialects.flatMap((upstream) => clientDialects.map((client) => [upstream, client] as const)))(
-  "two calls of one id in a reply are two in what %s answers for a client of %s, whole and streamed",
-  (upstream, client) => {
-    const whole = codecs[upstream].decodeReply(replyOf(upstream));
-    expect(told(client, codecs[client].encodeReply(whole, asked))).toEqual(both);
-    const streamed = run(reads(codecs[upstream]), framesOf(upstream));
-    expect(told(client, codecs[client].encodeReply(streamed, asked))).toEqual(both);
-    if (client === "gemini") return;
-    const frames = written(codecs[client].encodeStream(asked), streamed);
-    expect(told(client, collected(client, overWire(frames)))).toEqual(both);
-  },
-);
-
-test("two calls of one id in a reply are two for a chat client that is answered in its own dialect", () => {
-  expect(
-    told(
-      "chat",
-      passesFull(codecs.chat, replyOf("chat"), context, () => {}),
-    ),
-  ).toEqual(both);
-  expect(told("chat", collected("chat", framesOf("chat")))).toEqual(both);
-  const passed = written(
-    passes(codecs.chat, context, () => {}),
-    framesOf("chat"),
-  );
-  expect(told("chat", collected("chat", overWire(passed)))).toEqual(both);
 });

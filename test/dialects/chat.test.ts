@@ -195,62 +195,6 @@ test("errors in a stream leave no trace after the end: later frames, beats and f
   expect(out.map(({ data }) => data)).toEqual(['{"error":{"message":"gone"}}']);
 });
 
-test("a reply has one end, whatever the frames of its stream are", () => {
-  const word = fc.constantFrom(
-    ...`
-        choices delta content tool_calls index id function name arguments finish_reason stop usage error
-        reasoning_text reasoning_opaque model
-      `.match(/\w+/g)!,
-  );
-  const { json } = fc.letrec((tie) => ({
-    json: fc.oneof(
-      { depthSize: "small" },
-      fc.constantFrom(null, 0, 1, -1, "stop", "tool_calls", "{}", ""),
-      word,
-      fc.array(tie("json"), { maxLength: 2 }),
-      fc.dictionary(word, tie("json"), { maxKeys: 4 }),
-    ),
-  }));
-  const chunk = fc.record(
-    {
-      id: json,
-      choices: fc.oneof(
-        json,
-        fc.array(
-          fc.record({ index: json, delta: fc.dictionary(word, json), finish_reason: json }, { requiredKeys: [] }),
-        ),
-      ),
-      usage: json,
-    },
-    { requiredKeys: [] },
-  );
-  const frame = fc.oneof(
-    chunk.map((value) => ({ data: JSON.stringify(value) })),
-    fc.string().map((data) => ({ data })),
-    fc.constant({ data: "[DONE]" }),
-    fc.constant({}),
-  );
-  fc.assert(
-    fc.property(fc.array(frame, { maxLength: 8 }), (frames) => {
-      const booked = meaningOf(run(reads(chat), frames)).end.type;
-      const asked: ReplyContext = { model: "m", usage: true, replies: 1 };
-      const arrived = decodeFrames(
-        chat,
-        written(
-          passes(chat, asked, () => {}),
-          frames,
-        ),
-      );
-      expect(meaningOf(arrived).end.type).toBe(booked);
-    }),
-    { numRuns: triesOf(1000) },
-  );
-  fc.assert(
-    fc.property(fc.oneof(chunk, json), (body) => void meaningOf(chat.decodeReply(body))),
-    { numRuns: triesOf(500) },
-  );
-});
-
 test("a request passed through is repaired by forgetting its thinking, which another account may not be able to read", () => {
   const said = { role: "assistant", content: "!" };
   const messages = [user("?"), { ...said, reasoning_text: "Hm.", reasoning_opaque: "c2ln" }];

@@ -16,7 +16,7 @@ import { eventStream } from "../support/event-stream";
 import { ableModel } from "../support/facts";
 import { checkResponsesStream } from "../support/grammar-responses";
 import { fixRequest } from "../support/noted";
-import fc, { triesOf } from "../support/random";
+import fc from "../support/random";
 import { refusalOf } from "../support/refusal";
 import { expectSameReply, meaningOf } from "../support/reply-grammar";
 import { bytesAt, fixtures, hasFixture, jsonAt, overWire, passes, reads, wire, written } from "../support/streams";
@@ -189,13 +189,6 @@ const textDelta = (output_index: number, content_index: number, delta: string) =
   type: "response.output_text.delta",
   ...{ output_index, content_index, delta },
 });
-const argumentsDelta = (output_index: number, delta: string) => ({
-  type: "response.function_call_arguments.delta",
-  output_index,
-  delta,
-});
-const callItem = (call_id: string, text: string) => ({ type: "function_call", call_id, name: "f", arguments: text });
-
 test("words are read as they are meant, whatever they look like", () => {
   const item = { type: "message", id: "m", content: [] };
   fc.assert(
@@ -206,49 +199,6 @@ test("words are read as they are meant, whatever they look like", () => {
         expect(read(created, added(0, item), textDelta(0, 0, words), done(0, item), completed).blocks).toEqual(blocks);
       },
     ),
-  );
-});
-
-test("any order of any events keeps the grammar", () => {
-  const index = fc.integer({ min: -1, max: 2 });
-  const item = fc.oneof(
-    fc.constantFrom(
-      callItem("c", '{"a":1}'),
-      { type: "reasoning", id: "r", summary: [], encrypted_content: "x" },
-      { type: "compaction", id: "x" },
-    ),
-    fc.constant({
-      type: "message",
-      id: "m",
-      content: [{ type: "output_text", text: "A" }, { type: "refusal", refusal: "B" }, null],
-    }),
-  );
-  const event = fc.oneof(
-    fc.constantFrom<JsonObject[]>(created, completed, { type: "error" }, { type: "ping" }),
-    fc.tuple(index, item).map(([at, value]): JsonObject => added(at, value)),
-    fc.tuple(index, item).map(([at, value]): JsonObject => done(at, value)),
-    fc.tuple(index, index).map(([at, part]): JsonObject => textDelta(at, part, "x")),
-    index.map((at): JsonObject => argumentsDelta(at, "x")),
-    fc.tuple(index, index).map(
-      ([at, part]): JsonObject => ({
-        type: "response.content_part.done",
-        output_index: at,
-        content_index: part,
-        part: {},
-      }),
-    ),
-    fc.tuple(index, index).map(
-      ([at, part]): JsonObject => ({
-        type: "response.reasoning_summary_text.delta",
-        output_index: at,
-        summary_index: part,
-        delta: "x",
-      }),
-    ),
-  );
-  fc.assert(
-    fc.property(fc.array(event, { maxLength: 12 }), (events) => void meaningOf(decodeEvents(...events))),
-    { numRuns: triesOf(2000) },
   );
 });
 
