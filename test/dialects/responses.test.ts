@@ -17,7 +17,6 @@ import { ableModel } from "../support/facts";
 import { checkResponsesStream } from "../support/grammar-responses";
 import { fixRequest } from "../support/noted";
 import fc from "../support/random";
-import { refusalOf } from "../support/refusal";
 import { expectSameReply, meaningOf } from "../support/reply-grammar";
 import { bytesAt, fixtures, hasFixture, jsonAt, overWire, passes, reads, wire, written } from "../support/streams";
 
@@ -83,23 +82,6 @@ test("every fixup has a folder that proves its need", () => {
     ...["response-id", "service-tier", "store", "strict-default"],
     ...["unsigned-reasoning", "web-search"],
   ]);
-});
-
-test.each([
-  ["previous_response_id", { previous_response_id: "resp_1" }, "previous_response_not_found"],
-  ["conversation", { conversation: "conv_1" }, "unsupported_value"],
-  ["prompt", { prompt: { id: "pmpt_1" } }, "unsupported_value"],
-  ["background", { background: true }, "unsupported_value"],
-])("a request passed through: %s is refused, because nothing is stored", (param, members, code) => {
-  for (const act of [() => decode(members), () => responses.checkRequest(request(members))]) {
-    const { status, details } = refusalOf(act);
-    expect({ status, param: details.param, code: details.code }).toEqual({ status: 400, param, code });
-  }
-});
-
-test("a request without input is refused with both types that an input may have", () => {
-  for (const act of [() => decode({ input: undefined }), () => responses.checkRequest(request({ input: undefined }))])
-    expect(refusalOf(act).message).toContain("`input` must be a string or an array");
 });
 
 const exec = { type: "custom", name: "exec", description: "Runs it.", format: { type: "text" } };
