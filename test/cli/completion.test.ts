@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { spellingsOf } from "../../src/cli/command";
 import { commands, groups } from "../../src/cli/commands";
 import { completedShells, completion } from "../../src/cli/completion";
-import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
+import { drawn } from "../support/random";
 import { temporaryFolder } from "../support/temporary-folder";
 
 const folder = temporaryFolder(afterAll);
@@ -60,7 +60,7 @@ describe.each(Object.keys(drivers).filter((shell) => Bun.which(shell)))("%s", (s
         .filter((word) => !word.startsWith("-"))
         .sort(),
     ).toEqual([...top].sort());
-    for (const command of commands)
+    for (const command of drawn(shell, commands))
       expect(complete(shell, ...command.name.split(" "), "--").sort()).toEqual(
         [...spellings(command).filter((each) => each.startsWith("--")), "--help", "--version"].sort(),
       );
@@ -106,10 +106,7 @@ test.each(completedShells)(
   },
 );
 
-test("it is printed whole on stdout; another shell is wrong usage", async () => {
-  await using printed = run(["completion", "bash"]);
-  expect([await printed.exited, printed.stdout()]).toEqual([0, await Bun.file(file("bash")).text()]);
-  for (const args of [["completion", "tcsh"], ["completion", "constructor"], ["completion"]]) {
-    expect(await inProcess(args)).toEqual({ code: 2, stdout: "", stderr: expect.stringMatching(/^dragoman: .+\n$/) });
-  }
+test("it is printed whole on stdout", async () => {
+  const printed = await inProcess(["completion", "bash"]);
+  expect(printed).toEqual({ code: 0, stdout: await Bun.file(file("bash")).text(), stderr: "" });
 });

@@ -12,6 +12,7 @@ import { type Command, run } from "../support/command";
 import { addresses, startNetworked } from "../support/networks";
 import { testWith } from "../support/sandbox";
 import { temporaryFolder } from "../support/temporary-folder";
+import { usedDemo } from "../support/used-demo";
 
 // Some start programs in networks of their own, on a machine that may be busy.
 describe("what --host asks for", () => {
@@ -55,7 +56,7 @@ testWith(
       await using both = await startNetworked(["--host", host, "--allow-open"], { loopback });
       expect(both.ready.url).toBe(url);
       expect(new Set(printed(both.command.stderr()))).toEqual(new Set([url]));
-      const note = JSON.parse(readFileSync(join(both.command.home, "data/demo/running.json"), "utf8"));
+      const note = JSON.parse(readFileSync(join(both.data, "demo/running.json"), "utf8"));
       expect(note.url).toBe(url);
       for (const path of ["/v1/models", "/admin", "/api/admin/meta", "/token"])
         expect([path, (await both.here.fetch(url + path)).status]).toEqual([path, 200]);
@@ -90,26 +91,24 @@ testWith("networks", "a port that the system refuses is named for what it is, by
   // As root without the right to ports below 5000, which are here what those below 1024 are elsewhere.
   const script =
     'ip link set lo up; echo 5000 > /proc/sys/net/ipv4/ip_unprivileged_port_start; exec setpriv --bounding-set=-net_bind_service "$@"';
-  const said = async (...args: string[]) => {
-    await using command = run(args, { within: ["unshare", "-Urn", "sh", "-c", script, "sh"] });
-    return [await command.exited, command.stdout() + command.stderr()] as const;
-  };
-  for (const args of [["start", "--demo"], ["doctor"]]) {
-    const [code, text] = await said(...args, "--port", "4141");
-    expect([code, text]).toEqual([
-      1,
-      expect.stringMatching(/The system does not allow port 4141\.\s+(?:→ )?Choose another port/),
-    ]);
-    expect(text).not.toContain("administrator");
-    expect((await said(...args, "--port", "80"))[1]).toMatch(
-      /Port 80 needs administrator rights\.\s+(?:→ )?Choose a port above 1023/,
-    );
+  for (const [args, port, why] of [
+    [["start", "--demo"], 4141, /The system does not allow port 4141\.\s+(?:→ )?Choose another port/],
+    [["doctor"], 80, /Port 80 needs administrator rights\.\s+(?:→ )?Choose a port above 1023/],
+  ] as const) {
+    const within = ["unshare", "-Urn", "sh", "-c", script, "sh"];
+    await using command = run([...args, "--port", String(port)], { within });
+    expect([await command.exited, command.stdout() + command.stderr()]).toEqual([1, expect.stringMatching(why)]);
   }
 });
 
-test("on Windows a port that the system refuses may be reserved, whatever its number", () => {
-  for (const port of [80, 4141])
-    expect(refusedPort(port, "win32").join(" ")).toMatch(/^The system does not allow port \d+\. .*netsh/);
+test.each([
+  [80, "linux", /^Port 80 needs administrator rights\. Choose a port above 1023/],
+  [4141, "linux", /^The system does not allow port 4141\. Choose another port(?!.*administrator)/],
+  // It may be reserved there, whatever its number.
+  [80, "win32", /^The system does not allow port 80\. .*netsh/],
+  [4141, "win32", /^The system does not allow port 4141\. .*netsh/],
+] as const)("a refused port %d on %s", (port, platform, why) => {
+  expect(refusedPort(port, platform).join(" ")).toMatch(why);
 });
 
 /** What curl is answered beside the program, in its network and with its names. */
@@ -126,7 +125,7 @@ function runWithNames(names: string, options: string[]): Command {
   const script =
     'ip link set lo up && ip addr add 10.77.0.1/24 dev lo && mount --bind "$SCRATCH/hosts" /etc/hosts && exec "$@"';
   return run(["start", "--demo", "--json", "--port", "4141", ...options], {
-    env: { SCRATCH: scratch },
+    env: { SCRATCH: scratch, DRAGOMAN_HOME: usedDemo(join(scratch, "data")) },
     within: ["unshare", "-Urnm", "sh", "-c", script, "sh"],
   });
 }

@@ -8,6 +8,7 @@ import { delimiter, join } from "node:path";
 import { installationOf, typedName } from "../../src/cli/installation";
 import { run, source } from "../support/command";
 import { temporaryFolder } from "../support/temporary-folder";
+import { usedDemo } from "../support/used-demo";
 
 const folder = temporaryFolder(afterAll);
 const place = (path: string, name: string) => {
@@ -58,7 +59,8 @@ describe.skipIf(process.platform === "win32")("a command is named", () => {
 
   test("so on the pages too, with a name that holds in every folder", async () => {
     const start = ["start", "--demo", "--json", "--port", "0"];
-    await using server = run(start, { env: { PATH: withBun }, instead: source, cwd: join(import.meta.dir, "../..") });
+    const env = { PATH: withBun, DRAGOMAN_HOME: usedDemo(join(folder, "data")) };
+    await using server = run(start, { env, instead: source, cwd: join(import.meta.dir, "../..") });
     const { url } = await server.ready();
     const text = await (await fetch(`${url}/admin/connect`)).text();
     expect(text).toMatch(/<code>bun [~/]\S*\/src\/main\.ts connect claude-code --write<\/code>/);

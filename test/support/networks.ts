@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type Command, run } from "./command";
 import { sendRaw } from "./raw-socket";
 import { until } from "./until";
+import { usedDemo } from "./used-demo";
 
 /** Where the program's machine is on the wire, and the other one. */
 export const addresses = { here: "10.77.0.1", there: "10.77.0.2" };
@@ -18,6 +19,8 @@ interface Machine {
 
 export interface Networked extends AsyncDisposable {
   command: Command;
+  /** Its data folder. */
+  data: string;
   /** The parsed ready line. */
   ready: Awaited<ReturnType<Command["ready"]>>;
   /** The machine that the program runs on; its calls are to loopback. */
@@ -52,9 +55,11 @@ interface Options {
 export async function startNetworked(options: string[], { env = {}, loopback = "127.0.0.1" }: Options = {}) {
   const scratch = mkdtempSync(join(tmpdir(), "dragoman-"));
   writeFileSync(join(scratch, "script"), script);
+  const data = usedDemo(env.DRAGOMAN_HOME ?? join(scratch, "data"));
   const command = run(["start", "--demo", "--json", "--stdin-lifetime", "--port", "4141", ...options], {
     env: {
       ...env,
+      DRAGOMAN_HOME: data,
       SCRATCH: scratch,
       BUN: process.execPath,
       PIPE: join(import.meta.dir, "pipe.ts"),
@@ -69,6 +74,7 @@ export async function startNetworked(options: string[], { env = {}, loopback = "
   });
   const networked: Networked = {
     command,
+    data,
     ready: await command.ready(),
     here: machine("here"),
     there: machine("there"),
