@@ -8,6 +8,19 @@ import { omit } from "./hub/json";
 import { objectsAmong } from "./hub/lists";
 import { type Outline, type OutlineMessage, partsOf } from "./overview";
 
+/** What a prompt is compared by with the one before it, as numbers. */
+export interface PromptHashes {
+  /** Of each group of tools, by the tool or its server. */
+  tools: ReadonlyMap<string, number>;
+  system: number;
+  /** Of each message after the leading instructions, in their order; the first ones. */
+  messages: Int32Array;
+  /** How many messages there are. */
+  messageCount: number;
+  /** Long texts were hashed where they stand: hashes of both ways are not compared. */
+  isLarge: boolean;
+}
+
 /** What a piece of a prompt is. `client` is text that the client put into the person's messages. */
 export const pieceKinds = [
   "tools",

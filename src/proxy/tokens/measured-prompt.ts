@@ -3,7 +3,7 @@
  * and the names of tools are kept; a long text counts by its bytes where they came in, without being decoded.
  */
 import type { Outline } from "../../dialects/overview";
-import { type PieceKind, type PieceReader, readPieces } from "../../dialects/prompt-pieces";
+import { type PieceKind, type PieceReader, type PromptHashes, readPieces } from "../../dialects/prompt-pieces";
 import { BoundedMap } from "../../lib/bounded-map";
 import { isObject } from "../../lib/json";
 import {
@@ -24,19 +24,6 @@ interface PieceGroup {
   /** The tool, or `mcp__<server>`; null where there is none. */
   tool: string | null;
   count: number;
-}
-
-/** What a prompt is compared by with the one before it. */
-export interface PromptHashes {
-  /** Of each group of tools. */
-  tools: ReadonlyMap<string, number>;
-  system: number;
-  /** Of each message after the leading instructions, in their order; the first {@link maxMessages}. */
-  messages: Int32Array;
-  /** How many messages there are. */
-  messageCount: number;
-  /** Long texts were hashed where they stand: hashes of both ways are not compared. */
-  isLarge: boolean;
 }
 
 export interface MeasuredPrompt {

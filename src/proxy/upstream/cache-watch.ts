@@ -3,6 +3,7 @@
  * it in its conversation, part by part. Hashes and sizes are remembered, in memory, never content.
  */
 
+import type { PromptHashes } from "../../dialects/prompt-pieces";
 import { BoundedMap } from "../../lib/bounded-map";
 import { hourMs } from "../../lib/format";
 
@@ -39,18 +40,6 @@ export interface CachedTurn {
   /** Part of `written` that the cache keeps for an hour. */
   writtenHour: number;
   hashes: PromptHashes;
-}
-
-/** What a prompt is compared by, as numbers. */
-export interface PromptHashes {
-  /** By the tool or its server. */
-  tools: ReadonlyMap<string, number>;
-  system: number;
-  /** Of the messages after the instructions, the first ones. */
-  messages: Int32Array;
-  messageCount: number;
-  /** Hashes of large prompts are made in another way: messages of the two are not compared. */
-  isLarge: boolean;
 }
 
 /** What changed. Names of tools are at most {@link maxNames}. */
