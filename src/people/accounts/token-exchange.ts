@@ -56,8 +56,10 @@ export async function exchangeToken(
     return { outcome: "retry", reason: asProxyError(thrown).message, cause: thrown };
   }
   if (answer.status === 200) {
-    caller.answered?.("token", answer.json);
-    return readCopilotToken(answer, caller.hosts);
+    const exchange = readCopilotToken(answer, caller.hosts);
+    // What refuses the account is no answer with a token: that it lacks the rest says nothing of this version.
+    if (exchange.outcome !== "failed") caller.answered?.("token", answer.json);
+    return exchange;
   }
   const refusal = refusalSchema().parse(answer.json);
   const row = refusalRows.find(
