@@ -63,7 +63,11 @@ export async function uninstall(options: UninstallOptions): Promise<number> {
     say("", "Nothing was removed. Undo these first, then run `dragoman uninstall` again.");
     return 1;
   }
-  if (service.length > 0) await serviceUninstall({ environment, yes: true });
+  if (service.length > 0) {
+    await serviceUninstall({ environment, yes: true });
+    // Its own server has stopped: what runs now is another one.
+    requireStopped(environment);
+  }
   const isUndone = await each(written, async ({ id, files }) => {
     await undoFiles(files, false);
     if (id) forgetKept(environment, id);

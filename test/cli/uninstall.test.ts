@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { run } from "../support/command";
 import { freePort } from "../support/free-port";
 import { inProcess } from "../support/in-process";
 import { atTerminal } from "../support/terminal";
@@ -57,6 +58,28 @@ test("a service that its manager does not start leaves no files behind", async (
   const { code, stderr } = await inProcess(["service", "install", "--yes", "--port", String(freePort())], env);
   expect([code, stderr]).toEqual([1, expect.stringMatching(/refused\. No service was installed\./)]);
   expect(existsSync(join(github.home, ".config"))).toBe(false);
+});
+
+test("a service that gets no variables any more leaves none behind, and another server keeps the data", async () => {
+  if (process.platform !== "linux") return;
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  await using server = run(["start", "--json", "--port", "0"], { env: github.env });
+  await server.ready();
+  const bin = join(github.home, "bin");
+  const unit = join(github.home, ".config/systemd/user/dragoman.service");
+  const variables = join(github.data, "service.env");
+  await Bun.write(unit, "[Unit]\n");
+  await Bun.write(variables, "ADMIN_TOKEN=secret\n");
+  mkdirSync(bin);
+  for (const name of ["systemctl", "systemd-run"])
+    writeFileSync(join(bin, name), "#!/bin/sh\nexit 0\n", { mode: 0o755 });
+  const env = { PATH: `${bin}:${process.env.PATH}`, HOME: github.home, DRAGOMAN_HOME: "" };
+  expect((await inProcess(["service", "install", "--yes", "--port", String(freePort())], env)).code).toBe(0);
+  expect([existsSync(unit), existsSync(variables)]).toEqual([true, false]);
+  const { code, stderr } = await inProcess(["uninstall", "--yes", "--purge"], env);
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/A dragoman server runs at .* Stop it first\./)]);
+  expect([existsSync(unit), github.logins()]).toEqual([false, ["octo-demo"]]);
 });
 
 test("--purge removes the data folder, but none that holds something of somebody else", async () => {

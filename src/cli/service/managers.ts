@@ -16,9 +16,11 @@ export interface ServiceManager {
   trial: Words;
   /** What to do if it cannot. */
   trialAdvice: string;
-  /** All files that belong to the service, whether they exist or not; the definition comes first. */
+  /** The files that it may be installed with, whether they exist or not; the definition comes first. */
   paths(places: ServicePlaces): string[];
-  /** @param run Whether a command succeeds. */
+  /** The files that it writes its log to, if its manager keeps none. */
+  logFiles?(places: ServicePlaces): string[];
+  /** Those of `paths` that it needs. @param run Whether a command succeeds. */
   files(service: ServiceDefinition, run: (command: Words) => boolean): ServiceFile[];
   /** Run in order after the files are written. The service may exist and run already. */
   install(places: ServicePlaces): ManagerCommand[];
@@ -83,7 +85,9 @@ const launchd: ServiceManager = {
     return ["launchctl", "print", domain()];
   },
   trialAdvice: "An agent belongs to a session at the screen: log in there as this user.",
-  paths: ({ personHome, home }) => [launchdPath(personHome), ...logFiles(home)],
+  paths: ({ personHome }) => [launchdPath(personHome)],
+  // The log and the one before it.
+  logFiles: ({ home }) => [serviceLogFile(home), `${serviceLogFile(home)}.1`],
   files: (service) => [launchdFile(service)],
   install: ({ personHome }) => [
     may("launchctl", "bootout", agent()),
@@ -100,9 +104,6 @@ const launchd: ServiceManager = {
   note: "It starts when you log in.",
 };
 
-/** The log and the one before it. */
-const logFiles = (home: string) => [serviceLogFile(home), `${serviceLogFile(home)}.1`];
-
 const managers: Partial<Record<NodeJS.Platform, ServiceManager>> = {
   linux: systemd,
   darwin: launchd,
@@ -110,6 +111,12 @@ const managers: Partial<Record<NodeJS.Platform, ServiceManager>> = {
 
 export const managerFor = (platform: NodeJS.Platform): ServiceManager | undefined =>
   Object.hasOwn(managers, platform) ? managers[platform] : undefined;
+
+/** All files that belong to the service, whether they exist or not. */
+export const allPaths = (manager: ServiceManager, places: ServicePlaces): string[] => [
+  ...manager.paths(places),
+  ...(manager.logFiles?.(places) ?? []),
+];
 
 export const isInstalled = (manager: ServiceManager, places: ServicePlaces): boolean =>
   existsSync(manager.paths(places)[0]!);

@@ -14,7 +14,14 @@ import { agreedTo, interrupted, print, printJson, say, shortened } from "../term
 import { UsageError } from "../usage-error";
 import { type ServiceDefinition, type ServiceFile, serviceLogFile, serviceVariables } from "./definition";
 import { followFile, lastLines } from "./log-lines";
-import { isInstalled, type ManagerCommand, managerFor, type ServiceManager, type ServicePlaces } from "./managers";
+import {
+  allPaths,
+  isInstalled,
+  type ManagerCommand,
+  managerFor,
+  type ServiceManager,
+  type ServicePlaces,
+} from "./managers";
 
 interface ServiceInstallOptions {
   environment: Environment;
@@ -59,12 +66,16 @@ export async function serviceInstall(options: ServiceInstallOptions): Promise<nu
 
 /** Writes the files and starts the service; what stood there before stands there again if one of these fails. */
 function putInPlace(manager: ServiceManager, service: ServiceDefinition, files: ServiceFile[], before: boolean): void {
-  const former = files.map(({ path }) => ({ path, content: existsSync(path) ? readFileSync(path) : undefined }));
+  const former = manager
+    .paths(service)
+    .map((path) => ({ path, content: existsSync(path) ? readFileSync(path) : undefined }));
   try {
     for (const { path, content } of files) {
       mkdirSync(dirname(path), { recursive: true });
       replaceFile(path, content, 0o600);
     }
+    // A file of variables that it no longer gets may hold secrets.
+    for (const { path } of former) if (!files.some((file) => file.path === path)) remove(path, service);
     runAll(manager.install(service));
   } catch (thrown) {
     if (!before) runAll(optional(manager.uninstall(service)));
@@ -146,14 +157,14 @@ function notReady(manager: ServiceManager): number {
 export function serviceFiles(environment: Environment): string[] {
   const manager = managerFor(process.platform);
   const places = placesOf(environment);
-  return manager && isInstalled(manager, places) ? manager.paths(places).filter((path) => existsSync(path)) : [];
+  return manager && isInstalled(manager, places) ? allPaths(manager, places).filter((path) => existsSync(path)) : [];
 }
 
 /** Stops the service and removes its files. The data folder stays. */
 export async function serviceUninstall({ environment, yes }: { environment: Environment; yes: boolean }) {
   const manager = requireManager();
   const places = placesOf(environment);
-  const present = manager.paths(places).filter((path) => existsSync(path));
+  const present = allPaths(manager, places).filter((path) => existsSync(path));
   if (!isInstalled(manager, places)) {
     say("No service is installed.");
     return 0;
@@ -162,7 +173,7 @@ export async function serviceUninstall({ environment, yes }: { environment: Envi
   if (!yes && !(await agreed("Remove the service?"))) return notChanged();
   runAll(manager.uninstall(places));
   // The log may have got its second file in between.
-  for (const path of manager.paths(places)) remove(path, places);
+  for (const path of allPaths(manager, places)) remove(path, places);
   runAll(manager.afterwards);
   say(`The service is removed. Config, accounts and history stay in ${shortened(environment.home)}.`);
   return 0;
