@@ -229,6 +229,7 @@ function* blockRules(block: Json, path: string, login: string): Generator<Object
     !blocksOf(content).some((inner) => inner.type !== "text" || string(inner.text).trim() !== "") &&
     bad(`${path}.tool_result: content cannot be empty if \`is_error\` is true`);
   const source = record(block.source);
+  yield type === "image" && source.type === "url" && refusal(400, "", "external image URLs are not supported");
   const kind = imageKind(string(source.data));
   yield type === "image" &&
     source.type === "base64" &&

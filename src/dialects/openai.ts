@@ -86,13 +86,30 @@ interface Data {
   base64: LongText;
 }
 
-/** Reads `data:<media type>;base64,<data>` without copying the data; undefined for any other URL. */
+/**
+ * Reads `data:<media type>;base64,<data>` without copying the data, and a short data URL whose data is percent-encoded (RFC 2397);
+ * undefined for any other URL.
+ */
 export function dataOf(url: LongText): Data | undefined {
   const beginning = beginningOfLong(url, 300);
-  const end = beginning.startsWith("data:") ? beginning.indexOf(";base64,") : -1;
-  if (end === -1) return undefined;
-  return { mediaType: beginning.slice("data:".length, end), base64: textFrom(url, end + ";base64,".length) };
+  if (!beginning.startsWith("data:")) return undefined;
+  const end = beginning.indexOf(";base64,");
+  if (end !== -1)
+    return { mediaType: beginning.slice("data:".length, end), base64: textFrom(url, end + ";base64,".length) };
+  const comma = beginning.indexOf(",");
+  if (comma === -1 || typeof url !== "string") return undefined;
+  const mediaType = beginning.slice("data:".length, comma) || "text/plain";
+  return { mediaType, base64: Buffer.from(bytesOf(url.slice(comma + 1))).toString("base64") };
 }
+
+/** The bytes of a percent-encoded text. */
+const bytesOf = (text: string): Uint8Array =>
+  Buffer.from(
+    Buffer.from(text)
+      .toString("latin1")
+      .replace(/%([\da-f]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16))),
+    "latin1",
+  );
 
 /** Types that each model with eyes takes. */
 const plainImages = new Set(["image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"]);

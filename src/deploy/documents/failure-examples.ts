@@ -11,6 +11,7 @@ export const examples: readonly Example[] = [
   [400, "invalid_request_body", "Invalid schema for function 'f': '\\p{L}' is not a 'regex'."],
   [400, "invalid_request_error", 'tool_choice: type "tool" and "any" are not supported for this model.'],
   [400, "", 'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter.'],
+  [400, "", "external image URLs are not supported"],
   [400, "context_length_exceeded", "It is."],
   [400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"],
   [413, "", "failed to parse request"],

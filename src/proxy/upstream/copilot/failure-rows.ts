@@ -163,6 +163,14 @@ export const rows: readonly FailureRow[] = [
     meaning: "The model takes no system messages within the conversation.",
   },
   {
+    // Seen of a Claude model in 2026-07.
+    status: [400],
+    words: /external image URLs are not supported/i,
+    kind: "invalid_request",
+    clientStatus: 400,
+    sentence: "GitHub Copilot does not fetch images: send the image itself, as base64.",
+  },
+  {
     status: [400],
     code: /^(?:model_max_prompt_tokens_exceeded|context_length_exceeded)/,
     stream: 400,
