@@ -13,6 +13,7 @@ import { beginningOf } from "../../lib/beginning";
 import type { ProxyError, Words } from "../../lib/errors";
 import { plainName } from "../../lib/json-shape";
 import type { Cost } from "../../lib/money";
+import { headerText } from "../../lib/net/in/header-text";
 import type { Account } from "../../people/accounts/account";
 import type { Reservation } from "../../people/budgets/entries";
 import type { RequestScope } from "../scope";
@@ -403,7 +404,7 @@ export class Book extends Noted implements Identity {
 
 /** The first word of `User-Agent`: `claude-cli/2.1.330`. */
 const clientNameOf = (headers: Headers): string | null =>
-  beginningOf(/^[^\s(\p{C}]+/u.exec(headers.get("user-agent") ?? "")?.[0] ?? "", maxText) || null;
+  beginningOf(/^[^\s(\p{C}]+/u.exec(headerText(headers.get("user-agent") ?? ""))?.[0] ?? "", maxText) || null;
 
 /** An error's code; nothing of one that is no name, as it may be anybody's text. */
 export const errorName = (code: string, scrub: (text: string) => string): string => plainName(scrub(code));

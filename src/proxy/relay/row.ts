@@ -4,7 +4,7 @@ import type { Losses } from "../../books/changes/losses";
 import type { Entry, InFlightRequest } from "../../books/history/entry";
 import { packed } from "../../books/history/portions";
 import type { Usage } from "../../dialects/hub/reply";
-import type { Cost } from "../../lib/money";
+import { type Cost, isCostUnit } from "../../lib/money";
 import type { CachedTurn, CacheWatch } from "../upstream/cache-watch";
 import type { AutoChoice } from "../upstream/copilot/auto";
 import { type CostFacts, costOf } from "../upstream/models/price";
@@ -75,17 +75,19 @@ interface End {
   lost: CostFacts["lost"];
   /** Compares the prompt with the one before it in its conversation. */
   watch: CacheWatch;
+  /** What the plans of the person's accounts are counted in, if it is the same for all: the unit of a request that no account had. */
+  planUnit: string | undefined;
   /** Removes secrets from an error's message. */
   scrub(text: string): string;
 }
 
 /** The row of a request that has ended. */
-export function finishedRow(book: Book, { status, durationMs, isCut, lost, watch, scrub }: End): Entry {
+export function finishedRow(book: Book, { status, durationMs, isCut, lost, watch, planUnit, scrub }: End): Entry {
   const { chapter, target, wait, session } = book;
   const { account, usage, error } = chapter;
   // A client that hangs up may have been answered meanwhile.
   const refused = status !== 499 && isAcceptedByNone(book) ? 0 : null;
-  const cost = target ? costSoFar(book, account, usage, { isCut, lost }) : unpriced;
+  const cost = target ? costSoFar(book, account, usage, { isCut, lost }) : unpricedIn(planUnit);
   // What tokens cost is known by the tokens. A request that failed, and of which no usage is known, may have cost nothing.
   const isKnown = cost.unit === "credits" || status < 400 || status === 499 || usage.input !== undefined;
   const amount = refused ?? (isKnown ? cost.amount : null);
@@ -161,11 +163,16 @@ export function isCharged({ attempts, chapter }: Book): boolean {
 }
 
 /** What a request costs of which nothing is known. */
-const unpriced: Cost = { unit: "credits", amount: null };
+const unpricedIn = (planUnit: string | undefined): Cost => ({
+  unit: isCostUnit(planUnit) ? planUnit : "credits",
+  amount: null,
+});
 
 /** What the request of a row cost. */
 export const costOfRow = ({ cost, cost_unit, cost_at_least }: Entry): Cost =>
-  cost_unit === null ? unpriced : { unit: cost_unit, amount: cost, ...(cost_at_least === 1 && { isAtLeast: true }) };
+  cost_unit === null
+    ? unpricedIn(undefined)
+    : { unit: cost_unit, amount: cost, ...(cost_at_least === 1 && { isAtLeast: true }) };
 
 /**
  * What a request costs that has a target, in what the plan of an account is counted in.
