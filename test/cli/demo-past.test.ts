@@ -1,7 +1,7 @@
 /** Scenario: the past of the demo: made up from a seed, plausible, given once. */
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import { followPast, givePast } from "../../src/cli/start/demo-fill";
+import { followPast, giveKeysAndBudgets, givePast, madeUpPast } from "../../src/cli/start/demo-fill";
 import { pastOf } from "../../src/cli/start/demo-past";
 import { inviteGuest, makeTeam, teamNames } from "../../src/cli/start/demo-team";
 import { readEnvironment } from "../../src/config/environment";
@@ -64,11 +64,14 @@ describe("the rows of the demo's past", () => {
 test("the demo gets its past once, a budget of which four fifths are used, and an account that cools down", async () => {
   await using proxy = await startProxy({
     accounts: ["octo-demo", "plus-demo"],
-    config: { retentionDays: 365 },
     clock: { now: () => now, monotonic: () => performance.now() },
   });
-  const live = async () =>
-    followPast(proxy.app, await givePast(proxy.app, listPrices), (charge) => proxy.demo.charge(charge));
+  const madeUp = madeUpPast(() => now, listPrices);
+  const live = async () => {
+    await giveKeysAndBudgets(proxy.app, proxy.app.environment, now, madeUp);
+    await proxy.app.config.change({ retentionDays: 365 });
+    await followPast(proxy.app, await givePast(proxy.app, madeUp), (charge) => proxy.demo.charge(charge));
+  };
   await live();
   const count = proxy.history.count();
   expect(count).toBe(past.length);
@@ -119,6 +122,7 @@ test("the demo of a team has a data folder of its own, where commands find it", 
     groups: { key: { member: string | null } }[];
   };
   expect(groups.filter(({ key }) => key.member !== null)).toHaveLength(3);
+  expect(command.stderr()).not.toContain("The config was changed");
 });
 
 test("the demo of a team has members, one of whom has no budget left, and a link for a guest", async () => {
@@ -126,11 +130,12 @@ test("the demo of a team has members, one of whom has no budget left, and a link
   const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home });
   const demo = openDemo(teamNames);
   const stores = openLocalStores(environment, { follow: false, write: () => {} });
-  const made = await makeTeam(stores, demo);
+  const madeUp = madeUpPast(Date.now, listPrices, await makeTeam(stores, demo));
+  await giveKeysAndBudgets(stores, environment, Date.now(), madeUp);
   const app = openApp({ environment, stores, demo: { url: demo.url }, version: "1", tokenizer: sharedTokenizer() });
   using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
   try {
-    const rows = await givePast(app, listPrices, made);
+    const rows = await givePast(app, madeUp);
     await followPast(app, rows, (charge) => demo.charge(charge));
     // What was spent in this month, GitHub bills and takes from the quotas.
     const month = new Date().toISOString().slice(0, 7);

@@ -87,6 +87,9 @@ export async function start(options: StartOptions): Promise<number> {
   const stores = await openStores(environment, { follow: true, logFormat: options.logFormat });
   const forTeam = demo && options.team ? await import("./demo-team") : undefined;
   const ofMembers = demo && (await forTeam?.makeTeam(stores, demo));
+  const past = demo && (await import("./demo-fill"));
+  const madeUp = demo && past?.madeUpPast(Date.now, (model) => demo.pricesOf(model), ofMembers);
+  if (madeUp) await past?.giveKeysAndBudgets(stores, environment, Date.now(), madeUp);
   const app = openApp({
     environment,
     stores,
@@ -110,8 +113,7 @@ export async function start(options: StartOptions): Promise<number> {
     const neighbour = findNeighbour(app.environment.home, listening.url);
     const isTied = options.stdinLifetime || options.parentPid !== undefined;
     leave = writeInstanceFile(app.environment.home, { url: listening.url, isTied });
-    const past = demo && (await import("./demo-fill"));
-    const rows = demo && (await past?.givePast(app, (model) => demo.pricesOf(model), ofMembers));
+    const rows = madeUp && (await past?.givePast(app, madeUp));
     const invitation = app.members && (await forTeam?.inviteGuest(app.members));
     await announce({ app, listening, invitation, collector: traces?.collector }, options);
     const followed = demo && rows && past?.followPast(app, rows, (charge) => demo.charge(charge));
