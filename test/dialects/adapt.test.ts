@@ -1,13 +1,10 @@
 /** Rows: what is put in other words because the upstream's dialect has none for it, and put back in the reply. */
 import { describe, expect, test } from "bun:test";
-import { chat } from "../../src/dialects/chat/codec";
 import type { Conversation, Part, Tool } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { responses } from "../../src/dialects/responses/codec";
 import { ProxyError } from "../../src/lib/errors";
 import { run } from "../../src/lib/net/stream/stream";
 import { adapt } from "../support/adapt";
-import { ableModel } from "../support/facts";
 import fc from "../support/random";
 import { meaningOf } from "../support/reply-grammar";
 
@@ -98,19 +95,6 @@ describe("a freeform tool", () => {
       { kind: "tool-call", id: "call_1", name: "apply_patch", freeform: true, text: text || "{}" },
     ]);
     expect(events.filter(({ type }) => type === "block-delta")).toHaveLength(text === "" ? 0 : 1);
-  });
-
-  test("a freeform tool keeps its grammar, which Chat nests and Responses does not", () => {
-    const { type, ...members } = grammar;
-    const ofResponses = { type: "custom", name: "say", format: grammar };
-    const ofChat = { type: "custom", custom: { name: "say", format: { type, grammar: members } } };
-    const fromResponses = responses.decodeRequest({ model: "m", input: "Hi", tools: [ofResponses] });
-    const fromChat = chat.decodeRequest({ model: "m", messages: [{ role: "user", content: "Hi" }], tools: [ofChat] });
-    for (const asked of [fromResponses, fromChat]) {
-      const model = ableModel("m", "OpenAI");
-      expect(chat.encodeRequest(asked, model).tools).toEqual([ofChat]);
-      expect(responses.encodeRequest(asked, model).tools).toEqual([ofResponses]);
-    }
   });
 
   test("a freeform tool leaves the calls of other tools as they come", () => {

@@ -61,33 +61,3 @@ test("schemas that differ in a number's digits alone are two", () => {
     '{"a":{"anyOf":[{"maximum":12345678901234567890},{"maximum":12345678901234567891}]}}',
   );
 });
-
-test("identical duplicates of a tool become one", () => {
-  const tool = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };
-  const { conversation, fixups } = adapt(
-    codecs.chat.decodeRequest({ ...requests.chat, tools: [tool, tool] }),
-    "messages",
-  );
-  expect(conversation.tools).toHaveLength(1);
-  expect(fixups).toEqual(["tool-repeated"]);
-});
-
-test("a tool that an item of the input repeats word for word is one for others, under its own name", () => {
-  const exec = { type: "custom", name: "exec", description: "Runs." };
-  const input = [
-    { type: "additional_tools", role: "developer", tools: [exec] },
-    { type: "message", role: "user", content: "Hi" },
-    { type: "custom_tool_call", call_id: "c1", name: "exec", input: "ls" },
-    { type: "custom_tool_call_output", call_id: "c1", output: "a" },
-  ];
-  const conversation = codecs.responses.decodeRequest({ model: "m", tools: [exec], input });
-  for (const upstream of ["chat", "messages"] as const) {
-    const adapted = adapt(conversation, upstream);
-    expect(adapted.conversation.tools).toMatchObject([{ name: "exec" }]);
-    expect(adapted.fixups).toEqual(["tool-repeated"]);
-    expect(JSON.stringify(adapted.conversation)).not.toContain("exec_2");
-  }
-  const body = codecs.responses.encodeRequest(conversation, models.responses);
-  expect(body.tools).toEqual([exec]);
-  expect(body.input).toContainEqual(input[0]);
-});
