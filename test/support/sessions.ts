@@ -122,6 +122,7 @@ async function openStage(setup: Setup) {
       .replace(new RegExp(`(?<![\\d.])${RegExp.escape(version)}(?![\\d.])`, "g"), "VERSION")
       .replace(/\(process \d+\)/g, "(process PID)")
       .replace(/\b\d+(?:\.\d+)? m?s(?=[.):]|$)/gm, "TIME")
+      .replace(/\banswered in \d+ ms/g, "answered in TIME")
       .replace(/\b[\d.]+ [GT]iB are free/g, "ENOUGH is free")
       .replace(/(?<="started_at_ms":)\d+(?=,"(?:running|time_zone))/, "0")
       .replace(/\b[\da-f]{64}\b/g, "SHA256")
