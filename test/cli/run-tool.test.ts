@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { program, run } from "../support/command";
+import { usedDemo } from "../support/used-demo";
 
 interface Ran {
   code: number;
@@ -24,7 +25,7 @@ interface Ran {
 async function runs(words: string[], endBy?: string, beside?: string[]): Promise<Ran> {
   const home = mkdtempSync(join(tmpdir(), "dragoman-home-"));
   const [bin, temporary, told] = [join(home, "bin"), join(home, "tmp"), join(home, "told.json")];
-  for (const folder of [bin, temporary, join(home, "data")]) mkdirSync(folder);
+  for (const folder of [bin, temporary]) mkdirSync(folder);
   const script = `#!${process.execPath}
 const url = (await Bun.file(process.argv[3]).json()).env.ANTHROPIC_BASE_URL;
 await Bun.write(${JSON.stringify(told)}, JSON.stringify({ url, health: (await fetch(url + "/health")).status }));
@@ -36,7 +37,7 @@ process.exit(7);
 `;
   writeFileSync(join(bin, "claude"), script);
   chmodSync(join(bin, "claude"), 0o700);
-  const own = { PATH: bin, HOME: home, TMPDIR: temporary, DRAGOMAN_HOME: join(home, "data") };
+  const own = { PATH: bin, HOME: home, TMPDIR: temporary, DRAGOMAN_HOME: usedDemo(join(home, "data")) };
   const env = { ...own, ...(endBy ? { END_BY: endBy } : {}) };
   const other = beside && run(["start", "--demo", "--json", "--port", "0", ...beside], { env });
   const ready = await other?.ready();
@@ -66,6 +67,7 @@ test.each<[signal: string, code: number, beside: string[] | undefined]>([
 ])("after %j the tool, its settings with the key, and its server have ended: code %p", async (signal, code, beside) => {
   const ran = await runs(["claude-code", "--demo"], signal, beside);
   expect([ran.code, ran.told?.health, ran.left]).toEqual([code, 200, []]);
+  expect(ran.stderr).toContain("DEMO");
   expect(ran.told!.url).not.toBe(ran.beside!);
   expect(await fetch(`${ran.told!.url}/health`).catch(() => "gone")).toBe("gone");
 });
