@@ -3,6 +3,7 @@
  * up ahead.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { SQL } from "bun";
 import type { Dimension } from "../../src/books/history/dimensions";
 import type { Filters } from "../../src/books/history/filters";
 import { pageOf } from "../../src/books/history/page";
@@ -12,6 +13,7 @@ import { dayMs, hourMs } from "../../src/lib/format";
 import { Postgres } from "../../src/team/connection";
 import { insertRows, removeOldDays } from "../../src/team/requests";
 import { migrate } from "../../src/team/schema";
+import { settings } from "../../src/team/settings";
 import { addUpPeriods, atOneMoment, dialect } from "../../src/team/statistics";
 import { entry, noon } from "../support/history-rows";
 import fc, { triesOf } from "../support/random";
@@ -31,6 +33,9 @@ describeWithDatabases("statistics in Postgres", (server) => {
   afterAll(async () => {
     for (const postgres of servers) await postgres.close();
   });
+
+  /** A connection that is no server's. */
+  const connected = () => new SQL(url, { max: 1, connection: settings });
 
   const rowAt = (started_at_ms: number, seed = 0) =>
     entry({
@@ -139,7 +144,7 @@ describeWithDatabases("statistics in Postgres", (server) => {
         await storing;
       } else if (each.do === "hold") {
         await commitAll();
-        commit.push(await held(postgres, (inside) => insertRows(inside, rowsAgo(now, each.rows), now)));
+        commit.push(await held((inside) => insertRows(inside, rowsAgo(now, each.rows), now)));
       } else if (each.do === "wait") {
         // No statement takes minutes.
         await commitAll();
@@ -166,9 +171,9 @@ describeWithDatabases("statistics in Postgres", (server) => {
   }
 
   /** Stores rows in a transaction that is not committed yet. @returns What commits it. */
-  async function held(postgres: Postgres, work: (inside: Postgres) => Promise<void>): Promise<() => Promise<void>> {
-    const connection = await (await postgres.ask(async (sql) => sql)).reserve();
-    await connection.unsafe("BEGIN");
+  async function held(work: (inside: Postgres) => Promise<void>): Promise<() => Promise<void>> {
+    const connection = connected();
+    await connection.unsafe("BEGIN").simple();
     const inside = { ask: (question: never) => (question as (sql: unknown) => never)(connection) };
     let end = "COMMIT";
     try {
@@ -178,8 +183,8 @@ describeWithDatabases("statistics in Postgres", (server) => {
       end = "ROLLBACK";
     }
     return async () => {
-      await connection.unsafe(end);
-      connection.release();
+      await connection.unsafe(end).simple();
+      await connection.close();
     };
   }
 
@@ -239,8 +244,8 @@ describeWithDatabases("statistics in Postgres", (server) => {
     await insertRows(servers[0]!, [rowAt(noon)], noon);
     const waiting =
       "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%dragoman.requests%'";
-    const lock = await (await servers[0]!.ask(async (sql) => sql)).reserve();
-    await lock.unsafe("BEGIN; LOCK TABLE dragoman.requests");
+    const lock = connected();
+    await lock.unsafe("BEGIN; LOCK TABLE dragoman.requests").simple();
     const hangUp = new AbortController();
     const question = atOneMoment(servers[1]!, (source) => statisticsOf(source, {}, ["session"]), {
       signal: hangUp.signal,
@@ -252,8 +257,8 @@ describeWithDatabases("statistics in Postgres", (server) => {
     hangUp.abort();
     // While the table is still locked.
     expect(await question).toBe("ended");
-    await lock.unsafe("ROLLBACK");
-    lock.release();
+    await lock.unsafe("ROLLBACK").simple();
+    await lock.close();
   });
 
   test("a page of rare requests, a member's sums and those by hour read few rows, each hour by an index", async () => {
