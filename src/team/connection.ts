@@ -13,7 +13,7 @@ interface PostgresOptions {
   lostDirect?(): void;
 }
 
-/** Connections for requests, and for everything else. With the direct one, a server has nine. */
+/** Connections for requests, and for everything else, at most. With the direct one, a server has nine. */
 const connections = { requests: 4, pages: 4 };
 /** Seconds until an attempt to connect is given up: less than a question may take, so that its own error is heard. */
 const connectionTimeout = 3;
@@ -34,21 +34,19 @@ export class Postgres implements Questions {
     // refuses most settings.
     const prepare = directUrl === undefined;
     const pooled = { ...common, prepare, idleTimeout: 60, ...(prepare && { connection: settings }) };
-    const open = (max: number) => new SQL(url, { ...pooled, max });
-    this.#breaker = new CircuitBreaker({
-      open: () => open(1),
-    });
+    const open = () => new SQL(url, { ...pooled, max: 1 });
+    this.#breaker = new CircuitBreaker({ open });
     const lane = { breaker: this.#breaker, open };
     this.#requests = new Lane({ ...lane, connections: connections.requests, finishSeconds: 5 });
     // As long as statistics may take, which others may have to wait for.
     this.#pages = new Lane({ ...lane, connections: connections.pages, finishSeconds: 35, patienceMs: 35_000 });
     this.requests = this.#requests;
     const address = directUrl ?? url;
-    const direct = { ...common, database: databaseOf(address), connection: settings };
-    this.#directBreaker = new CircuitBreaker({ open: () => new SQL(address, { ...direct, max: 1 }) });
+    const direct = { ...common, database: databaseOf(address), connection: settings, max: 1 };
+    this.#directBreaker = new CircuitBreaker({ open: () => new SQL(address, direct) });
     this.#direct = new Lane({
       breaker: this.#directBreaker,
-      open: (max) => new SQL(address, { ...direct, max, onclose: () => lostDirect() }),
+      open: () => new SQL(address, { ...direct, onclose: () => lostDirect() }),
       connections: 1,
       replaced: lostDirect,
       // The locks of the old connection are to end.

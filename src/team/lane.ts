@@ -15,9 +15,9 @@ import { type CircuitBreaker, withinTime } from "./circuit-breaker";
 
 interface LaneOptions {
   breaker: CircuitBreaker;
-  /** Connects with the first question. */
-  open(connections: number): SQL;
-  /** How many questions are asked at a time. */
+  /** Opens one connection, with its first question. */
+  open(): SQL;
+  /** How many questions are asked at a time, each by a connection of its own. */
   connections: number;
   /** Milliseconds that a question waits for a connection, where that may be longer than its answer may take. */
   patienceMs?: number;
@@ -33,20 +33,27 @@ const defaultTimeoutMs = 5_000;
 /** What asks the database. */
 export type Questions = Pick<Lane, "ask" | "transact">;
 
+/** The connections until all are replaced. */
+interface Generation {
+  /** A question that waits for its turn takes none of the database's time. */
+  turns: Turns;
+  /** Those that no question uses, the last one used at the end: Bun closes one that nobody uses for a while. */
+  free: SQL[];
+  /** A connection is opened when a question finds none free, as the database has few for all. */
+  all: SQL[];
+}
+
 export class Lane {
   readonly #options: LaneOptions;
-  #sql: SQL;
-  /** A question that waits for its turn takes none of the database's time. */
-  #turns: Turns;
+  #now: Generation;
   #closed = false;
   /** Replaced connections that still finish questions. */
   readonly #finishing = new Set<SQL>();
 
   constructor(options: LaneOptions) {
     this.#options = options;
-    this.#sql = options.open(options.connections);
-    this.#turns = new Turns(options.connections);
-    options.breaker.whenAway(() => this.#turns.end());
+    this.#now = this.#begun();
+    options.breaker.whenAway(() => this.#now.turns.end());
   }
 
   /**
@@ -57,19 +64,22 @@ export class Lane {
   async ask<T>(question: (sql: SQL) => Promise<T>, timeoutMs = defaultTimeoutMs, isChange = false): Promise<T> {
     const { breaker } = this.#options;
     for (let isFirst = true; ; isFirst = false) {
-      const turn = await this.#turn(timeoutMs, isChange);
-      const asked = this.#sql;
-      const work = Promise.try(() => question(asked));
+      const { sql, of: asked } = await this.#connection(timeoutMs, isChange);
+      const give = () => {
+        asked.free.push(sql);
+        asked.turns.give();
+      };
+      const work = Promise.try(() => question(sql));
       try {
         const answer = await withinTime(work, timeoutMs);
         breaker.answered();
-        turn.give();
+        give();
         return answer;
       } catch (thrown) {
         const cause = thrown instanceof SlowDatabase ? await this.#whySlow(thrown) : thrown;
         // Its connection is still busy.
-        if (cause instanceof BusyDatabase) void this.#whenFree(work, asked).finally(() => turn.give());
-        else turn.give();
+        if (cause instanceof BusyDatabase) void this.#whenFree(work, asked).finally(give);
+        else give();
         if (!isAwayError(cause)) {
           if (sqlState(cause) !== undefined) breaker.answered();
           throw cause;
@@ -90,9 +100,20 @@ export class Lane {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#turns.end();
+    this.#now.turns.end();
     for (const old of this.#finishing) void old.close({ timeout: 0 }).catch(() => {});
-    await Promise.allSettled([this.#sql.close({ timeout: this.#options.finishSeconds > 0 ? 1 : 0 })]);
+    const timeout = this.#options.finishSeconds > 0 ? 1 : 0;
+    await Promise.allSettled(this.#now.all.map((sql) => sql.close({ timeout })));
+  }
+
+  #begun(): Generation {
+    return { turns: new Turns(this.#options.connections), free: [], all: [] };
+  }
+
+  #opened({ all }: Generation): SQL {
+    const sql = this.#options.open();
+    all.push(sql);
+    return sql;
   }
 
   /** @returns What is wrong: that the database has too much to do, or that it is away. */
@@ -101,7 +122,7 @@ export class Lane {
   }
 
   /** Waits for the end of a question that nobody waits for any more. A dead connection reports no error, so it takes its time only. */
-  async #whenFree(work: Promise<unknown>, asked: SQL): Promise<void> {
+  async #whenFree(work: Promise<unknown>, asked: Generation): Promise<void> {
     const { promise: isLate, resolve } = Promise.withResolvers<boolean>();
     const timer = setTimeout(resolve, this.#options.finishSeconds * 1_000, true).unref();
     const isOver = () => false;
@@ -109,32 +130,34 @@ export class Lane {
     clearTimeout(timer);
   }
 
-  /** Opens new connections in place of these, unless others have taken their place already. */
-  #replace(asked: SQL): void {
-    if (asked !== this.#sql || this.#closed) return;
-    const { open, connections, finishSeconds, replaced } = this.#options;
-    this.#sql = open(connections);
-    this.#turns.end();
-    this.#turns = new Turns(connections);
+  /** New connections take the place of these, unless others have taken it already. */
+  #replace(asked: Generation): void {
+    if (asked !== this.#now || this.#closed) return;
+    const { finishSeconds, replaced } = this.#options;
+    this.#now = this.#begun();
+    asked.turns.end();
     replaced?.();
-    this.#finishing.add(asked);
-    void asked.close({ timeout: finishSeconds }).finally(() => this.#finishing.delete(asked));
+    for (const sql of asked.all) {
+      this.#finishing.add(sql);
+      void sql.close({ timeout: finishSeconds }).finally(() => this.#finishing.delete(sql));
+    }
   }
 
   /** @throws ProxyError if the database is away, or no connection is free in time. */
-  async #turn(timeoutMs: number, isChange: boolean): Promise<Turns> {
+  async #connection(timeoutMs: number, isChange: boolean): Promise<{ sql: SQL; of: Generation }> {
     const patienceMs = Math.max(timeoutMs, this.#options.patienceMs ?? 0);
     const deadline = performance.now() + patienceMs;
     for (;;) {
       await this.#options.breaker.untilBack(isChange);
-      const current = this.#turns;
-      const outcome = await current.take(Math.max(0, deadline - performance.now()));
+      const current = this.#now;
+      const outcome = await current.turns.take(Math.max(0, deadline - performance.now()));
       if (outcome === "late") {
         const cause = new BusyDatabase(`no connection was free within ${patienceMs} ms`);
         throw databaseAway(new NotAsked(cause.message, { cause }), isChange);
       }
-      if (outcome === "turn" && current === this.#turns && !this.#options.breaker.isAway) return current;
-      if (outcome === "turn") current.give();
+      if (outcome === "turn" && current === this.#now && !this.#options.breaker.isAway)
+        return { sql: current.free.pop() ?? this.#opened(current), of: current };
+      if (outcome === "turn") current.turns.give();
     }
   }
 }

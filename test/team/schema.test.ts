@@ -146,12 +146,15 @@ describeWithOwnPostgres("the schema", (server) => {
     const postgres = new Postgres({ url, directUrl: direct.href });
     opened.push(postgres);
     await migrate(postgres);
+    await using beside = new SQL(url, { max: 1 });
+    const others = () =>
+      beside`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`;
+    expect(await others()).toHaveLength(1);
     const busy = Array.from({ length: 20 }, () => [
       postgres.ask((sql) => sql`SELECT pg_sleep(0.3)`),
       postgres.requests.ask((sql) => sql`SELECT pg_sleep(0.3)`),
       postgres.askDirect((sql) => sql`SELECT pg_sleep(0.02)`),
     ]).flat();
-    await using beside = new SQL(url, { max: 1 });
     let most = { all: 0, direct: 0 };
     const look = async () => {
       const [now] = await beside`SELECT count(*)::int AS all,
