@@ -29,6 +29,7 @@ import { quickest } from "./quickest";
 import { until } from "./until";
 
 export interface TestPostgres extends AsyncDisposable {
+  port: number;
   /** Everything that the server has written to disk: tables, indexes, its log of changes; what is there twice, once. */
   bytesOnDisk(): Promise<Buffer[]>;
   /** Creates a database. @param options.empty Without the tables of dragoman. @returns Its address. */
@@ -160,6 +161,7 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
   };
   await start();
   return {
+    port,
     start,
     stop,
     pause() {
@@ -207,7 +209,11 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
       }
       return [...contents.values()];
     },
-    database: (options) => createDatabase(port, `test_${++databases}`, options),
+    async database(options) {
+      const name = `test_${++databases}`;
+      await administer(createDatabase(name, options));
+      return address(name);
+    },
     async [Symbol.asyncDispose]() {
       await stop();
       rmSync(home, { recursive: true, force: true });
@@ -226,12 +232,9 @@ export async function administerAt(url: string, statements: string): Promise<unk
   return rows;
 }
 
-/** @returns The address of the new database. */
-export async function createDatabase(port: number, name: string, { empty = false } = {}): Promise<string> {
-  const from = empty ? "template1" : withTables;
-  await administerAt(addressAt(port), `CREATE DATABASE ${name} TEMPLATE ${from} STRATEGY FILE_COPY`);
-  return addressAt(port, name);
-}
+/** The statement that makes a database. */
+export const createDatabase = (name: string, { empty = false } = {}): string =>
+  `CREATE DATABASE ${name} TEMPLATE ${empty ? "template1" : withTables} STRATEGY FILE_COPY`;
 
 /** What starts a server. @param options.more Further settings. */
 export function commandOf(

@@ -24,9 +24,10 @@ import {
   untilAgrees,
 } from "./postgres";
 import { quickest } from "./quickest";
+import { startTcpFront } from "./tcp-front";
 
 /** Databases of a server that other test files use too: it is neither stopped nor changed as a whole. */
-export type TestDatabases = Pick<TestPostgres, "database" | "administer"> & AsyncDisposable;
+export type TestDatabases = Pick<TestPostgres, "port" | "database" | "administer"> & AsyncDisposable;
 
 const variable = "DRAGOMAN_TEST_POSTGRES_PORT";
 
@@ -34,7 +35,40 @@ const variable = "DRAGOMAN_TEST_POSTGRES_PORT";
 export const describeWithDatabases = (name: string, body: (databases: TestDatabases) => void): void =>
   describeWithStarted(name, sharedPostgres, body);
 
-/** Tests with a Postgres of their own, for those that stop it or change its roles. */
+/** They go away with `stop`, as a Postgres does: only by the addresses that `database` gives. */
+export type PassingDatabases = TestDatabases & Pick<TestPostgres, "stop" | "start">;
+
+/** Tests with databases of the run's Postgres that go away. */
+export const describeWithPassingDatabases = (name: string, body: (databases: PassingDatabases) => void): void =>
+  describeWithStarted(name, passingDatabases, body);
+
+async function passingDatabases(): Promise<PassingDatabases> {
+  const postgres = await sharedPostgres();
+  const front = await startTcpFront(postgres.port);
+  let isThere = true;
+  return {
+    ...postgres,
+    async database(options) {
+      const url = new URL(await postgres.database(options));
+      url.port = String(front.port);
+      return url.href;
+    },
+    async stop() {
+      isThere = false;
+      await front.refuse();
+    },
+    async start() {
+      if (!isThere) await front.accept();
+      isThere = true;
+    },
+    async [Symbol.asyncDispose]() {
+      if (isThere) await front[Symbol.asyncDispose]();
+      await postgres[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Tests with a Postgres of their own, for those that change its settings or look into its files. */
 export const describeWithOwnPostgres = (name: string, body: (postgres: TestPostgres) => void): void =>
   describeWithStarted(name, startPostgres, body);
 
@@ -59,15 +93,18 @@ export async function sharedPostgres(): Promise<TestDatabases> {
   if (given === undefined) return startPostgres();
   const port = Number(given);
   const made: string[] = [];
+  // One connection costs Postgres as much as two databases do.
+  const sql = new SQL(addressAt(port), { max: 1 });
   return {
+    port,
     async database(options) {
       const name = `test_${crypto.randomUUID().replaceAll("-", "")}`;
       made.push(name);
-      return createDatabase(port, name, options);
+      await sql.unsafe(createDatabase(name, options));
+      return addressAt(port, name);
     },
     administer: (statements, url = addressAt(port)) => administerAt(url, statements),
     async [Symbol.asyncDispose]() {
-      const sql = new SQL(addressAt(port), { max: 1 });
       for (const name of made.splice(0)) await sql.unsafe(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
       await sql.close();
     },

@@ -5,11 +5,11 @@ import { Postgres } from "../../src/team/connection";
 import { insertRows } from "../../src/team/requests";
 import { addUpPeriods } from "../../src/team/statistics";
 import { entry } from "../support/history-rows";
-import { describeWithOwnPostgres } from "../support/shared-postgres";
+import { describeWithPassingDatabases } from "../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";
 import { until } from "../support/until";
 
-describeWithOwnPostgres("the history in Postgres", (postgres) => {
+describeWithPassingDatabases("the history in Postgres", (postgres) => {
   let team: TeamApp;
   beforeAll(async () => {
     team = await startTeamApp(postgres);

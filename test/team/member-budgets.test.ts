@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { signedIn } from "../support/form-fields";
 import { askAs, type TestMember, withTeamStores } from "../support/members";
-import { describeWithOwnPostgres } from "../support/shared-postgres";
+import { describeWithPassingDatabases } from "../support/shared-postgres";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
@@ -16,7 +16,7 @@ async function usedBy(server: TeamServer, budget: string): Promise<Record<string
   return Object.fromEntries(holders.map(({ name, used }) => [name, used]));
 }
 
-describeWithOwnPostgres("a budget for each member", (postgres) => {
+describeWithPassingDatabases("a budget for each member", (postgres) => {
   let team: Team;
   let all: TeamServer[];
   let anna: TestMember;
@@ -25,7 +25,7 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
   beforeAll(async () => {
     team = await startTeam(postgres);
     ({ anna, ben } = await team.addMembers({ anna: ["anna-hub"], ben: ["ben-hub"] }));
-    all = await Promise.all([team.process(), team.process(), team.process()]);
+    all = await Promise.all([team.process(), team.server(), team.server()]);
   });
   afterEach(() => all[0]!.admin("/config", { budgets: [] }));
   afterAll(() => team[Symbol.asyncDispose]());
@@ -58,7 +58,7 @@ describeWithOwnPostgres("a budget for each member", (postgres) => {
     };
     const cleo = await invite();
     expect(await statuses(all[0]!, cleo)).toEqual([200, 200, 429]);
-    const fresh = await team.process();
+    const fresh = await team.server();
     expect(await statuses(fresh, cleo)).toEqual([429, 429, 429]);
     await withTeamStores(team, (stores) => stores.members.remove("cleo"));
     const second = await invite();

@@ -9,9 +9,9 @@ import { type Edge, openVisitor, startEdge, type Visitor } from "../support/edge
 import { fieldsIn } from "../support/form-fields";
 import { watchFeed } from "../support/live-feed";
 import { withTeamStores } from "../support/members";
-import { describeWithOwnPostgres } from "../support/shared-postgres";
+import { describeWithPassingDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
-import { individuals, startTeam, type Team, type TeamProcess } from "../support/teams";
+import { individuals, startTeam, type Team, type TeamProcess, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
 const adminToken = "an-admin-token-0815";
@@ -24,14 +24,14 @@ const signInOf = ({ cookie }: Visitor, edge: Edge) => ({
   host: new URL(edge.url).host,
 });
 
-describeWithOwnPostgres("the pages of a team", (postgres) => {
+describeWithPassingDatabases("the pages of a team", (postgres) => {
   let team: Team;
-  let servers: TeamProcess[];
+  let servers: [TeamProcess, TeamServer];
   let edge: Edge;
   beforeAll(async () => {
     team = await startTeam(postgres, { accounts: individuals("octo-demo") });
     Object.assign(team.demo.device, { interval: 0, pending: 0 });
-    servers = await Promise.all([team.process(environment), team.process(environment)]);
+    servers = await Promise.all([team.process(environment), team.server(environment)]);
     edge = startEdge(servers.map(({ url }) => url));
   });
   afterAll(async () => {
@@ -83,8 +83,8 @@ describeWithOwnPostgres("the pages of a team", (postgres) => {
         expect([refused.status, refused.text.includes("loaded too long ago")]).toEqual([403, true]);
       }
 
-    servers[0]!.command.process.kill("SIGTERM");
-    await servers[0]!.command.exited;
+    servers[0].command.process.kill("SIGTERM");
+    await servers[0].command.exited;
     servers[0] = await team.process(environment);
     edge.servers[0] = servers[0].url;
     const again = await at(0, () => owner.post("/admin/config", { ...form, retentionDays: "34" }));
@@ -95,8 +95,8 @@ describeWithOwnPostgres("the pages of a team", (postgres) => {
     const owner = await signedIn();
     const { form_token } = await fieldsIn((await at(1, () => owner.get("/admin"))).text);
     const stolen = signInOf(owner, edge);
-    const feed = await watchFeed(servers[1]!.url, "/admin/requests/live", stolen);
-    const status = async () => (await fetch(`${servers[1]!.url}/admin`, { headers: stolen })).status;
+    const feed = await watchFeed(servers[1].url, "/admin/requests/live", stolen);
+    const status = async () => (await fetch(`${servers[1].url}/admin`, { headers: stolen })).status;
     expect([feed.response.status, await status()]).toEqual([200, 200]);
     expect((await at(0, () => owner.post("/admin/sign-out", { form_token: form_token! }))).status).toBe(303);
     await until(async () => feed.ended && (await status()) === 401, "the sign-in and its live view have ended");
@@ -156,13 +156,13 @@ describeWithOwnPostgres("the pages of a team", (postgres) => {
       const out = await owner.post("/admin/sign-out", { form_token });
       expect([out.status, out.text.includes("You could not be signed out everywhere.")]).toEqual([503, true]);
       const page = await (
-        await fetch(`${servers[1]!.url}/admin/connect`, { headers: { "x-forwarded-for": "10.0.0.9" } })
+        await fetch(`${servers[1].url}/admin/connect`, { headers: { "x-forwarded-for": "10.0.0.9" } })
       ).text();
       expect(page).toContain('type="password"');
-      for (const { command } of servers) expect(command.stderr()).not.toMatch(/ at .*:\d+:\d+/);
+      for (const { said } of servers) expect(said()).not.toMatch(/ at .*:\d+:\d+/);
     } finally {
       await postgres.start();
-      const isBack = async (server: TeamProcess) => (await server.admin("/requests")).items !== undefined;
+      const isBack = async (server: TeamServer) => (await server.admin("/requests")).items !== undefined;
       await until(
         async () => (await Promise.all(servers.map(isBack))).every(Boolean),
         "both servers reach the database",

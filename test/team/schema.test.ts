@@ -7,10 +7,10 @@ import { readEnvironment } from "../../src/config/environment";
 import { Postgres } from "../../src/team/connection";
 import { migrate, schemaVersion } from "../../src/team/schema";
 import { openPostgresStores } from "../../src/team/stores";
-import { describeWithOwnPostgres } from "../support/shared-postgres";
+import { describeWithPassingDatabases } from "../support/shared-postgres";
 import { until } from "../support/until";
 
-describeWithOwnPostgres("the schema", (server) => {
+describeWithPassingDatabases("the schema", (server) => {
   const opened: Postgres[] = [];
   afterAll(async () => {
     for (const postgres of opened) await postgres.close();
@@ -205,5 +205,6 @@ describeWithOwnPostgres("the schema", (server) => {
     }
     await server.administer("ALTER ROLE scarce CONNECTION LIMIT 0");
     await expect(openPostgresStores(environment, { follow: false })).rejects.toThrow("it has no connection left");
+    await server.administer("DROP ROLE scarce");
   });
 });

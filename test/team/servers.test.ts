@@ -1,4 +1,4 @@
-/** Scenario: servers that share a database, as processes: what one learns, all know; what one does, none does twice. */
+/** Scenario: servers that share a database, one as a process and two in another: what one learns, all know; what one does, none does twice. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { run } from "../support/command";
@@ -16,7 +16,7 @@ describeWithDatabases("servers of a team", (postgres) => {
   let all: TeamServer[];
   beforeAll(async () => {
     team = await startTeam(postgres);
-    all = await Promise.all([team.process(), team.process(), team.process()]);
+    all = await Promise.all([team.process(), team.server(), team.server()]);
   });
   afterAll(() => team[Symbol.asyncDispose]());
 

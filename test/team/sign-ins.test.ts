@@ -8,7 +8,7 @@ import { openStores } from "../../src/parts/open-stores";
 import type { SignInStore } from "../../src/people/accounts/sign-in-store";
 import type { Postgres } from "../../src/team/connection";
 import type { PostgresStores } from "../../src/team/stores";
-import { describeWithOwnPostgres } from "../support/shared-postgres";
+import { describeWithPassingDatabases } from "../support/shared-postgres";
 import { waitingSignIn } from "../support/sign-ins";
 import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
@@ -48,7 +48,7 @@ const done = {
 
 describe("in memory", () => contract(() => open({})));
 
-describeWithOwnPostgres("in Postgres", (server) => {
+describeWithPassingDatabases("in Postgres", (server) => {
   const team = async () => ({ DRAGOMAN_DATABASE_URL: await server.database(), DRAGOMAN_SEAL_KEY: sealKey });
   contract(async () => open(await team()));
 

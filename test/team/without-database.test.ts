@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import { run } from "../support/command";
-import { describeWithOwnPostgres } from "../support/shared-postgres";
+import { describeWithPassingDatabases } from "../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";
 import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
@@ -28,7 +28,7 @@ test("a server that starts waits for its database for 30 seconds", async () => {
   expect(server.process.exitCode).toBeNull();
 });
 
-describeWithOwnPostgres("without the database", (postgres) => {
+describeWithPassingDatabases("without the database", (postgres) => {
   test("requests go on, changes are refused, and each request has one row when the database is back", async () => {
     await using server = await startTeamApp(postgres);
     const anna = await server.addMember("anna", "anna-hub");

@@ -7,7 +7,7 @@ import type { AccountState } from "../../../src/people/accounts/account-state";
 import { member } from "../../support/members";
 import { startProxy } from "../../support/proxy";
 import { readSamples, valueIn } from "../../support/samples";
-import { describeWithOwnPostgres } from "../../support/shared-postgres";
+import { describeWithPassingDatabases } from "../../support/shared-postgres";
 import { startTeamApp } from "../../support/team-app";
 import { until } from "../../support/until";
 
@@ -16,7 +16,7 @@ const scrape = async (url: string) => {
   return { text, samples: readSamples(text) };
 };
 
-describeWithOwnPostgres("a team's metrics", (postgres) => {
+describeWithPassingDatabases("a team's metrics", (postgres) => {
   test("accounts of all members with their names, servers, leader and members", async () => {
     await using team = await startTeamApp(postgres);
     const anna = await team.addMember("anna", "anna-demo");
