@@ -1,6 +1,5 @@
 /** Property: decoders meet anything: never a crash, never a stream that looks complete when it is not. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
 import { codecs } from "../../src/dialects/codecs";
 import {
   type ClientDialect,
@@ -19,17 +18,7 @@ import { type RunningProxy, startProxy } from "../support/proxy";
 import fc, { triesOf } from "../support/random";
 import { meaningOf } from "../support/reply-grammar";
 import { almost, change, object, odd, shaped } from "../support/requests";
-import {
-  bytesAt,
-  decodeFrames,
-  fixtures,
-  hasFixture,
-  passes,
-  passesFull,
-  reads,
-  wire,
-  written,
-} from "../support/streams";
+import { bytesAt, decodeFrames, passes, passesFull, reads, recorded, wire, written } from "../support/streams";
 
 const runs = { numRuns: triesOf(300) };
 const encode = (text: string) => new TextEncoder().encode(text);
@@ -71,9 +60,7 @@ const likelyStream = fc
 
 const framesIn = (bytes: Uint8Array) => new TextDecoder().decode(bytes).split(/(?<=\n\n)/);
 const recordedStreams = (dialect: Dialect) =>
-  readdirSync(fixtures)
-    .filter((name) => hasFixture(name, `${dialect}.stream.txt`))
-    .map((name) => framesIn(bytesAt(name, `${dialect}.stream.txt`)));
+  recorded(dialect, "stream.txt").map(([folder, file]) => framesIn(bytesAt(folder, file)));
 
 /** A stream of the dialect, recorded or of a hostile shape, in which frames are others, gone, twice, swapped, or cut in half. */
 function almostStream(dialect: Dialect): fc.Arbitrary<Uint8Array> {

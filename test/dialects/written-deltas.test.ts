@@ -1,6 +1,5 @@
 /** Property: deltas are written without the serializer, and read as what the serializer would have written. */
 import { expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
 import { codecs } from "../../src/dialects/codecs";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
@@ -8,7 +7,7 @@ import { parseJson } from "../../src/lib/json";
 import type { SseFrame } from "../../src/lib/net/stream/sse";
 import { Comparison } from "../support/differential";
 import fc, { triesOf } from "../support/random";
-import { bytesAt, decode, decodeFrames, fixtures, hasFixture, jsonAt, written } from "../support/streams";
+import { bytesAt, decode, decodeFrames, jsonAt, recorded, written } from "../support/streams";
 
 const conversation = (client: Dialect) => codecs[client].decodeRequest(jsonAt("text", `${client}.request.json`));
 
@@ -19,13 +18,11 @@ function compareFrames(comparison: Comparison, name: string, frames: SseFrame[])
 
 test.each([...dialects])("The streams of the fixtures are written to %s as by the serializer.", (client) => {
   const comparison = new Comparison();
-  for (const folder of readdirSync(fixtures))
-    for (const upstream of dialects)
-      for (const file of [`${upstream}.stream.txt`, ...(folder.startsWith(`${upstream}-`) ? ["stream.txt"] : [])]) {
-        if (!hasFixture(folder, file)) continue;
-        const events = decode(codecs[upstream], [bytesAt(folder, file)]);
-        compareFrames(comparison, folder, written(codecs[client].encodeStream(conversation(client)), events));
-      }
+  for (const upstream of dialects)
+    for (const [folder, file] of recorded(upstream, "stream.txt")) {
+      const events = decode(codecs[upstream], [bytesAt(folder, file)]);
+      compareFrames(comparison, folder, written(codecs[client].encodeStream(conversation(client)), events));
+    }
   comparison.expectAtLeast(400);
 });
 

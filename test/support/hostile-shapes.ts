@@ -3,8 +3,6 @@
  * list of each one is filled with copies of its items, each frame of each stream comes again and again, so a new fixture
  * brings its own shapes. {@link schemas} adds those that only references make, and {@link withRuleWords} those of a new rule.
  */
-import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
 import { rules as chatRules } from "../../src/dialects/chat/rules";
 import { type ClientDialect, clientDialects, type Dialect, type JsonObject } from "../../src/dialects/hub/conversation";
 import type { RuleTable } from "../../src/dialects/hub/rules";
@@ -13,7 +11,7 @@ import { rules as responsesRules } from "../../src/dialects/responses/rules";
 import { isObject } from "../../src/lib/json";
 import { jsonFrame, readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
-import { bytesAt, fixtures, jsonAt } from "./streams";
+import { bytesAt, jsonAt, recorded } from "./streams";
 
 /** A shape, and how it is made in about so many bytes. */
 interface Shape<T> {
@@ -23,13 +21,8 @@ interface Shape<T> {
 }
 
 /** The requests, or replies, of all fixtures in a dialect. */
-export function recorded(kind: "request" | "reply", dialect: ClientDialect): [folder: string, sample: JsonObject][] {
-  return readdirSync(fixtures).flatMap((folder) =>
-    [`${dialect}.${kind}.json`, ...(folder.startsWith(`${dialect}-`) ? [`${kind}.json`] : [])]
-      .filter((file) => existsSync(join(fixtures, folder, file)))
-      .map((file): [string, JsonObject] => [folder, jsonAt(folder, file)]),
-  );
-}
+export const samples = (kind: "request" | "reply", dialect: ClientDialect): [folder: string, sample: JsonObject][] =>
+  recorded(dialect, `${kind}.json`).map(([folder, file]) => [folder, jsonAt(folder, file)]);
 
 type Path = (string | number)[];
 
@@ -68,7 +61,7 @@ const copies: Record<string, (list: unknown[], turn: number) => unknown[]> = {
 /** All lists of a JSON at once, each with its part of the bytes: what goes through two of them has to look from one into the other. */
 function repeatedTogether(dialect: ClientDialect, kind: "request" | "reply"): Shape<JsonObject>[] {
   const seen = new Set<string>();
-  return recorded(kind, dialect).flatMap(([folder, sample]) => {
+  return samples(kind, dialect).flatMap(([folder, sample]) => {
     // The innermost come first: an outer list is filled with what it had before.
     const lists = listsIn(sample).reverse();
     const places = JSON.stringify(lists);
@@ -97,7 +90,7 @@ function repeatedTogether(dialect: ClientDialect, kind: "request" | "reply"): Sh
 /** Each list of a JSON filled with copies of what stands in it. */
 function repeated(dialect: ClientDialect, kind: "request" | "reply"): Shape<JsonObject>[] {
   const seen = new Set<string>();
-  return recorded(kind, dialect).flatMap(([folder, sample]) =>
+  return samples(kind, dialect).flatMap(([folder, sample]) =>
     listsIn(sample).flatMap((path) => {
       let filling: unknown[] = [];
       withList(sample, path, (list) => {
@@ -395,35 +388,31 @@ const inOtherOrder: Shape<SseFrame[]> = {
 /** The streams of all fixtures, each frame of a form again and again in its place. */
 const ofFixtures: readonly Shape<SseFrame[]>[] = clientDialects.flatMap((dialect) => {
   const seen = new Set<string>();
-  return readdirSync(fixtures).flatMap((folder) =>
-    [`${dialect}.stream.txt`, ...(folder.startsWith(`${dialect}-`) ? ["stream.txt"] : [])]
-      .filter((file) => existsSync(join(fixtures, folder, file)))
-      .flatMap((file) => {
-        const frames = run(readSse, [bytesAt(folder, file)]);
-        return frames.flatMap((frame, at): Shape<SseFrame[]>[] => {
-          const form = `${frame.event ?? ""} ${frame.data?.replace(/"[^"\\]*"(?!:)|[\d.]+/g, "_")}`;
-          if (seen.has(form) || !frame.data) return [];
-          seen.add(form);
-          const size = frame.data.length + 10;
-          const make = (bytes: number, copy: (turn: number) => SseFrame) => [
-            ...frames.slice(0, at),
-            ...many(Math.floor(bytes / size), copy),
-            ...frames.slice(at),
-          ];
-          const withNumber = (turn: number): SseFrame => ({
-            event: frame.event,
-            data: frame.data!.replace(/"(id|index|output_index|item_id)":(?:"[^"\\]*"|\d+)/g, (_, name) =>
-              name === "id" || name === "item_id" ? `"${name}":"x${turn}"` : `"${name}":${turn}`,
-            ),
-          });
-          const name = `${dialect} stream, ${folder}: frame ${at} again and again`;
-          return [
-            { name, dialect, make: (bytes) => make(bytes, () => ({ ...frame, json: undefined })) },
-            { name: `${name}, numbered`, dialect, make: (bytes) => make(bytes, withNumber) },
-          ];
-        });
-      }),
-  );
+  return recorded(dialect, "stream.txt").flatMap(([folder, file]) => {
+    const frames = run(readSse, [bytesAt(folder, file)]);
+    return frames.flatMap((frame, at): Shape<SseFrame[]>[] => {
+      const form = `${frame.event ?? ""} ${frame.data?.replace(/"[^"\\]*"(?!:)|[\d.]+/g, "_")}`;
+      if (seen.has(form) || !frame.data) return [];
+      seen.add(form);
+      const size = frame.data.length + 10;
+      const make = (bytes: number, copy: (turn: number) => SseFrame) => [
+        ...frames.slice(0, at),
+        ...many(Math.floor(bytes / size), copy),
+        ...frames.slice(at),
+      ];
+      const withNumber = (turn: number): SseFrame => ({
+        event: frame.event,
+        data: frame.data!.replace(/"(id|index|output_index|item_id)":(?:"[^"\\]*"|\d+)/g, (_, name) =>
+          name === "id" || name === "item_id" ? `"${name}":"x${turn}"` : `"${name}":${turn}`,
+        ),
+      });
+      const name = `${dialect} stream, ${folder}: frame ${at} again and again`;
+      return [
+        { name, dialect, make: (bytes) => make(bytes, () => ({ ...frame, json: undefined })) },
+        { name: `${name}, numbered`, dialect, make: (bytes) => make(bytes, withNumber) },
+      ];
+    });
+  });
 });
 
 export const hostileStreams: readonly Shape<SseFrame[]>[] = [...ofFixtures, inOtherOrder];

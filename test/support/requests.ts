@@ -3,7 +3,7 @@
  * {@link almost} are requests, or replies, with something wrong in them, and {@link object} what only looks like one.
  */
 import type { ClientDialect, Dialect, JsonObject } from "../../src/dialects/hub/conversation";
-import { hostileReplies, hostileRequests, recorded } from "./hostile-shapes";
+import { hostileReplies, hostileRequests, samples } from "./hostile-shapes";
 import { wholeIn } from "./pairs";
 import fc from "./random";
 
@@ -358,7 +358,7 @@ export const shaped = <T>(
 
 /** A request or reply of the dialect, recorded, of a hostile shape or random, in which one to three values are others, or are gone. */
 export function almost(dialect: ClientDialect, what: "request" | "reply"): fc.Arbitrary<Record<string, unknown>> {
-  const seeds: unknown[] = recorded(what, dialect).map(([, sample]) => sample);
+  const seeds: unknown[] = samples(what, dialect).map(([, sample]) => sample);
   const sized = shaped(what === "request" ? hostileRequests : hostileReplies, dialect);
   const random: fc.Arbitrary<unknown>[] = [];
   if (what === "request") {

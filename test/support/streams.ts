@@ -1,5 +1,5 @@
 /** Fixtures, and streams as they travel. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Codec, ReplyContext, ToClient } from "../../src/dialects/codec";
 import { type Beat, full as fullType, said } from "../../src/dialects/hub/beat";
@@ -14,6 +14,14 @@ export const fixtures = join(import.meta.dir, "../fixtures");
 export const hasFixture = (folder: string, file: string) => existsSync(join(fixtures, folder, file));
 export const jsonAt = (folder: string, file: string) => JSON.parse(readFileSync(join(fixtures, folder, file), "utf8"));
 export const bytesAt = (folder: string, file: string) => new Uint8Array(readFileSync(join(fixtures, folder, file)));
+
+/** All `<dialect>.<file>` of the fixtures, and `<file>` where the folder is named after the dialect. */
+export const recorded = (dialect: string, file: string): [folder: string, file: string][] =>
+  readdirSync(fixtures).flatMap((folder) =>
+    [`${dialect}.${file}`, ...(folder.startsWith(`${dialect}-`) ? [file] : [])]
+      .filter((each) => hasFixture(folder, each))
+      .map((each): [string, string] => [folder, each]),
+  );
 
 /** What reads a stream: a codec, or a reader of a dialect that only clients speak. */
 type Reader = Pick<Codec, "decodeStream">;
