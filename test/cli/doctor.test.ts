@@ -253,7 +253,7 @@ describe("the way to GitHub", () => {
 
   test("a proxy and a CA file that cannot be used are named, with what to do", () => {
     const context = (env: Record<string, string>) =>
-      ({ environment: readEnvironment({ HOME: "/", ...upstreams }), env }) as CheckContext;
+      ({ environment: readEnvironment({ HOME: "/" }), env }) as CheckContext;
     const [ignored] = checkProxy(context({ ALL_PROXY: "socks5://127.0.0.1:1" }));
     expect(ignored).toMatchObject({
       state: "warn",
@@ -265,7 +265,7 @@ describe("the way to GitHub", () => {
       state: "fail",
       message: "SSL_CERT_FILE names /nowhere.pem, which does not exist; its certificates are not trusted.",
     });
-    const spared = context({ HTTPS_PROXY: "http://proxy.corp:8080", NO_PROXY: "api.github.test" });
+    const spared = context({ HTTPS_PROXY: "http://proxy.corp:8080", NO_PROXY: "api.github.com" });
     expect(checkProxy(spared)[0]!.message).toBe("None: GitHub is called directly.");
   });
 

@@ -11,5 +11,6 @@ for (const name of [
   "keys",
   "mistakes",
   "run",
+  "uninstall",
 ])
   testSessions(name);
