@@ -408,10 +408,16 @@ test("the refusal of who may be elsewhere is in the shape of each API", async ()
   }
 });
 
-test.each(["x-forwarded-for", "x-real-ip", "cf-connecting-ip", "true-client-ip", "x-client-ip", "forwarded"])(
-  "without a key, who is named by %s as calling from elsewhere is refused, and who is named as this machine is not",
-  async (name) => {
-    await using started = await start(settings["dragoman start"]!);
+test("without a key, who is named by a header as calling from elsewhere is refused, and who is named as this machine is not", async () => {
+  await using started = await start(settings["dragoman start"]!);
+  for (const name of [
+    "x-forwarded-for",
+    "x-real-ip",
+    "cf-connecting-ip",
+    "true-client-ip",
+    "x-client-ip",
+    "forwarded",
+  ]) {
     const ask = async (client: string) => {
       const parts = client.split(", ").map((each) => `proto=https;for="${each.includes(":") ? `[${each}]` : each}"`);
       const value = name === "forwarded" ? parts.join(", ") : client;
@@ -419,7 +425,8 @@ test.each(["x-forwarded-for", "x-real-ip", "cf-connecting-ip", "true-client-ip",
         .status;
     };
     for (const client of ["203.0.113.9", "10.0.0.3", "2001:db8::1", "unknown", "127.0.0.1, 203.0.113.9"])
-      expect([client, await ask(client)]).toEqual([client, 401]);
-    for (const client of ["127.0.0.1", "::1", "127.0.0.9"]) expect([client, await ask(client)]).toEqual([client, 200]);
-  },
-);
+      expect([name, client, await ask(client)]).toEqual([name, client, 401]);
+    for (const client of ["127.0.0.1", "::1", "127.0.0.9"])
+      expect([name, client, await ask(client)]).toEqual([name, client, 200]);
+  }
+});

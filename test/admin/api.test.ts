@@ -6,6 +6,7 @@ import type { Entry, Filters } from "../../src/books/history/history";
 import { readQuery } from "../../src/web/query";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { drawn } from "../support/random";
 
 const now = Date.now();
 const minute = 60_000;
@@ -79,7 +80,7 @@ describe("odd questions", () => {
   });
 
   test("no text is more than a text", async () => {
-    for (const name of nameColumns)
+    for (const name of drawn("columns", nameColumns))
       for (const value of ["' OR 1=1 --", "%", "\0", "x".repeat(10_000), '"; DROP TABLE requests', "octo%", "*"]) {
         const query = new URLSearchParams({ [name]: value });
         expect(await json(`/api/admin/requests?${query}`)).toEqual({

@@ -5,7 +5,6 @@ import { formOf, patchFrom, shownConfig } from "../../src/admin/pages/config/for
 import { parseConfig } from "../../src/config/schema";
 import { ProxyError } from "../../src/lib/errors";
 import { readQuery } from "../../src/web/query";
-import { startProxy } from "../support/proxy";
 import fc, { triesOf } from "../support/random";
 
 /** As a browser sends it: line breaks of a text area as CRLF. */
@@ -95,27 +94,4 @@ describe("the filters of an address", () => {
     );
     expect(readQuery("http://127.0.0.1/?upstream_model=(none)", queries.filters)).toEqual({ upstream_model: null });
   });
-});
-
-test("a request for a model that is called (none) is found by the link of that name, and no request without a model", async () => {
-  await using proxy = await startProxy();
-  const messages = [{ role: "user", content: "Hi" }];
-  await proxy.post("/v1/chat/completions", { model: "(none)", messages });
-  await proxy.post("/v1/chat/completions", { messages });
-  const idsAt = async (query: string) => {
-    const { items } = (await (await fetch(`${proxy.url}/api/admin/requests?${query}`)).json()) as {
-      items: { client_model: string | null }[];
-    };
-    return items.map(({ client_model }) => client_model);
-  };
-  expect(await idsAt("client_model=%5C(none)")).toEqual(["(none)"]);
-  expect(await idsAt("client_model=(none)")).toEqual([null]);
-  const link = `/admin/requests?${writeFilters({ client_model: "(none)" })}`;
-  const page = await (await fetch(proxy.url + link)).text();
-  expect(page.match(/\/admin\/requests\/[0-9a-f-]{8,}/g)?.length).toBeGreaterThan(0);
-  expect(page).toContain("<code>\\(none)</code> for one whose value is <code>(none)</code>");
-  const document = (await (await fetch(`${proxy.url}/api/admin/openapi.json`)).json()) as object;
-  expect(JSON.stringify(document)).toContain(
-    JSON.stringify("`\\(none)` for a name that is itself `(none)`").slice(1, -1),
-  );
 });

@@ -53,11 +53,6 @@ describeWithMembers("a member at the admin API", (place) => {
     expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining("model_not_allowed")]);
   });
 
-  test("a member at the admin API cannot open the owner's pages with the key", async () => {
-    expect((await as(anna, "GET", "/admin")).status).toBe(403);
-    expect((await as(anna, "GET", "/admin/requests")).status).toBe(403);
-  });
-
   test("a member at the admin API may revoke their own key, which is refused from then on, and so is a sign-in that it began", async () => {
     // From behind a proxy, where nobody is the owner without a token.
     const remote = { "x-forwarded-for": "192.0.2.7" };

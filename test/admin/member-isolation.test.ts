@@ -15,7 +15,7 @@ import { formTokenIn, signedIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { proof } from "../support/proof";
-import { openChance } from "../support/random";
+import { drawn, openChance } from "../support/random";
 import { describeWithMembers, individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
@@ -354,10 +354,11 @@ describeWithMembers("a member of a team", (place) => {
   });
 
   test.each(own("member", "GET"))("sees nothing of anybody else, whatever they ask for: $name", async (route) => {
-    for (const [who, other] of [
+    const pairs = [
       [anna, ben],
       [ben, owner],
-    ] as const)
+    ] as const;
+    for (const [who, other] of drawn(route.name, pairs, 2))
       for (const id of [...idsOf(route, other), ...(route.path.includes(":") ? idsOf(route, who) : [])])
         for (const query of queriesOf(other, route)) {
           const path = `${at(route, id)}?${query}`;

@@ -395,11 +395,12 @@ async function smallWorld(): Promise<World> {
     { error_type: "overloaded_error", http_status: 529, input_tokens: 0, output_tokens: 0, cost: 0 },
     // It began before those that ended before it.
     { started_at_ms: now - 18 * minute - 1 },
+    ...["(none)", null].map((client_model) => ({ client_model })),
     // A spreadsheet would run them.
     { client_name: "=cmd|' /C calc'!A0", client_model: "+1 more", error_message: 'Wait, "please".\nNow.' },
   ];
   for (const [at, row] of rows.entries())
-    proxy.app.history.add(entry({ request_id: `row-${at}`, started_at_ms: now - (20 - at) * minute, ...row }));
+    proxy.app.history.add(entry({ request_id: `row-${at}`, started_at_ms: now - (30 - at) * minute, ...row }));
   proxy.history.flush();
   return worldOf(proxy, strangers);
 }
