@@ -8,13 +8,13 @@ import type { PortionSum } from "../../books/history/portions";
 import { idFromClaudeCode } from "../../clients/claude-code-names";
 import { toolOf } from "../../clients/index";
 import { dayMs, formatAmount, percent, plural } from "../../lib/format";
-import { sum } from "../../lib/money";
+import { sum, sumKnown } from "../../lib/money";
 import type { Scope } from "../../parts/app";
 import type { Model } from "../../proxy/upstream/models/model";
 import { findListed } from "../../proxy/upstream/models/model-name";
 import { costOf } from "../../proxy/upstream/models/price";
 import type { Price } from "../../proxy/upstream/models/price-list";
-import { count } from "./values";
+import { count, maybe } from "./values";
 
 const adviceSchema = z.object({
   about: z.enum(["unused_tools", "subagents", "hour_cache", "checks", "long_prompts", "no_marks"]),
@@ -37,7 +37,10 @@ export const adviceReportSchema = z
           route: z.string(),
           model: z.string(),
           request_count: count,
-          saved_nano_credits: z.number().describe("Negative where the client's own models would have cost less."),
+          saved_nano_credits: maybe.describe(
+            "Negative where the client's own models would have cost less; null where it is unknown of all requests.",
+          ),
+          unknown_saving_count: count.describe("Requests where it is unknown."),
         }),
       )
       .describe(
@@ -171,10 +174,22 @@ async function savedByRoutes(
     const own = groups.map((group) => {
       const asked = findListed(idFromClaudeCode(group.key.client_model ?? ""), models);
       const amount = asked ? costAt(billedPrices.priceOf(asked), group).amount : null;
-      return amount === null || group.cost.credits === undefined ? null : amount - group.cost.credits;
+      const saves = amount === null || group.cost.credits === undefined ? null : amount - group.cost.credits;
+      return {
+        request_count: group.request_count,
+        saves,
+        unknown: saves === null ? group.request_count : group.unknown.cost,
+      };
     });
-    const request_count = sum(groups.map((group) => group.request_count));
-    if (request_count > 0) saved.push({ route, model, request_count, saved_nano_credits: sum(own) });
+    const request_count = sum(own.map((group) => group.request_count));
+    if (request_count > 0)
+      saved.push({
+        route,
+        model,
+        request_count,
+        saved_nano_credits: sumKnown(own.map(({ saves }) => saves)),
+        unknown_saving_count: sum(own.map(({ unknown }) => unknown)),
+      });
   }
   return saved;
 }

@@ -1,5 +1,5 @@
 /** What the upstream's prompt cache saved, and why it did not have a prompt. */
-import type { Group } from "../../books/history/history";
+import type { Group, PromptPart } from "../../books/history/history";
 import { span } from "../../lib/format";
 import { entryOf } from "../../lib/json";
 import { addedCacheable, cachedShareOf, sum, sumKnown } from "../../lib/money";
@@ -49,9 +49,10 @@ const listed = (names: readonly string[]): string =>
 const quote = (name: string): string => `\`${name}\``;
 
 /** What the cache saved at list prices, in billionths of a credit; null if no price is known. @param groups By model, and by anything else. */
-export async function savedByCache(app: Scope, groups: Group[]): Promise<number | null> {
-  return sumOf(groups, await pricesOf(app)).saved_nano_credits;
-}
+export const savedByCache = async (app: Scope, groups: Group[]): Promise<Saving> => sumOf(groups, await pricesOf(app));
+
+/** What the cache saved, and in how many requests that is unknown. */
+export type Saving = Pick<ReturnType<typeof sumOf>, "saved_nano_credits" | "unknown_saving_count">;
 
 export type Prices = ReadonlyMap<string, Price>;
 
@@ -67,15 +68,24 @@ export const isKnown = (group: Group) => group.cached_share !== null;
 export function sumOf(groups: Group[], prices: Prices) {
   const known = groups.filter(isKnown);
   const cacheable = addedCacheable(known.map((group) => group.cacheable));
+  const savings = known.map((group) => ({
+    request_count: group.request_count - group.unknown.cached_tokens,
+    saved: savingOf(group, prices, group.cached_tokens ?? 0, group.cache_write_tokens ?? 0),
+  }));
   return {
-    request_count: sum(known.map((group) => group.request_count - group.unknown.cached_tokens)),
+    request_count: sum(savings.map(({ request_count }) => request_count)),
     ...cacheable,
     cached_share: cachedShareOf(cacheable),
-    saved_nano_credits: sumKnown(
-      known.map((group) => savingOf(group, prices, group.cached_tokens ?? 0, group.cache_write_tokens ?? 0)),
-    ),
+    saved_nano_credits: sumKnown(savings.map(({ saved }) => saved)),
+    unknown_saving_count: sum(savings.map(({ saved, request_count }) => (saved === null ? request_count : 0))),
   };
 }
+
+/** What missing the cache cost; and of how many of these requests that is unknown. */
+export const lossOf = (parts: readonly Pick<PromptPart, "cache_lost_cost" | "unknown_loss_count">[]) => ({
+  lost_nano_credits: sumKnown(parts.map(({ cache_lost_cost }) => cache_lost_cost)),
+  unknown_loss_count: sum(parts.map(({ unknown_loss_count }) => unknown_loss_count)),
+});
 
 /** Null if the model's price is unknown. */
 function savingOf({ key }: Pick<Group, "key">, prices: Prices, cached: number, written: number): number | null {

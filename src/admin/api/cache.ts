@@ -5,7 +5,7 @@ import type { Filters, Group } from "../../books/history/history";
 import { sum, sumKnown } from "../../lib/money";
 import type { Scope } from "../../parts/app";
 import { type CacheMiss, cacheMisses } from "../../proxy/upstream/cache-watch";
-import { isKnown, missSentence, type Prices, pricesOf, sumOf, whatChanged } from "./cache-savings";
+import { isKnown, lossOf, missSentence, type Prices, pricesOf, sumOf, whatChanged } from "./cache-savings";
 import { listRequests } from "./requests";
 import { count, maybe, text, time } from "./values";
 
@@ -17,15 +17,21 @@ const sums = {
   saved_nano_credits: maybe.describe(
     "Billionths of an AI credit, at list prices: cached input instead of plain input, less what writing to the cache cost. Null without prices: those of the list, or else those that answers stated.",
   ),
+  unknown_saving_count: count.describe("Requests without a price: what the cache saved in them is unknown."),
 };
 const groupSchema = z.object({ name: text, ...sums });
+
+export const lossFields = {
+  lost_nano_credits: maybe.describe("What that cost; of the turns where it is known."),
+  unknown_loss_count: count.describe("The turns where it is unknown."),
+};
 
 const missSchema = z.object({
   reason: z.enum(cacheMisses),
   changed: z.string().describe("What changed, in words."),
   request_count: count,
   uncached_tokens: z.number().describe("Input of these requests that was not read from the cache."),
-  lost_nano_credits: maybe.describe("What that cost; of the turns where it is known."),
+  ...lossFields,
 });
 
 const missedTurnSchema = z.object({
@@ -43,7 +49,7 @@ const missedTurnSchema = z.object({
 
 export const cacheReportSchema = z
   .object({
-    totals: z.object({ ...sums, lost_nano_credits: maybe }),
+    totals: z.object({ ...sums, ...lossFields }),
     models: z.array(groupSchema),
     clients: z.array(groupSchema),
     sessions: z.array(groupSchema).describe("The beginning of a hash of each session; those with the most input."),
@@ -72,6 +78,7 @@ export async function cacheReport(app: Scope, filters: Filters): Promise<CacheRe
     totals: {
       ...sumOf(models.groups, prices),
       lost_nano_credits: sumKnown(misses.map((miss) => miss.lost_nano_credits)),
+      unknown_loss_count: sum(misses.map((miss) => miss.unknown_loss_count)),
     },
     models: groupsBy("upstream_model", models.groups, prices),
     clients: groupsBy("client_name", clients.groups, prices),
@@ -100,7 +107,12 @@ function missesIn(groups: Group[]): CacheReport["misses"] {
         changed: whatChanged[reason],
         request_count: sum(missed.map((group) => group.request_count)),
         uncached_tokens: sum(missed.map(uncached)),
-        lost_nano_credits: sumKnown(missed.map((group) => group.cache_lost_cost)),
+        ...lossOf(
+          missed.map(({ cache_lost_cost, unknown }) => ({
+            cache_lost_cost,
+            unknown_loss_count: unknown.cache_lost_cost,
+          })),
+        ),
       };
     })
     .filter((miss) => miss.request_count > 0)

@@ -9,6 +9,8 @@ import { percent, plural, span } from "../../lib/format";
 import { addedCost, amountsOf, byCost, type Costs, costInWords, isUnknown, sum, sumKnown } from "../../lib/money";
 import type { Scope } from "../../parts/app";
 import type { CacheMiss } from "../../proxy/upstream/cache-watch";
+import { lossFields } from "./cache";
+import { lossOf } from "./cache-savings";
 import { count, maybe, text, time } from "./values";
 
 const requests = { request_count: count, ...costFields() };
@@ -40,7 +42,7 @@ const promptSchema = z
       .object({
         request_count: count,
         idle_ms: maybe.describe("How long the cache had waited, if it had gone cold."),
-        lost_nano_credits: maybe.describe("What that cost; of the turns where it is known."),
+        ...lossFields,
       })
       .describe("The turns that were not found in the cache."),
     failed: z.object({ ...requests, retry_count: count.describe("Further calls for requests, failed or not.") }),
@@ -101,7 +103,7 @@ function promptOf({ parts, started_at_ms, ended_at_ms, ...names }: PromptSums): 
     cold: {
       request_count: requestsIn(cold),
       idle_ms: cold.reduce<number | null>((most, part) => largest(most, part.cache_idle_ms), null),
-      lost_nano_credits: sumKnown(cold.map((part) => part.cache_lost_cost)),
+      ...lossOf(cold),
     },
     failed: { ...costOf(failed), retry_count: sum(parts.map((part) => part.retry_count)) },
   };
@@ -138,7 +140,8 @@ function whyOf(prompt: Omit<Prompt, "why">, parts: PromptPart[]): string {
   const missed = unit === "credits" ? parts.filter((part) => part.cache_miss !== null) : [];
   for (const ofReason of Map.groupBy(missed, (part) => part.cache_miss).values()) {
     const [dearest] = ofReason.toSorted((one, other) => (other.cache_lost_cost ?? 0) - (one.cache_lost_cost ?? 0));
-    const cost = { cost: { credits: sum(ofReason.map((part) => part.cache_lost_cost ?? 0)) }, cost_at_least: false };
+    const { lost_nano_credits, unknown_loss_count } = lossOf(ofReason);
+    const cost = { cost: { credits: lost_nano_credits ?? 0 }, cost_at_least: unknown_loss_count > 0 };
     reasons.push({ share: shareOf(cost), words: `${amount(cost)} because ${coldReason(dearest!)}` });
   }
   if (prompt.failed.request_count > 0)

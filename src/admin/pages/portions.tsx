@@ -2,14 +2,17 @@
 /** What prompts were made of, as one bar and a list: on a request, on a prompt, and of a week. */
 import type { Portion } from "../../books/history/portions";
 import { compact, formatAmount, formatCount, percent } from "../../lib/format";
-import { sum, sumKnown } from "../../lib/money";
+import { type Costs, marked, sum, sumKnown } from "../../lib/money";
 import { ShareBar, swatchClass } from "../ui/chart";
-import { Credits, Tokens, Unknown } from "../ui/format";
+import { Tokens, Unknown } from "../ui/format";
 import type { Markup } from "../ui/jsx/jsx-runtime";
 import { Table } from "../ui/lists";
 
 /** Portions of one kind and tool. */
 type ShownPortion = Pick<Portion, "kind" | "tool" | "tokens" | "cached" | "cost" | "grown">;
+
+/** The same portions of several requests as one. The cost of some of them may be unknown. */
+type AddedPortion = ShownPortion & Pick<Costs, "cost_at_least">;
 
 const names: Record<Portion["kind"], string> = {
   tools: "Tools",
@@ -34,8 +37,8 @@ function portionName({ kind, tool }: Pick<Portion, "kind" | "tool">, isSum = fal
   return `${name}: ${tool.startsWith("mcp__") ? `${tool.slice(5)} (MCP)` : tool}`;
 }
 
-/** The same portions of several requests as one. Calls are small, and not told apart. */
-function addedPortions(portions: readonly ShownPortion[]): ShownPortion[] {
+/** Calls are small, and not told apart. */
+function addedPortions(portions: readonly (ShownPortion | AddedPortion)[]): AddedPortion[] {
   // It is a part of the others.
   const beside = portions.filter(({ kind }) => kind !== "surcharge");
   const alike = Map.groupBy(beside, ({ kind, tool }) => `${kind} ${kind === "calls" ? "" : (tool ?? "")}`);
@@ -45,6 +48,7 @@ function addedPortions(portions: readonly ShownPortion[]): ShownPortion[] {
     tokens: sum(some.map(({ tokens }) => tokens)),
     cached: sum(some.map(({ cached }) => cached)),
     cost: sumKnown(some.map(({ cost }) => cost)),
+    cost_at_least: some.some((each) => each.cost === null || ("cost_at_least" in each && each.cost_at_least)),
     grown: sumKnown(some.map(({ grown }) => grown)),
   }));
 }
@@ -93,14 +97,18 @@ export function Portions({ portions, caption, isSum = false, most = 10 }: Portio
         numbers={[
           ["Tokens", ({ tokens }) => <Tokens of={tokens} />],
           ["Share", (row) => (isPriced && row.cost === null ? <Unknown /> : percent(share(row)))],
-          isPriced && ["Credits", ({ cost }) => (cost === null ? <Unknown /> : <Credits of={cost} />)],
+          isPriced && [
+            "Credits",
+            ({ cost, cost_at_least }) =>
+              cost === null ? <Unknown /> : <span class="num">{marked(formatAmount(cost), { cost_at_least })}</span>,
+          ],
         ]}
       />
     </>
   );
 }
 
-interface Row extends ShownPortion {
+interface Row extends AddedPortion {
   name: string;
   at: number;
 }

@@ -11,7 +11,7 @@ import {
   percent,
   shorten,
 } from "../../lib/format";
-import { type Costs, costInWords } from "../../lib/money";
+import { type Costs, costInWords, marked } from "../../lib/money";
 
 export const Unknown = () => <span class="unknown">unknown</span>;
 
@@ -36,6 +36,14 @@ export const Tokens = ({ of }: { of: number | null | undefined }) =>
 
 /** Billionths of an AI credit, as credits. */
 export const Credits = known(formatAmount);
+
+/** What missing the cache cost: `≥ 1.02` if that of some turns is unknown. */
+export const Lost = ({ of }: { of: { lost_nano_credits: number | null; unknown_loss_count: number } }) =>
+  of.lost_nano_credits === null ? (
+    <Unknown />
+  ) : (
+    <span class="num">{marked(formatAmount(of.lost_nano_credits), { cost_at_least: of.unknown_loss_count > 0 })}</span>
+  );
 
 /** What requests cost, by unit: `4.21 cr + 2 pr`. */
 export const CostOf = ({ of }: { of: Costs }) => {

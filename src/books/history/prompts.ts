@@ -20,6 +20,8 @@ export interface PromptPart extends Record<Measure, number | null>, Costs {
   retry_count: number;
   /** Requests of unknown cost. */
   unknown_cost_count: number;
+  /** Requests of which it is unknown what missing the cache cost. */
+  unknown_loss_count: number;
   /** The longest, ms; see the column. */
   cache_idle_ms: number | null;
 }
@@ -219,6 +221,7 @@ function partOf(row: PartRow): PromptPart {
     request_count: row.requests,
     retry_count: row.retries,
     ...known,
+    unknown_loss_count: row.requests - row.cache_lost_cost_count,
     ...costsIn((name) => row[name]),
   };
 }

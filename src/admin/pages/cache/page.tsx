@@ -5,9 +5,11 @@ import type { NameColumn } from "../../../books/history/entry";
 import type { Filters } from "../../../books/history/history";
 import { toolOf } from "../../../clients/index";
 import { dayMs, formatCount, percent, plural } from "../../../lib/format";
+import { addedCacheable, cachedShareOf, sum, sumKnown } from "../../../lib/money";
 import { type CacheGroup, type CacheReport, cacheReport } from "../../api/cache";
+import type { Saving } from "../../api/cache-savings";
 import { startOfDay } from "../../ui/days";
-import { Credits, Moment, Percent, Sentence, Tokens, Value } from "../../ui/format";
+import { Credits, Lost, Moment, Percent, Sentence, Tokens, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { requestPath, requestsPath, withQuery } from "../../ui/links";
@@ -94,6 +96,10 @@ function Report({ report, filters, now }: ReportProps): Markup {
   );
 }
 
+/** What the cache saved is known of some requests, and of some not. */
+const isPartOf = ({ saved_nano_credits, unknown_saving_count }: Saving) =>
+  saved_nano_credits !== null && unknown_saving_count > 0;
+
 const Totals = ({ report: { totals, misses } }: { report: CacheReport }) => (
   <ul class="cards few">
     <Figure name="Input read from the cache" value={<Percent of={totals.cached_share} />}>
@@ -102,18 +108,14 @@ const Totals = ({ report: { totals, misses } }: { report: CacheReport }) => (
     </Figure>
     <Figure name="Saved" value={<Credits of={totals.saved_nano_credits} />} unit="AI credits">
       compared with plain input, after what writing to the cache cost
+      {isPartOf(totals) && <>; unknown for {plural(totals.unknown_saving_count, "request")}</>}
     </Figure>
     <Figure
       name="Lost"
-      value={misses.length === 0 ? <span class="num">0</span> : <Credits of={totals.lost_nano_credits} />}
+      value={misses.length === 0 ? <span class="num">0</span> : <Lost of={totals} />}
       unit="AI credits"
     >
-      in{" "}
-      {plural(
-        misses.reduce((sum, miss) => sum + miss.request_count, 0),
-        "turn",
-      )}{" "}
-      that missed the cache
+      in {plural(sum(misses.map(({ request_count }) => request_count)), "turn")} that missed the cache
     </Figure>
   </ul>
 );
@@ -140,7 +142,7 @@ function Misses({ report: { misses, turns, ...groups }, filters, now }: ReportPr
                 ),
               ],
               ["Input paid in full", (miss) => <Tokens of={miss.uncached_tokens} />],
-              ["Credits lost", (miss) => <Credits of={miss.lost_nano_credits} />],
+              ["Credits lost", (miss) => <Lost of={miss} />],
             ]}
           />
           <Turns turns={turns} now={now} />
@@ -198,17 +200,14 @@ const nameOf = (column: GroupsProps["column"], { name }: CacheGroup): string | n
 /** One row a tool; its link leads to the requests of the client that sent most. */
 function byTool(clients: CacheGroup[]): CacheGroup[] {
   return [...Map.groupBy(clients, ({ name }) => toolOf(name ?? "")?.name ?? name).values()].map((ofTool) => {
-    const sumOf = (column: keyof CacheGroup) => ofTool.reduce((sum, group) => sum + Number(group[column]), 0);
-    const [input_tokens, cached_tokens] = [sumOf("input_tokens"), sumOf("cached_tokens")];
+    const cacheable = addedCacheable(ofTool);
     return {
       name: ofTool[0]!.name,
-      request_count: sumOf("request_count"),
-      input_tokens,
-      cached_tokens,
-      cached_share: input_tokens === 0 ? null : cached_tokens / input_tokens,
-      saved_nano_credits: ofTool.some(({ saved_nano_credits }) => saved_nano_credits === null)
-        ? null
-        : sumOf("saved_nano_credits"),
+      request_count: sum(ofTool.map(({ request_count }) => request_count)),
+      ...cacheable,
+      cached_share: cachedShareOf(cacheable),
+      saved_nano_credits: sumKnown(ofTool.map(({ saved_nano_credits }) => saved_nano_credits)),
+      unknown_saving_count: sum(ofTool.map(({ unknown_saving_count }) => unknown_saving_count)),
     };
   });
 }
@@ -252,7 +251,15 @@ function Groups({ title, note, column, groups, filters, hasPrices }: GroupsProps
               "Read from the cache",
               (group) => (group.cached_share === null ? <span class="soft">–</span> : percent(group.cached_share)),
             ],
-            hasPrices && ["Credits saved", (group) => <Credits of={group.saved_nano_credits} />],
+            hasPrices && [
+              "Credits saved",
+              (group) => (
+                <>
+                  <Credits of={group.saved_nano_credits} />
+                  {isPartOf(group) && <small>unknown for {plural(group.unknown_saving_count, "request")}</small>}
+                </>
+              ),
+            ],
           ]}
         />
       )}

@@ -80,23 +80,28 @@ interface ByDayProps {
 }
 
 export function ByDay({ statistics, measure, first, days, now }: ByDayProps): Markup {
-  const sums = new Map<string | null, number>();
-  for (const { key, ...totals } of statistics.groups)
-    sums.set(key.upstream_model ?? null, (sums.get(key.upstream_model ?? null) ?? 0) + (measure.of(totals) ?? 0));
-  const ordered = [...sums].sort(([, a], [, b]) => b - a).filter(([, sum]) => sum > 0);
+  const byModel = Map.groupBy(statistics.groups, ({ key }) => key.upstream_model ?? null);
+  const inWords = (groups: readonly Totals[]) =>
+    marked(measure.format(sum(groups.map(measure.of))), {
+      cost_at_least: measure.isCost === true && groups.some(({ cost_at_least }) => cost_at_least),
+    });
+  const ordered = [...byModel]
+    .map(([model, groups]) => [model, sum(groups.map(measure.of))] as const)
+    .sort(([, a], [, b]) => b - a)
+    .filter(([, amount]) => amount > 0);
   const named = ordered.slice(0, ordered.length > maxSeries ? maxSeries : undefined);
   const left = ordered.slice(named.length);
   const series = [
-    ...named.map(([model, sum]) => ({
+    ...named.map(([model]) => ({
       name: model ?? "No model",
-      text: measure.format(sum),
+      text: inWords(byModel.get(model)!),
       href: requestsPath({ upstream_model: model, from_ms: first }),
     })),
     ...(left.length > 0
       ? [
           {
             name: plural(left.length, "other model"),
-            text: measure.format(sum(left.map(([, amount]) => amount))),
+            text: inWords(left.flatMap(([model]) => byModel.get(model)!)),
             rest: true,
           },
         ]
@@ -114,15 +119,13 @@ export function ByDay({ statistics, measure, first, days, now }: ByDayProps): Ma
       ...(left.length > 0 ? [sumOf(left.map(([model]) => model))] : []),
     ];
     const requests = sum(groups.map(({ request_count }) => request_count));
-    const cost_at_least = measure.isCost === true && groups.some((group) => group.cost_at_least);
-    const amount = marked(measure.format(sum(values)), { cost_at_least });
     return {
       label: day(from, now),
       short: (days - 1 - at) % step === 0 ? day(from, now) : "",
       minor: (days - 1 - at) % (step * 3) !== 0,
       href: requestsPath({ from_ms: from, to_ms: startOfDay(now, days - 2 - at) - 1 }),
       values,
-      text: `${amount} ${measure.unit}${measure.unit === "requests" ? "" : `, ${plural(requests, "request")}`}`,
+      text: `${inWords(groups)} ${measure.unit}${measure.unit === "requests" ? "" : `, ${plural(requests, "request")}`}`,
     };
   });
   return (

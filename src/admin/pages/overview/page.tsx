@@ -2,7 +2,7 @@
 /** The first page: alerts, remaining quota and usage. */
 
 import type { RunningRequests } from "../../../books/live/running-requests";
-import { formatAmount, hourMs, plural } from "../../../lib/format";
+import { formatAmount, formatCount, hourMs, plural } from "../../../lib/format";
 import { clientClosed } from "../../../proxy/relay/client-error";
 import { type AccountItem, listAccounts } from "../../api/accounts";
 import { adviceFor } from "../../api/advice";
@@ -134,17 +134,24 @@ const CheaperWays = ({ items, routes, followed, isOwner }: CheaperProps) =>
             <Sentence of={says} />
           </li>
         ))}
-        {routes.map(({ route, model, request_count, saved_nano_credits: saved }) => (
+        {routes.map((each) => (
           <li class="note info">
-            The route <code>{route}</code> → <code>{model}</code> {saved < 0 ? "cost" : "saved"} about{" "}
-            {formatAmount(Math.abs(saved))} credits{saved < 0 && " more"} in{" "}
-            <a href={requestsPath({ route })}>{plural(request_count, "request")}</a>.{" "}
-            {isOwner && <a href="/admin/config">Change or remove it</a>}
+            The route <code>{each.route}</code> → <code>{each.model}</code> {savedInWords(each)}{" "}
+            <a href={requestsPath({ route: each.route })}>{plural(each.request_count, "request")}</a>
+            {each.saved_nano_credits !== null && each.unknown_saving_count > 0 && (
+              <>, unknown for {formatCount(each.unknown_saving_count)} of them</>
+            )}
+            . {isOwner && <a href="/admin/config">Change or remove it</a>}
           </li>
         ))}
       </ul>
     </section>
   );
+
+function savedInWords({ saved_nano_credits: saved }: CheaperProps["routes"][number]): string {
+  if (saved === null) return "saved an unknown amount in";
+  return `${saved < 0 ? "cost" : "saved"} about ${formatAmount(Math.abs(saved))} credits${saved < 0 ? " more" : ""} in`;
+}
 
 interface QuotasProps {
   accounts: AccountItem[];

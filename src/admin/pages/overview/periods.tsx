@@ -9,11 +9,13 @@ import {
   formatCount,
   moment,
   percent,
+  plural,
   significant,
 } from "../../../lib/format";
 import { amountsOf, type CostUnit, costUnitNames, costUnits, inDollars, isUnknown, marked } from "../../../lib/money";
 import type { BudgetItem } from "../../../people/budgets/budget-list";
 import { amountOf, usedInDollars, usedInWords } from "../../../people/budgets/sentences";
+import type { Saving } from "../../api/cache-savings";
 import { Unknown, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath } from "../../ui/links";
@@ -24,8 +26,8 @@ interface PeriodRow {
   totals: Totals;
   /** Of the period before, to compare with. */
   before?: Totals | undefined;
-  /** What the cache saved, in billionths of a credit; null if that is unknown. */
-  saved?: number | null;
+  /** What the cache saved; null if it takes too long to find out. */
+  saved?: Saving | null;
   filters: Filters;
 }
 
@@ -92,7 +94,7 @@ function Spent({ row, unit }: { row: PeriodRow; unit: CostUnit }): Markup {
   const asides = [
     unit === "credits" && amount ? inDollars(totals) : "",
     unit === "credits" && before ? comparedWith(totals, before) : "",
-    unit === "credits" && saved ? `${formatAmount(saved)} saved by the cache` : "",
+    unit === "credits" && saved ? savedInWords(saved) : "",
   ].filter(Boolean);
   return (
     <Sum
@@ -103,6 +105,12 @@ function Spent({ row, unit }: { row: PeriodRow; unit: CostUnit }): Markup {
     />
   );
 }
+
+/** `1.2 saved by the cache, unknown for 3 requests`; empty if nothing was saved, or nothing is known of it. */
+const savedInWords = ({ saved_nano_credits: saved, unknown_saving_count: unknown }: Saving): string =>
+  saved
+    ? `${formatAmount(saved)} saved by the cache${unknown > 0 ? `, unknown for ${plural(unknown, "request")}` : ""}`
+    : "";
 
 /** `the week before 2, now 50% more`; without a comparison that an unknown cost may turn, and empty if one of them is unknown. */
 function comparedWith(totals: Totals, before: Totals): string {

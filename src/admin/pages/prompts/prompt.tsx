@@ -7,7 +7,7 @@ import { missSentence } from "../../api/cache-savings";
 import { listPrompts, type Prompt } from "../../api/prompts";
 import { listRequests, type ShownEntry } from "../../api/requests";
 import { Stretch } from "../../ui/chart";
-import { CostOf, Credits, Duration, Moment, Sentence, Tokens, Value } from "../../ui/format";
+import { CostOf, Duration, Lost, Moment, Sentence, Tokens, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { promptsPath, requestPath, requestsPath } from "../../ui/links";
@@ -150,7 +150,7 @@ const Facts = ({ prompt: { cold, failed, ...prompt } }: { prompt: Prompt }) => (
           "none"
         ) : (
           <>
-            {plural(cold.request_count, "request")}, for <Credits of={cold.lost_nano_credits} /> credits
+            {plural(cold.request_count, "request")}, for <Lost of={cold} /> credits
           </>
         )}
       </Pair>
