@@ -5,6 +5,7 @@
 import type { z } from "zod";
 import type { ProxyError } from "../lib/errors";
 import { invalid, invalidInput } from "../lib/input";
+import { explain } from "../lib/schema-errors";
 
 /** A client's query: the first of equal parameters counts, and an empty one is an empty text. */
 export function clientQuery(url: string): Record<string, string> {
@@ -26,17 +27,19 @@ export function formQuery(url: string): FormQuery {
   return Object.fromEntries(given);
 }
 
-/** Reads the query of a form. @throws ProxyError `invalid_request` that names the parameter. */
+/** Reads the query of a page, which may have parameters of its own beside those of the schema. @throws ProxyError `invalid_request` that names the parameter. */
 export function readQuery<Schema extends z.ZodObject>(url: string, schema: Schema): z.output<Schema> {
   const query = formQuery(url);
-  const { data, error } = schema.safeParse(query);
+  const { data, error } = schema.strip().safeParse(query);
   if (error) throw invalidQuery(error, query);
-  return data;
+  return data as z.output<Schema>;
 }
 
 /** The error for a query that its schema refuses. It names the parameter. */
 export function invalidQuery(error: z.ZodError, query: FormQuery): ProxyError {
-  const name = error.issues[0]?.path[0];
+  const [issue] = error.issues;
+  if (issue?.code === "unrecognized_keys") return invalid(issue.keys[0]!, explain(error));
+  const name = issue?.path[0];
   if (typeof name === "string" && Array.isArray(query[name])) return invalid(name, `${name}: is given twice.`);
   return invalidInput(error);
 }

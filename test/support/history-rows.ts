@@ -37,7 +37,7 @@ export function entry(differing: Partial<Entry> = {}): Entry {
     cost_at_least: 0,
     cost: 1_250_000_000,
     cost_unit: differing.cost === null ? null : "credits",
-    fixups: '["missing-created"]',
+    fixups: '["created-field"]',
     dropped: "[]",
     ...differing,
   };

@@ -19,7 +19,7 @@ import { lastUses } from "./keys";
 import { queries } from "./query";
 
 /** Pages of members, as `memberList` reads them. */
-export const membersQuery = z.object({
+export const membersQuery = z.strictObject({
   name: z.string().optional().describe("A part of the name, in any case."),
   sort: z
     .enum(memberOrders, `must be one of ${memberOrders.join(", ")}`)

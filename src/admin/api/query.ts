@@ -80,29 +80,29 @@ const by = z
   .default(["day"])
   .describe("One or two of the dimensions, with a comma between.");
 
-/** What each endpoint takes; other parameters are ignored. */
+/** What each endpoint takes: it refuses other parameters, since a mistyped filter would answer with all requests. */
 export const queries = {
-  filters: z.object(filters),
-  requests: z.object({
+  filters: z.strictObject(filters),
+  requests: z.strictObject({
     ...filters,
     limit,
     cursor_id: kept.optional().describe("`next_cursor_id` of the page before."),
   }),
-  prompts: z.object({
+  prompts: z.strictObject({
     ...filters,
     limit,
     cursor_id: kept.optional().describe("`next_cursor_id` of the page before."),
     order: z.enum(promptOrders).default("newest").describe("`newest`, by the last request, or `dearest`, by cost."),
   }),
-  statistics: z.object({ ...filters, by }),
-  export: z.object({ ...filters, format: z.enum(["csv", "json"], "must be csv or json").default("csv") }),
-  cache: z.object({ from_ms: filters.from_ms, to_ms: filters.to_ms }),
-  budgets: z.object({
+  statistics: z.strictObject({ ...filters, by }),
+  export: z.strictObject({ ...filters, format: z.enum(["csv", "json"], "must be csv or json").default("csv") }),
+  cache: z.strictObject({ from_ms: filters.from_ms, to_ms: filters.to_ms }),
+  budgets: z.strictObject({
     budget: z.string().max(127).optional().describe("The name of the one budget to show."),
     limit: limit.default(20).describe("Of a budget with `holders`, how many of them, 200 at most."),
     offset: kept.default(0).describe("How many of them to pass over."),
   }),
-  accounts: z.object({
+  accounts: z.strictObject({
     include_stats: yesOrNo.default(false),
     since_ms: time.optional(),
   }),
