@@ -7,6 +7,7 @@ import type { ClientDialect, Dialect } from "./hub/conversation";
 import { messages } from "./messages/codec";
 import { tokenCount as messagesTokenCount } from "./messages/token-count";
 import { responses } from "./responses/codec";
+import { tokenCount as responsesTokenCount } from "./responses/token-count";
 
 export type * from "./codec";
 
@@ -17,6 +18,8 @@ export const codecs: Record<Dialect, Codec> & Record<ClientDialect, ClientCodec>
   gemini,
 };
 
-export const tokenCountFormats = { messages: messagesTokenCount, gemini: geminiTokenCount } satisfies Partial<
-  Record<ClientDialect, TokenCountFormat>
->;
+export const tokenCountFormats = {
+  messages: messagesTokenCount,
+  responses: responsesTokenCount,
+  gemini: geminiTokenCount,
+} satisfies Partial<Record<ClientDialect, TokenCountFormat>>;

@@ -2,11 +2,12 @@
 import { Elysia } from "elysia";
 import { z } from "zod";
 import { compactConversation } from "../proxy/relay/compact";
+import { countTokens } from "../proxy/relay/count-tokens";
 import { relay } from "../proxy/relay/relay";
 import { search } from "../proxy/relay/search";
 import { access } from "../web/access";
 import { described } from "../web/described";
-import { dialectBody, relayed, upstreamErrors } from "./descriptions";
+import { countSchema, dialectBody, relayed, upstreamErrors } from "./descriptions";
 
 export const responses = new Elysia({ name: "responses" })
   .use(access)
@@ -28,6 +29,17 @@ export const responses = new Elysia({ name: "responses" })
       answers: () => z.looseObject({}),
       errors: upstreamErrors,
       reference: "https://platform.openai.com/docs/api-reference/responses/compact",
+    }),
+  })
+  .post("/responses/input_tokens", ({ scope, request, caller }) => countTokens(scope, request, caller, "responses"), {
+    access: "models",
+    detail: described({
+      dialect: "responses",
+      about:
+        "Input tokens of a responses request, estimated here with the factor learned for the model, if there is one.",
+      reads: dialectBody,
+      answers: () => countSchema().extend({ object: z.literal("response.input_tokens") }),
+      reference: "https://platform.openai.com/docs/api-reference/responses/input-tokens",
     }),
   })
   // Codex calls it where it takes dragoman for OpenAI.

@@ -1,9 +1,10 @@
 /**
- * Scenario: `POST /v1/messages/count_tokens`: exact where Anthropic's counter may be asked, else an estimate, and never
- * a failure.
+ * Scenario: `POST /v1/messages/count_tokens`, and `/v1/responses/input_tokens` of OpenAI's: exact where Anthropic's counter may be
+ * asked, else an estimate, and never a failure.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
 import { anthropicKey, countedTokens, startCounter } from "../support/anthropic-counter";
 import { type ProxyOptions, type RunningProxy, startProxy } from "../support/proxy";
 
@@ -50,6 +51,22 @@ describe("without a key", () => {
       expect(await response.json()).toMatchObject({ type: "error", error: { type: "invalid_request_error" } });
     }
   });
+});
+
+test("OpenAI's package counts a responses request, with the items that it names by their ids", async () => {
+  const client = new OpenAI({ baseURL: `${plain.url}/v1`, apiKey: "unused", maxRetries: 0 });
+  const model = "gpt-5.3-codex";
+  const input = "Hello, how many tokens is this?";
+  const { object, input_tokens: short } = await client.responses.inputTokens.count({ model, input });
+  expect(object).toBe("response.input_tokens");
+  expect(short).toBeWithin(8, 25);
+  const said = (await client.responses.create({ model, input })).output.find(({ type }) => type === "message")!;
+  const references = [
+    { type: "item_reference" as const, id: said.id! },
+    { role: "user" as const, content: input },
+  ];
+  const { input_tokens: long } = await client.responses.inputTokens.count({ model, input: references });
+  expect(long).toBeGreaterThan(short + 5);
 });
 
 describe("tools that the model is to search for", () => {

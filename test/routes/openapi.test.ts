@@ -104,6 +104,8 @@ const calls: [endpoint: string, status: number, address?: string, body?: object]
   ["POST /v1/responses", 400, undefined, { model: 5 }],
   ["GET /v1/responses", 405],
   ["POST /v1/responses/compact", 200, undefined, { model: "gpt-5-mini", input: "Hello" }],
+  ["POST /v1/responses/input_tokens", 200, undefined, { model: "gpt-5-mini", input: "Hello" }],
+  ["POST /v1/responses/input_tokens", 400, undefined, { model: "gpt-5-mini", input: 5 }],
   ["POST /v1/alpha/search", 200, undefined, { commands: { time: [{ utc_offset: "+03:00" }] } }],
   ["POST /v1/messages", 200, undefined, messages],
   ["POST /v1/messages", 400, undefined, {}],

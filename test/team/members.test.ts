@@ -45,6 +45,9 @@ const routes: Record<string, ((text: string) => Call)[]> = {
     }),
   ],
   "POST /v1/responses/compact": [(text) => ({ path: "/v1/responses/compact", body: { model, input: say(text) } })],
+  "POST /v1/responses/input_tokens": [
+    (text) => ({ path: "/v1/responses/input_tokens", body: { model, input: say(text) } }),
+  ],
   "POST /v1/alpha/search": [
     (text) => ({ path: "/v1/alpha/search", body: { id: "s", model, commands: { search_query: [{ q: text }] } } }),
   ],

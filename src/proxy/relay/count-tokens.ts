@@ -16,10 +16,11 @@ import { autoId, isAutoName } from "../upstream/copilot/auto-model";
 import type { CountedRequest } from "../upstream/copilot/copilot-counter";
 import { type AddressMembers, readIncoming } from "./incoming";
 import { type AskedModel, findNamedModel } from "./named-model";
+import { withKeptItems } from "./restored-items";
 import { type ChatTarget, chooseTarget, isAutoTarget, isProvided, messagesProvider } from "./target";
 
 /**
- * `POST /v1/messages/count_tokens` and Google's `countTokens`.
+ * `POST /v1/messages/count_tokens`, `POST /v1/responses/input_tokens` and Google's `countTokens`.
  * @param inAddress For a dialect whose address names the model.
  */
 export async function countTokens(
@@ -30,7 +31,7 @@ export async function countTokens(
   inAddress?: AddressMembers,
 ): Promise<Response> {
   using held = app.heldBodies.of(caller.key?.member ?? null);
-  const { body, model, skeleton } = await readIncoming(request, longTexts[dialect], inAddress, held);
+  const { body: sent, model, skeleton } = await readIncoming(request, longTexts[dialect], inAddress, held);
   await caller.key?.hear?.();
   caller.connection.keepOpen();
   const asked = { name: model, client: dialect, key: caller.key };
@@ -38,6 +39,7 @@ export async function countTokens(
   // Which model a key may use by `auto` is known when it is chosen.
   if (!isAutoName(id)) requireModel(caller.key, id);
   const { decode, encode } = tokenCountFormats[dialect];
+  const body = dialect === "responses" ? withKeptItems(app, caller, sent) : sent;
   const conversation = decode(body);
   const exact = dialect === "messages" ? await app.anthropicCounter?.count(model, body, skeleton) : undefined;
   if (exact !== undefined) return counted(encode(exact), "exact");

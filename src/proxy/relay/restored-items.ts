@@ -35,11 +35,21 @@ function restored(
 ): Incoming {
   const owner = ownerOf(caller);
   if (incoming.body.store !== false) running.keepItem = (item) => recentItems.keep(owner, item);
-  const body = withItems(incoming.body, (id) => recentItems.find(owner, id));
+  const body = withKeptItems({ recentItems }, caller, incoming.body);
   if (body === incoming.body) return incoming;
   running.book.addFixup("items-restored");
   const sent = inOnePiece(editIncoming(incoming, body));
   return { ...incoming, ...requestBody(Buffer.from(sent), longTexts.responses) };
+}
+
+/** The body with the items that it names by their ids; the very same if none of them is kept. */
+export function withKeptItems(
+  { recentItems }: Pick<RequestScope, "recentItems">,
+  caller: KeyedCaller,
+  body: JsonObject,
+): JsonObject {
+  const owner = ownerOf(caller);
+  return withItems(body, (id) => recentItems.find(owner, id));
 }
 
 /** Hands on the frames of a stream, and keeps the items that they complete. */
