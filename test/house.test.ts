@@ -1,5 +1,6 @@
 /** Rows: the architecture of src/, as its README describes it: which room imports which, and what a start loads. */
 import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
 import { dirname, join, normalize, relative } from "node:path";
 import { importGraph } from "./support/imports";
 
@@ -90,6 +91,11 @@ test("a file of tests says in its first line which of the four shapes it has", a
     )
       shapeless.push(file);
   expect(shapeless).toEqual([]);
+});
+
+test("fixtures/ has folders alone, which tests of recordings look through", () => {
+  const files = readdirSync(join(import.meta.dir, "fixtures"), { withFileTypes: true }).filter((each) => each.isFile());
+  expect(files).toEqual([]);
 });
 
 test("a row of a table of tests has a cell for each parameter of its test, which Bun would fill with `done`", () => {

@@ -1,4 +1,4 @@
-/** Pairs: what each endpoint and each page answers to those who are not its owner, as `fixtures/refusals.txt` has it. */
+/** Pairs: what each endpoint and each page answers to those who are not its owner, as `fixtures/access/refusals.txt` has it. */
 import { afterAll } from "bun:test";
 import { worlds } from "../support/page-worlds";
 import { testWritten } from "../support/written";
@@ -25,7 +25,7 @@ const callers: Record<string, Record<string, string>> = {
 const asked = Object.values(paths).flat();
 
 testWritten(
-  "refusals.txt",
+  "access/refusals.txt",
   Object.entries(callers).map(([title, headers]) => [title, () => answersTo(headers)]),
 );
 
