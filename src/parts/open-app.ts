@@ -166,6 +166,8 @@ class RunningApp extends Foundation implements App {
     retentionDays: () => this.config.current.retentionDays,
     maxRows: () => this.config.current.maxRows,
     warn: this.warn,
+    now: this.now,
+    monotonic: this.monotonic,
   });
   readonly budgets = new BudgetGuard({
     config: this.config,
