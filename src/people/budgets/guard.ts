@@ -57,8 +57,6 @@ export class BudgetGuard {
   readonly #options: Options;
   #opened: Ledger | undefined;
   #known: { of: object; budgets: readonly Budget[] } | undefined;
-  /** By the name of a budget: when it came; undefined if it was there at the start. */
-  readonly #since: Map<string, string | undefined>;
   /** Model → the real cost of its requests by the estimate. */
   readonly #ratios = new BoundedMap<string, number>(maxModels);
   /** The running requests that a budget with `cut` may end. */
@@ -69,7 +67,6 @@ export class BudgetGuard {
 
   constructor(options: Options) {
     this.#options = options;
-    this.#since = new Map(budgetsOf(options.config.current).map(({ name }) => [name, undefined]));
     if (options.isWaiting) this.#ledger();
   }
 
@@ -81,17 +78,9 @@ export class BudgetGuard {
   /** All budgets of the config. */
   get budgets(): readonly Budget[] {
     const { current } = this.#options.config;
-    if (this.#known?.of !== current) this.#known = { of: current, budgets: budgetsOf(current).map(this.#dated) };
+    if (this.#known?.of !== current) this.#known = { of: current, budgets: budgetsOf(current) };
     return this.#known.budgets;
   }
-
-  /** A budget that is new, and says nothing of it, counts from now. One that came back goes on with what it has used. */
-  readonly #dated = (budget: Budget): Budget => {
-    const { name } = budget;
-    if (!this.#since.has(name)) this.#since.set(name, new Date(this.#options.now()).toISOString());
-    const since = budget.since ?? this.#since.get(name);
-    return since === undefined ? budget : { ...budget, since };
-  };
 
   /** An estimate by list prices, corrected by what earlier requests of the model really cost. */
   expect(model: string, cost: Cost): Cost {
