@@ -109,7 +109,7 @@ export interface Chapter {
 /** Characters of the reason why a model did not serve. */
 const maxReason = 300;
 
-type Parts = Pick<RequestScope, "inFlight" | "logger" | "sessionPrompts" | "tracing">;
+type Parts = Pick<RequestScope, "inFlight" | "logger" | "now" | "sessionPrompts" | "tracing">;
 
 export class Book extends Noted implements Identity {
   readonly requestId: string;
@@ -120,7 +120,7 @@ export class Book extends Noted implements Identity {
   readonly method: string;
   readonly clientName: string | null;
   readonly clientDialect: ClientDialect | "embeddings";
-  readonly startedAtMs = Date.now();
+  readonly startedAtMs: number;
   hints: Hints;
   session: string | undefined;
   /** The client's id for the prompt that ran in the session, if the request names none. */
@@ -169,6 +169,7 @@ export class Book extends Noted implements Identity {
     parent?: ExchangeTrace,
   ) {
     super();
+    this.startedAtMs = parts.now();
     this.requestId = requestId;
     this.path = path;
     this.keyName = keyName;
