@@ -12,7 +12,7 @@ import { buildProgram } from "./support/command";
 import { proof } from "./support/proof";
 import { allWorkers, runTests, type TestResult } from "./support/report";
 import { serveSharedPostgres } from "./support/shared-postgres";
-import shortRuns from "./support/short-runs";
+import { shortRuns } from "./support/short-runs";
 
 const root = join(import.meta.dir, "..");
 const proofTier = "test/proof/";

@@ -5,12 +5,10 @@
  */
 import { settingsOf } from "../../src/lib/launch";
 
-const program = settingsOf(Bun.version);
 /** Bun exits if it does not know an option of its engine. */
-const knowsOptions = Object.keys(program).some((name) => name.startsWith("BUN_JSC_"));
+const knowsOptions = Object.keys(settingsOf(Bun.version)).some((name) => name.startsWith("BUN_JSC_"));
 
-const shortRuns: Readonly<Record<string, string>> = {
-  ...program,
+export const shortRuns: Readonly<Record<string, string>> = {
   MIMALLOC_PURGE_DELAY: "-1",
   BUN_GC_TIMER_DISABLE: "1",
   ...(knowsOptions && {
@@ -22,9 +20,7 @@ const shortRuns: Readonly<Record<string, string>> = {
   }),
 };
 
-export default shortRuns;
-
-/** Those that this process has, for the processes that it starts. */
+/** Those that this process has, for the processes that it starts. The program's own settings it gives itself, as anywhere. */
 export const inherited = Object.fromEntries(
   Object.keys(shortRuns).flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])),
 );
