@@ -8,6 +8,7 @@ import type { CacheMiss } from "../../proxy/upstream/cache-watch";
 import { cacheSaving } from "../../proxy/upstream/models/price";
 import type { Price } from "../../proxy/upstream/models/price-list";
 import type { ShownEntry } from "./requests";
+import { count, maybe } from "./values";
 
 /** Why the upstream's cache did not have a turn's prompt, as a sentence. */
 export const whatChanged: Record<CacheMiss, string> = {
@@ -80,6 +81,11 @@ export function sumOf(groups: Group[], prices: Prices) {
     unknown_saving_count: sum(savings.map(({ saved, request_count }) => (saved === null ? request_count : 0))),
   };
 }
+
+export const lossFields = {
+  lost_nano_credits: maybe.describe("What that cost; of the turns where it is known."),
+  unknown_loss_count: count.describe("The turns where it is unknown."),
+};
 
 /** What missing the cache cost; and of how many of these requests that is unknown. */
 export const lossOf = (parts: readonly Pick<PromptPart, "cache_lost_cost" | "unknown_loss_count">[]) => ({

@@ -5,7 +5,7 @@ import type { Filters, Group } from "../../books/history/history";
 import { sum, sumKnown } from "../../lib/money";
 import type { Scope } from "../../parts/app";
 import { type CacheMiss, cacheMisses } from "../../proxy/upstream/cache-watch";
-import { isKnown, lossOf, missSentence, type Prices, pricesOf, sumOf, whatChanged } from "./cache-savings";
+import { isKnown, lossFields, lossOf, missSentence, type Prices, pricesOf, sumOf, whatChanged } from "./cache-savings";
 import { listRequests } from "./requests";
 import { count, maybe, text, time } from "./values";
 
@@ -20,11 +20,6 @@ const sums = {
   unknown_saving_count: count.describe("Requests without a price: what the cache saved in them is unknown."),
 };
 const groupSchema = z.object({ name: text, ...sums });
-
-export const lossFields = {
-  lost_nano_credits: maybe.describe("What that cost; of the turns where it is known."),
-  unknown_loss_count: count.describe("The turns where it is unknown."),
-};
 
 const missSchema = z.object({
   reason: z.enum(cacheMisses),

@@ -9,8 +9,7 @@ import { percent, plural, span } from "../../lib/format";
 import { addedCost, amountsOf, byCost, type Costs, costInWords, isUnknown, sum, sumKnown } from "../../lib/money";
 import type { Scope } from "../../parts/app";
 import type { CacheMiss } from "../../proxy/upstream/cache-watch";
-import { lossFields } from "./cache";
-import { lossOf } from "./cache-savings";
+import { lossFields, lossOf } from "./cache-savings";
 import { count, maybe, text, time } from "./values";
 
 const requests = { request_count: count, ...costFields() };
