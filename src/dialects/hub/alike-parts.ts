@@ -76,8 +76,7 @@ export class Learner<L extends Learned, Read> {
 
   /** An event comes that does not pass. @returns Whether it can be learned from. */
   see(): boolean {
-    this.#seen++;
-    return this.#seen <= last;
+    return ++this.#seen <= last;
   }
 
   /** @param reader Is shown the last event that passed, if it has not read it: it is about to get anything else. */

@@ -54,7 +54,7 @@ export class AlikeEvents implements Sink<SseFrame> {
       push: (frame) => this.#show(frame),
       pass: (text, start, bytes) => this.#pass(text, start, bytes),
       end: () => {
-        this.#catchUp();
+        this.#learner.catchUp(this.#stages);
         stages.end();
       },
     };
@@ -72,11 +72,11 @@ export class AlikeEvents implements Sink<SseFrame> {
       },
       end: () => writer.end(),
       keepAlive: () => {
-        this.#catchUp();
+        this.#learner.catchUp(this.#stages);
         writer.keepAlive();
       },
       fail: (error) => {
-        this.#catchUp();
+        this.#learner.catchUp(this.#stages);
         writer.fail(error);
       },
     };
@@ -111,12 +111,8 @@ export class AlikeEvents implements Sink<SseFrame> {
     return end;
   }
 
-  #catchUp(): void {
-    this.#learner.catchUp(this.#stages);
-  }
-
   #show(frame: SseFrame): void {
-    this.#catchUp();
+    this.#learner.catchUp(this.#stages);
     const { bytes } = frame;
     this.#made = this.#learner.see() && bytes ? [] : undefined;
     this.#stages?.push(frame);

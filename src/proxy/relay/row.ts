@@ -5,7 +5,8 @@ import type { Entry, InFlightRequest } from "../../books/history/entry";
 import { packed } from "../../books/history/portions";
 import type { Usage } from "../../dialects/hub/reply";
 import { type Cost, isCostUnit } from "../../lib/money";
-import type { CachedTurn, CacheWatch } from "../upstream/cache-watch";
+import type { RequestScope } from "../scope";
+import type { CachedTurn } from "../upstream/cache-watch";
 import type { AutoChoice } from "../upstream/copilot/auto";
 import { type CostFacts, costOf } from "../upstream/models/price";
 import { type Attempted, type AttemptedAccount, type Book, type Chapter, errorName } from "./book";
@@ -64,6 +65,8 @@ function shownAttempts(attempts: readonly Attempted[], hasSeveral: boolean): str
   return JSON.stringify(shown);
 }
 
+type RowParts = Pick<RequestScope, "accounts" | "cacheWatch" | "logger">;
+
 /** What is known of a request when it has ended. */
 interface End {
   /** The HTTP status the client got; 499 when it hung up. */
@@ -73,36 +76,34 @@ interface End {
   isCut: boolean;
   /** Numbers that the usage lacks although it always had them. */
   lost: CostFacts["lost"];
-  /** Compares the prompt with the one before it in its conversation. */
-  watch: CacheWatch;
-  /** What the plans of the person's accounts are counted in, if it is the same for all: the unit of a request that no account had. */
-  planUnit: string | undefined;
-  /** Removes secrets from an error's message. */
-  scrub(text: string): string;
 }
 
-/** The row of a request that has ended. */
-export function finishedRow(book: Book, { status, durationMs, isCut, lost, watch, planUnit, scrub }: End): Entry {
+/**
+ * The row of a request that has ended.
+ * @param parts The watch compares the prompt with the one before it in its conversation; the logger removes secrets from an
+ * error's message; the accounts are those of the person.
+ */
+export function finishedRow(parts: RowParts, book: Book, { status, durationMs, isCut, lost }: End): Entry {
   const { chapter, target, wait, session } = book;
   const { account, usage, error } = chapter;
   // A client that hangs up may have been answered meanwhile.
   const refused = status !== 499 && isAcceptedByNone(book) ? 0 : null;
-  const cost = target ? costSoFar(book, account, usage, { isCut, lost }) : unpricedIn(planUnit);
+  const cost = target ? costSoFar(book, account, usage, { isCut, lost }) : unpriced(parts.accounts);
   // What tokens cost is known by the tokens. A request that failed, and of which no usage is known, may have cost nothing.
   const isKnown = cost.unit === "credits" || status < 400 || status === 499 || usage.input !== undefined;
   const amount = refused ?? (isKnown ? cost.amount : null);
   const price = target?.model.price;
   const ended = { usage, cost, prompt: chapter.prompt, price, turn: cachedTurn(book, durationMs) };
   // Nothing is said of the prompt by numbers that are not final.
-  const { miss, lostCost, portions, marked }: EndedPrompt = isCut ? {} : endedPrompt(watch, ended);
+  const { miss, lostCost, portions, marked }: EndedPrompt = isCut ? {} : endedPrompt(parts.cacheWatch, ended);
   return {
     ...inFlightRow(book),
     duration_ms: durationMs,
     http_status: status,
     stop_reason: chapter.stopReason ?? null,
     waited_ms: wait ? Math.round(wait.ms) : null,
-    error_type: error ? errorName(error.code, scrub) : null,
-    error_message: error ? scrub(error.words.written) : null,
+    error_type: error ? errorName(error.code, parts.logger.scrub) : null,
+    error_message: error ? parts.logger.scrub(error.words.written) : null,
     input_tokens: usage.input ?? refused ?? chapter.estimatedInput ?? null,
     output_tokens: usage.output ?? refused ?? chapter.estimatedOutput ?? null,
     cached_tokens: usage.cachedInput ?? null,
@@ -162,16 +163,19 @@ export function isCharged({ attempts, chapter }: Book): boolean {
   return chapter.usage.input !== undefined || (error === undefined && status < 400);
 }
 
-/** What a request costs of which nothing is known. */
-const unpricedIn = (planUnit: string | undefined): Cost => ({
-  unit: isCostUnit(planUnit) ? planUnit : "credits",
-  amount: null,
-});
+/**
+ * What a request costs of which nothing is known.
+ * @param accounts What their plans are counted in is its unit, if it is the same for all.
+ */
+function unpriced(accounts: RowParts["accounts"]): Cost {
+  const [unit, ...others] = new Set(accounts.map(({ knownQuota }) => knownQuota?.unit));
+  return { unit: others.length === 0 && isCostUnit(unit) ? unit : "credits", amount: null };
+}
 
 /** What the request of a row cost. */
 export const costOfRow = ({ cost, cost_unit, cost_at_least }: Entry): Cost =>
   cost_unit === null
-    ? unpricedIn(undefined)
+    ? unpriced([])
     : { unit: cost_unit, amount: cost, ...(cost_at_least === 1 && { isAtLeast: true }) };
 
 /**

@@ -163,7 +163,7 @@ export class RunningRequest implements InFlightHandle {
     if (book.hasEnded) return;
     book.hasEnded = true;
     this.held[Symbol.dispose]();
-    const { accounts, cacheWatch, exchangeMetrics, history, inFlight, logger, losses, sessionPrompts } = this.#parts;
+    const { exchangeMetrics, history, inFlight, logger, losses, sessionPrompts } = this.#parts;
     const durationMs = book.elapsedMs;
     const { usage, lost } = inspectUsage(book, losses);
     book.chapter.usage = usage;
@@ -172,11 +172,7 @@ export class RunningRequest implements InFlightHandle {
     // A title is asked for before the first request that names the prompt.
     else book.sessionPrompt ??= sessionPrompts.runningIn(book);
     const isCut = isInterrupted(book);
-    const [planUnit, ...others] = new Set(accounts.map(({ knownQuota }) => knownQuota?.unit));
-    const row = finishedRow(book, {
-      ...{ status, durationMs, isCut, lost, watch: cacheWatch, scrub: logger.scrub },
-      planUnit: others.length === 0 ? planUnit : undefined,
-    });
+    const row = finishedRow(this.#parts, book, { status, durationMs, isCut, lost });
     endLines(this.#parts, this, book.hasBegun || isCharged(book) ? costOfRow(row) : undefined);
     history.add(row);
     inFlight.end(row);
