@@ -1,5 +1,5 @@
 /** What the upstream's prompt cache saved, and why it did not have a prompt. */
-import type { Group, PromptPart } from "../../books/history/history";
+import type { Group } from "../../books/history/history";
 import { span } from "../../lib/format";
 import { entryOf } from "../../lib/json";
 import { addedCacheable, cachedShareOf, sum, sumKnown } from "../../lib/money";
@@ -86,12 +86,6 @@ export const lossFields = {
   lost_nano_credits: maybe.describe("What that cost; of the turns where it is known."),
   unknown_loss_count: count.describe("The turns where it is unknown."),
 };
-
-/** What missing the cache cost; and of how many of these requests that is unknown. */
-export const lossOf = (parts: readonly Pick<PromptPart, "cache_lost_cost" | "unknown_loss_count">[]) => ({
-  lost_nano_credits: sumKnown(parts.map(({ cache_lost_cost }) => cache_lost_cost)),
-  unknown_loss_count: sum(parts.map(({ unknown_loss_count }) => unknown_loss_count)),
-});
 
 /** Null if the model's price is unknown. */
 function savingOf({ key }: Pick<Group, "key">, prices: Prices, cached: number, written: number): number | null {

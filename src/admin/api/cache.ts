@@ -5,7 +5,7 @@ import type { Filters, Group } from "../../books/history/history";
 import { sum, sumKnown } from "../../lib/money";
 import type { Scope } from "../../parts/app";
 import { type CacheMiss, cacheMisses } from "../../proxy/upstream/cache-watch";
-import { isKnown, lossFields, lossOf, missSentence, type Prices, pricesOf, sumOf, whatChanged } from "./cache-savings";
+import { isKnown, lossFields, missSentence, type Prices, pricesOf, sumOf, whatChanged } from "./cache-savings";
 import { listRequests } from "./requests";
 import { count, maybe, text, time } from "./values";
 
@@ -102,12 +102,8 @@ function missesIn(groups: Group[]): CacheReport["misses"] {
         changed: whatChanged[reason],
         request_count: sum(missed.map((group) => group.request_count)),
         uncached_tokens: sum(missed.map(uncached)),
-        ...lossOf(
-          missed.map(({ cache_lost_cost, unknown }) => ({
-            cache_lost_cost,
-            unknown_loss_count: unknown.cache_lost_cost,
-          })),
-        ),
+        lost_nano_credits: sumKnown(missed.map((group) => group.cache_lost_cost)),
+        unknown_loss_count: sum(missed.map((group) => group.unknown.cache_lost_cost)),
       };
     })
     .filter((miss) => miss.request_count > 0)

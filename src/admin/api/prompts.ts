@@ -9,7 +9,7 @@ import { percent, plural, span } from "../../lib/format";
 import { addedCost, amountsOf, byCost, type Costs, costInWords, isUnknown, sum, sumKnown } from "../../lib/money";
 import type { Scope } from "../../parts/app";
 import type { CacheMiss } from "../../proxy/upstream/cache-watch";
-import { lossFields, lossOf } from "./cache-savings";
+import { lossFields } from "./cache-savings";
 import { count, maybe, text, time } from "./values";
 
 const requests = { request_count: count, ...costFields() };
@@ -78,6 +78,12 @@ export async function listPrompts(
   const spent = ({ request_count, cost, cost_at_least }: Totals) => ({ request_count, cost, cost_at_least });
   return { ...page, items: page.items.map(promptOf), with_prompt: spent(own), without_prompt: spent(others) };
 }
+
+/** What missing the cache cost; and of how many of these requests that is unknown. */
+const lossOf = (parts: PromptPart[]) => ({
+  lost_nano_credits: sumKnown(parts.map(({ cache_lost_cost }) => cache_lost_cost)),
+  unknown_loss_count: sum(parts.map(({ unknown_loss_count }) => unknown_loss_count)),
+});
 
 function promptOf({ parts, started_at_ms, ended_at_ms, ...names }: PromptSums): Prompt {
   const cold = parts.filter((part) => part.cache_miss !== null);

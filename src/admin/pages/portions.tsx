@@ -2,9 +2,9 @@
 /** What prompts were made of, as one bar and a list: on a request, on a prompt, and of a week. */
 import type { Portion } from "../../books/history/portions";
 import { compact, formatAmount, formatCount, percent } from "../../lib/format";
-import { type Costs, marked, sum, sumKnown } from "../../lib/money";
+import { type Costs, sum, sumKnown } from "../../lib/money";
 import { ShareBar, swatchClass } from "../ui/chart";
-import { Tokens, Unknown } from "../ui/format";
+import { Credits, Tokens, Unknown } from "../ui/format";
 import type { Markup } from "../ui/jsx/jsx-runtime";
 import { Table } from "../ui/lists";
 
@@ -97,11 +97,7 @@ export function Portions({ portions, caption, isSum = false, most = 10 }: Portio
         numbers={[
           ["Tokens", ({ tokens }) => <Tokens of={tokens} />],
           ["Share", (row) => (isPriced && row.cost === null ? <Unknown /> : percent(share(row)))],
-          isPriced && [
-            "Credits",
-            ({ cost, cost_at_least }) =>
-              cost === null ? <Unknown /> : <span class="num">{marked(formatAmount(cost), { cost_at_least })}</span>,
-          ],
+          isPriced && ["Credits", ({ cost, cost_at_least }) => <Credits of={cost} atLeast={cost_at_least} />],
         ]}
       />
     </>

@@ -34,16 +34,14 @@ export const Tokens = ({ of }: { of: number | null | undefined }) =>
     </span>
   );
 
-/** Billionths of an AI credit, as credits. */
-export const Credits = known(formatAmount);
+/** Billionths of an AI credit, as credits; `≥ 1.02` if more may have been used. */
+export const Credits = ({ of, atLeast = false }: { of: number | null | undefined; atLeast?: boolean }) =>
+  known((value) => marked(formatAmount(value), { cost_at_least: atLeast }))({ of });
 
-/** What missing the cache cost: `≥ 1.02` if that of some turns is unknown. */
-export const Lost = ({ of }: { of: { lost_nano_credits: number | null; unknown_loss_count: number } }) =>
-  of.lost_nano_credits === null ? (
-    <Unknown />
-  ) : (
-    <span class="num">{marked(formatAmount(of.lost_nano_credits), { cost_at_least: of.unknown_loss_count > 0 })}</span>
-  );
+/** What missing the cache cost: at least, if that of some turns is unknown. */
+export const Lost = ({ of }: { of: { lost_nano_credits: number | null; unknown_loss_count: number } }) => (
+  <Credits of={of.lost_nano_credits} atLeast={of.unknown_loss_count > 0} />
+);
 
 /** What requests cost, by unit: `4.21 cr + 2 pr`. */
 export const CostOf = ({ of }: { of: Costs }) => {
