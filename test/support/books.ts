@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { parseJson } from "../../src/lib/json";
 import { savedFrom } from "../people/accounts/bench";
-import { milliseconds, testBlocks } from "./blocks";
+import { milliseconds, testBlocks, withNames } from "./blocks";
 import { fieldsIn } from "./form-fields";
 import type { Json } from "./json";
 import { pageText, partOf } from "./page-text";
@@ -250,9 +250,8 @@ class Books {
   /** Without ports, folders, ids, secrets, and measured times. */
   #plain(text: string): string {
     const { home, url, demo } = this.#proxy;
-    let plain = text.replaceAll(home, "~").replaceAll(url, "http://proxy").replaceAll(demo.url, "http://github");
-    for (const [secret, name] of this.#secrets) plain = plain.replaceAll(secret, `<${name}>`);
-    return plain
+    const secrets = [...this.#secrets].map(([secret, name]) => [secret, `<${name}>`] as const);
+    return withNames(text, [[home, "~"], [url, "http://proxy"], [demo.url, "http://github"], ...secrets])
       .replace(/\b\d+ ms\b/g, "0 ms")
       .replace(
         /(?<![\w.-])(?:[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{16}|[0-9a-f]{64}|(?<=join\/)[\w-]{32}|(?:req|chatcmpl|msg)[-_][\w-]{16,})(?![\w-])/g,
