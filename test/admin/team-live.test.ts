@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../support/form-fields";
 import { watchFeed } from "../support/live-feed";
 import type { TestMember } from "../support/members";
-import { askAs } from "../support/members";
+import { askAs, untilKnown } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
@@ -23,9 +23,7 @@ describeWithDatabases("the running requests of a team", (postgres) => {
     servers = await Promise.all([team.server(), team.server()]);
     owner = await servers[0]!.admin("/keys", { name: "owner-key" });
     ({ anna, ben } = await team.addMembers({ anna: ["anna-demo"], ben: ["ben-demo"] }));
-    for (const server of servers)
-      for (const each of [owner, anna, ben])
-        await until(async () => (await ask(server, each, "Hello")).status === 200, "the server knows the key");
+    await untilKnown(servers, [owner, anna, ben]);
   });
   afterAll(() => team[Symbol.asyncDispose]());
 

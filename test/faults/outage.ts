@@ -4,6 +4,7 @@
  * request failed, was sent twice or has no row, when a stream was cut, or when a budget did not end exactly.
  */
 import { SQL } from "bun";
+import { untilKnown } from "../support/members";
 import { startPostgres, type TestPostgres } from "../support/postgres";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
@@ -54,11 +55,7 @@ async function prepare(team: Team): Promise<{ servers: TeamServer[]; keys: Recor
   const keys = { anna: "", ben: "" };
   for (const [name, limit] of Object.entries(limits) as [keyof typeof limits, number][]) {
     ({ key: keys[name] } = await servers[0]!.admin("/keys", { name }));
-    const headers = { authorization: `Bearer ${keys[name]}` };
-    await until(async () => {
-      const found = await Promise.all(servers.map(({ url }) => fetch(`${url}/v1/models`, { headers })));
-      return found.every(({ ok }) => ok);
-    }, "every server knows the key");
+    await untilKnown(servers, [{ key: keys[name] }]);
     await servers[0]!.admin("/budgets", {
       name,
       unit: "requests",

@@ -12,6 +12,7 @@ import { Postgres } from "../../src/team/connection";
 import { PostgresTables } from "../../src/team/postgres-tables";
 import type { PostgresStores } from "../../src/team/stores";
 import type { Team, TeamServer } from "./teams";
+import { until } from "./until";
 
 /** What the owner may set of a member, none of it set. */
 export const noLimits = Object.fromEntries(memberFieldNames.map((name) => [name, null])) as unknown as MemberLimits;
@@ -65,6 +66,16 @@ export const askAs = (server: TeamServer, { key }: { key: string }, content = "H
     { model: "gpt-5-mini", messages: [{ role: "user", content }], ...more },
     { "x-api-key": key },
   );
+
+/** Waits until servers know keys that others made. Until one knows of any key, it serves everybody on this machine. */
+export async function untilKnown(servers: readonly TeamServer[], keys: readonly { key: string }[]): Promise<void> {
+  for (const server of servers) {
+    const statusOf = async (key: string) =>
+      (await fetch(`${server.url}/v1/models`, { headers: { "x-api-key": key } })).status;
+    await until(async () => (await statusOf("dgm_nobody")) === 401, "the server serves nobody without a key");
+    for (const { key } of keys) await until(async () => (await statusOf(key)) === 200, "the server knows the key");
+  }
+}
 
 /** @param accounts What the member signs in; GitHub knows them from now on. */
 export async function addMember(
