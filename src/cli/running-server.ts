@@ -126,12 +126,14 @@ async function exchange(server: RunningServer, path: string, details: Details = 
   return answerIn(await askWithKeys(server, { ...rest, path: filled + asked }), server, path);
 }
 
-/** @throws ProxyError if it is an error */
+/** @throws ProxyError if it is an error, whose code is the type that the server says */
 async function answerIn(response: CallResponse, server: RunningServer, path: string): Promise<Said<never>> {
   const text = await readText(response, 16 * 1024 * 1024);
   const answer = parseJson(text);
   if (response.ok && answer !== undefined) return answer as Said<never>;
-  throw new ProxyError("upstream", `${whoIs(server)} ${faultIn(server, path, response.status, answer)}`);
+  const error = isObject(answer) && isObject(answer.error) ? answer.error : {};
+  const sentence = `${whoIs(server)} ${faultIn(server, path, response.status, error.message)}`;
+  throw new ProxyError("upstream", sentence, typeof error.type === "string" ? { code: error.type } : {});
 }
 
 /** Whether the server serves this client key; without one, whether it serves clients that send none. Costs nothing. */
@@ -253,13 +255,12 @@ export function readAs<Answer>(shape: z.ZodType<Answer>, answer: Said<Answer>, {
   );
 }
 
-function faultIn(server: RunningServer, path: string, status: number, answer: unknown): string {
+function faultIn(server: RunningServer, path: string, status: number, message: unknown): string {
   if (status === 401 && isAdmin(path))
     return "requires its admin token: set ADMIN_TOKEN here to the value it was started with.";
   if (status === 401) return keyFault(server);
-  const error = isObject(answer) && isObject(answer.error) ? answer.error.message : undefined;
-  return typeof error === "string"
-    ? `answered ${status}: ${error.replace(/[\p{C}\s]+/gu, " ")}`
+  return typeof message === "string"
+    ? `answered ${status}: ${message.replace(/[\p{C}\s]+/gu, " ")}`
     : `answered with status ${status}.`;
 }
 

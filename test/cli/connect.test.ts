@@ -182,15 +182,16 @@ describe.each(withFile)("%s", (id) => {
   });
 });
 
-test("the way back from a connected tool is one way for two processes that write at once", async () => {
+test("the way back from a connected tool is one way for processes that write at once", async () => {
   using own = person();
   const path = own.settle("codex", settings.codex!);
-  const both = await Promise.all(
-    [exampleModels.small, exampleModels.gpt].map((model) =>
+  const all = await Promise.all(
+    [exampleModels.small, exampleModels.gpt, exampleModels.small, exampleModels.gpt].map((model) =>
       asProcess(["connect", "codex", "--write", "--model", model], own.env),
     ),
   );
-  expect(both.map(({ code }) => code)).toEqual([0, 0]);
+  // Each may make a key, of another name.
+  expect(all.map(({ code, stderr }) => (code === 0 ? code : stderr))).toEqual([0, 0, 0, 0]);
   expect(own.backups("codex")).toHaveLength(1);
   await done(own, "codex", "--undo");
   expect(text(path)).toBe(settings.codex!);

@@ -7,7 +7,7 @@ import { HalfDone } from "../../clients/settings-file/all-or-none";
 import { type SettingsFile, type Written, writeSettings } from "../../clients/settings-file/write";
 import { clientStatus } from "../../clients/status";
 import { type Environment, homeFolder } from "../../config/environment";
-import type { NewKey } from "../../people/keys/stored-keys";
+import { asProxyError } from "../../lib/errors";
 import type { KeyStore } from "../key-store";
 import { say, shortened } from "../terminal";
 
@@ -42,12 +42,15 @@ export async function takesKeysOf(
 }
 
 /** Creates a key named after a tool: `claude-code`, or `claude-code-2` if there is one of that name. */
-export async function createKeyFor(id: ClientId, { list, create }: KeyStore): Promise<{ name: string; key: string }> {
-  const taken = new Set((await list()).items.map(({ name }) => name?.toLowerCase()));
-  let name: string = id;
-  for (let count = 2; taken.has(name); count++) name = `${id}-${count}`;
-  const wanted: NewKey = { name };
-  return { name, key: await create(wanted) };
+export async function createKeyFor(id: ClientId, { create }: KeyStore): Promise<{ name: string; key: string }> {
+  for (let count = 1; ; count++) {
+    const name = count === 1 ? id : `${id}-${count}`;
+    try {
+      return { name, key: await create({ name }) };
+    } catch (thrown) {
+      if (asProxyError(thrown).details.code !== "key_exists") throw thrown;
+    }
+  }
 }
 
 /** @throws what `work` throws, after the new key is revoked again, unless a file has it now */
