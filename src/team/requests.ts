@@ -35,17 +35,19 @@ const insertSql = `WITH inserted AS (INSERT INTO dragoman.requests (${columnList
  */
 export async function insertRows(lane: Questions, entries: readonly Entry[], now?: number): Promise<void> {
   const rows = JSON.stringify(entries.map(storable));
-  const insert = () => lane.ask((sql) => sql.unsafe(insertSql, [rows, now ?? null]));
-  try {
-    await insert();
-  } catch (thrown) {
-    if (sqlState(thrown) !== noPartition) throw thrown;
-    await addPartitions(
-      lane,
-      entries.map(({ started_at_ms }) => started_at_ms),
-    );
-    await insert();
-  }
+  for (let tries = 0; ; tries += 1)
+    try {
+      await lane.ask((sql) => sql.unsafe(insertSql, [rows, now ?? null]));
+      return;
+    } catch (thrown) {
+      if (sqlState(thrown) !== noPartition) throw thrown;
+      // Not what the rows are is wrong, so they wait.
+      if (tries === 3) throw new Error("the days of the rows have no partitions yet", { cause: thrown });
+      await addPartitions(
+        lane,
+        entries.map(({ started_at_ms }) => started_at_ms),
+      );
+    }
 }
 
 /** Periods that ended before it may be added up. Statements that began with an earlier clock have ended. */
@@ -68,7 +70,7 @@ function storable(entry: Entry): Entry {
 const dayOf = (ms: number) => Math.floor(ms / dayMs) * dayMs;
 const nameOf = (day: number) => `requests_${utcDay(day).replaceAll("-", "_")}`;
 
-/** Makes the partitions of these times, unless they exist. */
+/** Makes the partitions of these times, unless they exist, and makes all connections look for them. */
 export async function addPartitions(lane: Questions, times: readonly number[]): Promise<void> {
   const days = [...new Set(times.map(dayOf))].sort((one, other) => one - other);
   await lane.transact(async (sql) => {
@@ -82,6 +84,9 @@ export async function addPartitions(lane: Questions, times: readonly number[]): 
       );
     }
   });
+  // A connection that reads which partitions there are, while one is attached, may not know that one from then on (seen with
+  // Postgres 18.4). A further change of the table makes all connections read again.
+  await lane.ask((sql) => sql.unsafe("ALTER TABLE ONLY dragoman.requests ALTER COLUMN id SET STATISTICS -1"));
 }
 
 const lockPartitions = (sql: TransactionSQL) =>

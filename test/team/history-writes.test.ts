@@ -1,10 +1,12 @@
 /** Scenario: rows of the history in Postgres: when pages wait for them, and whose clock decides what they change. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { hourMs } from "../../src/lib/format";
+import type { SQL } from "bun";
+import { dayMs, hourMs } from "../../src/lib/format";
 import { Postgres } from "../../src/team/connection";
-import { insertRows } from "../../src/team/requests";
+import { addPartitions, insertRows } from "../../src/team/requests";
 import { addUpPeriods } from "../../src/team/statistics";
 import { entry } from "../support/history-rows";
+import { proof } from "../support/proof";
 import { describeWithPassingDatabases } from "../support/shared-postgres";
 import { startTeamApp, type TeamApp } from "../support/team-app";
 import { until } from "../support/until";
@@ -94,6 +96,34 @@ describeWithPassingDatabases("the history in Postgres", (postgres) => {
     } finally {
       Date.now = realNow;
       await other.close();
+    }
+  });
+
+  test("connections that are opened while others add a day's partition store and read its rows", async () => {
+    const start = Date.UTC(2030, 0, 1);
+    const dayAt = (day: number) => start + day * dayMs;
+    // The more there are, the longer a connection reads which there are.
+    await addPartitions(
+      team.stores.postgres,
+      Array.from({ length: 100 }, (_, day) => dayAt(day)),
+    );
+    for (let day = 100; day < (proof ? 160 : 112); day += 1) {
+      const servers = await Promise.all(
+        Array.from({ length: 6 }, async () => {
+          const opened = new Postgres({ url: url() });
+          await opened.requests.ask((sql) => sql`SELECT 1`);
+          return opened;
+        }),
+      );
+      await Promise.all(
+        servers.map(async ({ requests }, at) => {
+          await Bun.sleep(2 * at);
+          await insertRows(requests, [rowAt(dayAt(day))], dayAt(day));
+        }),
+      );
+      const count = (sql: SQL) => sql`SELECT 1 FROM dragoman.requests WHERE started_at_ms = ${dayAt(day)}`;
+      for (const { requests } of servers) expect(await requests.ask(count)).toHaveLength(servers.length);
+      await Promise.all(servers.map((each) => each.close()));
     }
   });
 
