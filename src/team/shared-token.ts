@@ -22,14 +22,14 @@ export async function sharedToken(
   exchange: () => Promise<FreshToken | Unavailable>,
 ): Promise<FreshToken | Unavailable> {
   const found = await tokenOrLock(parts, account, refused);
-  if (found === "alone") return exchange();
-  if (found !== "locked") return found;
+  if (found !== "locked" && found !== "alone") return found;
   try {
     const fresh = await exchange();
+    // Also the one that this server made alone: if GitHub refused it, an older one would be found in its place, and be refused too.
     if ("token" in fresh && fresh.token.mode === "exchange") await storeToken(parts, account, fresh);
     return fresh;
   } finally {
-    await unlock(parts, account);
+    if (found === "locked") await unlock(parts, account);
   }
 }
 

@@ -45,6 +45,24 @@ describeWithDatabases("servers of a team", (postgres) => {
       expect(answers.map(({ status }) => status)).toEqual(new Array(16).fill(200));
       expect(exchanges(team) - before).toBe(1);
     });
+
+    test("a server that exchanged by itself, as another one took long, is served after GitHub has ended all tokens", async () => {
+      const send = async () => (await all[0]!.post("/v1/chat/completions", ask("Hello"))).status;
+      const exchanging = (until: string) =>
+        postgres.administer(
+          `UPDATE dragoman.copilot_tokens SET exchanging_until = ${until}`,
+          team.env.DRAGOMAN_DATABASE_URL!,
+        );
+      expect(await send()).toBe(200);
+      await exchanging("now() + interval '1 hour'");
+      for (let times = 0; times < 2; times += 1) {
+        team.demo.expireTokens();
+        expect(await send()).toBe(200);
+        await exchanging("NULL");
+      }
+      const [{ state }] = (await all[0]!.admin("/accounts")).items;
+      expect(state).toBe("ready");
+    });
   });
 
   describe("every server hears", () => {
