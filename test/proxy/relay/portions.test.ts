@@ -242,3 +242,19 @@ test("what the dearer rate of a long prompt added is a part of its cost, with th
   expect(surchargeOf(2_000, 0.9 * 12_300e9)).toBe((0.9 * 12_300e9) / 2);
   expect(surchargeOf(1_000, 3_150e9)).toBeUndefined();
 });
+
+test("a call's input counts by the length of its JSON", () => {
+  const input = {
+    ...Object.fromEntries([...words("abcdefgh", 5)].map((_, at) => [`key${at}`, ""])),
+    edits: [{ old: "a", new: null }],
+  };
+  const content = [{ type: "tool_use", id: "t", name: "Edit", input }];
+  const { groups, runs } = measurePrompt(
+    { tools: undefined, messages: [{ by: "model", content, item: { role: "assistant", content } }] },
+    new Uint8Array(),
+    undefined,
+  );
+  expect(groups).toMatchObject([{ kind: "calls", count: 1 }]);
+  const [, bytes] = runs;
+  expect(bytes! / JSON.stringify(input).length).toBeWithin(0.95, 1.05);
+});
