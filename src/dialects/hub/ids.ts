@@ -4,7 +4,7 @@ export const shortId = (id: string, most: number): string =>
 
 /** The id of a call as Anthropic takes it: "String should match pattern '^[a-zA-Z0-9_-]+$'". The same one for the same id. */
 export const wordId = (id: string): string =>
-  /^[\w-]+$/.test(id) ? id : `${id.replace(/[^\w-]/g, "_").slice(0, 40)}_${Bun.hash(id).toString(36)}`;
+  /^[\w-]+$/.test(id) ? id : `${id.slice(0, 40).replace(/[^\w-]/g, "_")}_${Bun.hash(id).toString(36)}`;
 
 /** 32 hexadecimal digits. */
 export const randomId = (): string => crypto.randomUUID().replaceAll("-", "");
