@@ -107,13 +107,14 @@ const promises: [what: string, mostMs: number, work: () => unknown][] = [
 ];
 
 test.each(promises)("%s in less than %d ms of the thread's own work", (_what, most, work) => {
-  // What takes a moment only is compiled after some turns.
-  if (most < 10) for (let turn = 0; turn < 100; turn += 1) work();
+  // What takes a moment only is compiled after some turns, and is less than a tick of the clock: on some machines that has 4 ms.
+  const times = most < 10 ? 100 : 1;
+  if (times > 1) for (let turn = 0; turn < times; turn += 1) work();
   let least = Number.POSITIVE_INFINITY;
   for (let turn = 0; turn < 3 && least >= most; turn += 1) {
     const before = workedMs();
-    work();
-    least = Math.min(least, workedMs() - before);
+    for (let time = 0; time < times; time += 1) work();
+    least = Math.min(least, (workedMs() - before) / times);
   }
   expect(least).toBeLessThan(most);
 });
