@@ -19,7 +19,7 @@ describeWithMembers("dragoman member", (place) => {
     const added = await member("add", "anna", "--models", "claude-*, gpt-5*", "--expires", "90d");
     expect([added.code, added.stdout]).toEqual([0, expect.stringContaining("/admin/join/")]);
     expect(added.stderr).toContain("It begins with the address of this machine.");
-    const elsewhere = await member("add", "anna", "--url", "https://dragoman.example");
+    const elsewhere = await member("add", "anna", "--url", "https://dragoman.example/team?from=mail");
     expect([elsewhere.stdout, elsewhere.stderr]).toEqual([
       expect.stringMatching(/^https:\/\/dragoman\.example\/admin\/join\//),
       expect.not.stringContaining("this machine"),

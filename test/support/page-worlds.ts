@@ -69,6 +69,7 @@ async function fullWorld(zone = "UTC"): Promise<World> {
     { limit: 60, per: "month", name: "Slow credits", unit: "credits", warn: [0.5, 0.9] },
     { limit: 5000, per: "month", name: "Premium of all", unit: "premium" },
     { limit: 40, per: "month", name: "Each member", unit: "credits", each: "member", limits: { anna: 5 } },
+    { limit: 50, per: "month", name: "Each key", unit: "requests", each: "key" },
     { limit: 6, per: "day", name: "Only a project", unit: "requests", scope: { project: "web-shop" } },
   ];
   const proxy = await startProxy({
