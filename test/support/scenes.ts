@@ -136,7 +136,8 @@ function withOutcome(line: string, found: Json): string {
 async function openStage(setup: Setup) {
   let ahead = 0;
   let behind = 0;
-  const [begunAt, start] = [Date.parse("2026-11-10T06:00:00Z"), performance.now()];
+  // Whole milliseconds, so that sums of them are exact.
+  const [begunAt, start] = [Date.parse("2026-11-10T06:00:00Z"), Math.round(performance.now())];
   const monotonic = () => (setup.isLive ? performance.now() : start) + ahead;
   const now = () => Math.round(begunAt + monotonic() - start) - behind;
   const clock = { now, monotonic, random: () => 0.5 };
