@@ -92,6 +92,12 @@ describe("what is counted", () => {
       const seconds = proxy.rows().reduce((sum, row) => sum + row.duration_ms / 1000, 0);
       if (name.includes("duration")) expect(valueIn(samples, `${name}_sum`)).toBeCloseTo(seconds, 6);
     }
+    // Beyond the last bound.
+    proxy.app.exchangeMetrics.count(entry({ duration_ms: 400_000 }), []);
+    const counted = (all: typeof samples) =>
+      ["327.68", "+Inf"].map((le) => valueIn(all, "dragoman_request_duration_seconds_bucket", { le }));
+    const [below, all] = counted(samples);
+    expect(counted(await scrape(proxy.url))).toEqual([below!, all! + 1]);
   });
 
   test("states: accounts, quota, budgets, the history, the process", async () => {
