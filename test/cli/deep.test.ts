@@ -7,6 +7,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Finding } from "../../src/cli/checks/check";
+import { namesIn } from "../../src/cli/deep/look-parts";
 import { planCalls } from "../../src/cli/deep/plan";
 import type { DemoOptions } from "../../src/demo/demo";
 import { readModel } from "../../src/proxy/upstream/models/model";
@@ -123,6 +124,11 @@ describe("an upstream that has changed", () => {
     expect(of("POST /responses").message).toContain("New: error code moon_phase_exceeded.");
     expect(of("POST /v1/messages").state).toBe("ok");
   });
+});
+
+test("names are reported in one order, without those that may be a person's words", () => {
+  expect(namesIn({ usage: 1, "A name of somebody": 2, id: 3 })).toEqual(["id", "usage"]);
+  expect(namesIn("usage")).toEqual([]);
 });
 
 describe("a report", () => {

@@ -231,6 +231,7 @@ const accepted: [situation: string, send: () => Promise<Response>][] = [
   ["context_management with its beta", () => messages({ context_management: { edits: [] } }, { headers: { "anthropic-beta": "context-management-2025-06-27" } })],
   ["betas with spaces around them", () => messages({ context_management: { edits: [] } }, { headers: { "anthropic-beta": "interleaved-thinking-2025-05-14 , context-management-2025-06-27" } })],
   ["defer_loading with its beta", () => messages({ tools: [{ ...tool, defer_loading: true }] }, { headers: { "anthropic-beta": "advanced-tool-use-2025-11-20" } })],
+  ["a tool for Gemini whose name begins with an underscore", () => chat({ model: "gemini-2.5-pro", tools: [wire("_tool", object({}))] })],
   ["adaptive thinking of a newer model", () => messages({ model: "claude-sonnet-4.6", thinking: { type: "adaptive" }, output_config: { effort: "high" } })],
 ];
 

@@ -194,6 +194,19 @@ test("an address that leads back to us is 424 after one hop, over our own models
   expect(own.demo.journal.filter(({ path }) => path === "/v1/messages")).toEqual([]);
 });
 
+test.each([
+  [7, 200],
+  [8, 424],
+])("a request that %d proxies have passed on is %d", async (count, status) => {
+  const hops = Array.from({ length: count }, () => crypto.randomUUID());
+  const before = strict.seen.length;
+  const answer = await send("/strict/v1/messages", hello, { "x-dragoman-hops": hops.join(",") });
+  expect(answer.status).toBe(status);
+  const [call] = strict.seen.slice(before);
+  if (status === 200) expect(call!.headers["x-dragoman-hops"]!.split(",")).toEqual([...hops, expect.any(String)]);
+  else expect([call, await answer.text()]).toEqual([undefined, expect.stringContaining("too many proxies")]);
+});
+
 test("another dragoman is a provider like any other", async () => {
   await using far = await startProxy({ config: { auth: { apiKeys: ["k-far-0123456789"] } } });
   await using near = await startProxy({
