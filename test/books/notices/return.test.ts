@@ -1,6 +1,6 @@
-/** Rows: the notice that a limit has ended. */
+/** Rows: the notices that accounts have failed, and that a limit has ended. */
 import { expect, test } from "bun:test";
-import { type EndingLimits, returnNotices } from "../../../src/books/notices/conditions";
+import { accountNotices, type EndingLimits, returnNotices } from "../../../src/books/notices/conditions";
 import type { Account } from "../../../src/people/accounts/account";
 
 const minute = 60_000;
@@ -9,6 +9,16 @@ const noticed = (...accounts: [member: string | null, state: string][]) => ({
   accounts: accounts.map(([member, name]) => ({ member, state: { name, until: at(60) } }) as unknown as Account),
   thresholds: [],
   nameOf: (id: string) => (id === "gone" ? undefined : id),
+});
+
+test("a failed account is told with whose it is; that of a member who was removed meanwhile is not", () => {
+  const failed = (member: string | null) =>
+    ({ id: "hub", key: "github.com/hub", member, state: { name: "failed", reason: "Ended." } }) as unknown as Account;
+  const told = accountNotices({ ...noticed(), accounts: [null, "anna", "gone"].map(failed) }, at(0));
+  expect(told.map(({ title, message, about }) => [title, message, about])).toEqual([
+    ["Account hub failed", "Ended.", undefined],
+    ["Account hub of anna failed", "Ended.", "members"],
+  ]);
 });
 
 test("a limit of all accounts of a person that lasted for minutes, and has ended, is told once in its ten minutes", () => {
