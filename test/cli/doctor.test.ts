@@ -193,6 +193,7 @@ describe("who is let in", () => {
     expect([state, message + todo]).toEqual([warning ? "warn" : "ok", expect.stringContaining(warning ?? "")]);
     const asks = Object.keys(options).length > 0;
     const said = bannerFacts({ app, listening: { ...served, exposed: false } as never }).join("\n");
+    expect(said).toStartWith(`dragoman ${app.version}\n`);
     const reminder = "Behind a reverse proxy or tunnel, start with --admin-auth=always";
     expect(said.includes(reminder)).toBe(!asks);
     expect(said.includes(`${url}/admin, with ADMIN_TOKEN`)).toBe(asks);
