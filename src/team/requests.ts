@@ -31,7 +31,7 @@ const insertSql = `WITH inserted AS (INSERT INTO dragoman.requests (${columnList
 /**
  * Inserts all rows or none; rows that are there already stay as they are.
  * @param now Unix ms, in place of the clock of the database.
- * @throws Postgres' own error, also when the database is away.
+ * @throws Postgres' own error, also when the database is away; another one where their days cannot be seen yet.
  */
 export async function insertRows(lane: Questions, entries: readonly Entry[], now?: number): Promise<void> {
   const rows = JSON.stringify(entries.map(storable));
@@ -41,7 +41,7 @@ export async function insertRows(lane: Questions, entries: readonly Entry[], now
       return;
     } catch (thrown) {
       if (sqlState(thrown) !== noPartition) throw thrown;
-      // Not what the rows are is wrong, so they wait.
+      // No fault of the rows: no error of Postgres, so that they wait in place of being left out.
       if (tries === 3) throw new Error("the days of the rows have no partitions yet", { cause: thrown });
       await addPartitions(
         lane,
