@@ -3,7 +3,7 @@
  * help.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { addMember, type TestMember, withTeamStores } from "../support/members";
+import { addMember, type TestMember, untilKnown, withTeamStores } from "../support/members";
 import { describeWithMembers, individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
@@ -47,14 +47,8 @@ describeWithMembers("the page Keys of a member", (place) => {
     };
     return { signedIn: signIn.status, answer: await signIn.text(), open };
   }
-  const known = (server: TeamServer, key: string) =>
-    until(
-      async () => (await fetch(`${server.url}/v1/models`, { headers: { "x-api-key": key } })).status === 200,
-      "the server knows the key",
-    );
-
   test("the page Keys of a member makes a key within the limits, shows it once, and revokes it", async () => {
-    await known(servers[0], anna.key);
+    await untilKnown([servers[0]], [anna]);
     const { open } = await browse(servers[0], anna.key);
     const page = await open("/admin/keys");
     expect(page.text).toContain("anna/key-1");
@@ -77,7 +71,7 @@ describeWithMembers("the page Keys of a member", (place) => {
     expect(made.text).toContain("anna/laptop");
     expect((await open("/admin/keys", { name: "Laptop" })).status).toBe(409);
     expect((await open("/admin/keys")).text).not.toContain(key!);
-    await known(servers[1], key!);
+    await untilKnown([servers[1]], [{ key: key! }]);
     expect((await open("/admin/keys/revoke", { name: "ben/key-1" })).status).toBe(404);
     expect((await open("/admin/keys/revoke", { name: "anna/laptop" })).status).toBe(303);
     const asked = await fetch(`${servers[0].url}/v1/models`, { headers: { "x-api-key": key! } });
@@ -110,7 +104,7 @@ describeWithMembers("the page Keys of a member", (place) => {
         body: JSON.stringify({ name: "phone" }),
       })
     ).json()) as { key: string };
-    await known(servers[1], key);
+    await untilKnown([servers[1]], [{ key }]);
     const { open } = await browse(servers[0], key);
     expect((await open("/admin/keys", undefined, servers[1])).status).toBe(200);
     expect((await open("/admin/keys")).text).toContain("You signed in with this key, so you are signed out with it.");
