@@ -47,6 +47,7 @@ describeWithMembers("the page Keys of a member", (place) => {
     };
     return { signedIn: signIn.status, answer: await signIn.text(), open };
   }
+
   test("the page Keys of a member makes a key within the limits, shows it once, and revokes it", async () => {
     await untilKnown([servers[0]], [anna]);
     const { open } = await browse(servers[0], anna.key);
