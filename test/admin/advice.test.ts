@@ -47,6 +47,22 @@ const advice = async () =>
     ({ about, saves_nano_credits, at_most, says }) => ({ about, saves: saves_nano_credits / 1e9, at_most, says }),
   );
 
+test("what a route saved is unknown where tokens are known of requests whose cost is not", async () => {
+  const routes = async () =>
+    ((await (await fetch(`${proxy.url}/api/admin/advice`)).json()) as { routes: object[] }).routes;
+  const routed = { route: "subagent:Plan", client_model: exampleModels.claude, upstream_model: exampleModels.haiku };
+  const tokens = { input_tokens: 1_000_000, output_tokens: 0, cached_tokens: 0, cache_write_tokens: 0 };
+  const line = { route: "subagent:Plan", model: exampleModels.haiku };
+  const input = (await proxy.app.catalogue.models()).find(({ id }) => id === exampleModels.claude)!.price.tokens!.input;
+  add({ ...routed, ...tokens, cost: credits(10) });
+  // Neither is known of what failed.
+  add({ ...routed, input_tokens: null, output_tokens: null, cost: null });
+  const saved_nano_credits = input * 1e9 - credits(10);
+  expect(await routes()).toEqual([{ ...line, request_count: 2, saved_nano_credits, unknown_saving_count: 1 }]);
+  add({ ...routed, ...tokens, cost: null });
+  expect(await routes()).toEqual([{ ...line, request_count: 3, saved_nano_credits: null, unknown_saving_count: 3 }]);
+});
+
 test("a server whose tools were never called is named, one that was called is not", async () => {
   add({
     portions: [portion("tools", "mcp__github", 150), portion("tools", "mcp__docs", 400), portion("tools", "Bash", 300)],

@@ -174,7 +174,10 @@ async function savedByRoutes(
     const own = groups.map((group) => {
       const asked = findListed(idFromClaudeCode(group.key.client_model ?? ""), models);
       const amount = asked ? costAt(billedPrices.priceOf(asked), group).amount : null;
-      const saves = amount === null || group.cost.credits === undefined ? null : amount - group.cost.credits;
+      // The tokens of a request whose cost is unknown are in the amount and not in the cost.
+      const isOfSame = group.unknown.cost === group.unknown.input_tokens;
+      const saves =
+        amount === null || group.cost.credits === undefined || !isOfSame ? null : amount - group.cost.credits;
       return {
         request_count: group.request_count,
         saves,
