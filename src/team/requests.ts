@@ -22,7 +22,8 @@ const insertSql = `WITH inserted AS (INSERT INTO dragoman.requests (${columnList
   -- In the order of the key: of two servers that add to the same rows, one waits for the other, and not both.
   added AS (INSERT INTO dragoman.portions (${portionColumns})
     SELECT started_at_ms / ${dayMs}, coalesce(member, ''), coalesce(upstream_model, ''), portion->>0, coalesce(portion->>1, ''),
-        count(*), sum((portion->>3)::bigint), sum((portion->>4)::bigint), sum(coalesce((portion->>5)::bigint, 0))
+        count(*), sum((portion->>3)::bigint), sum((portion->>4)::bigint), sum(coalesce((portion->>5)::bigint, 0)),
+        count(*) FILTER (WHERE portion->>5 IS NULL)
       FROM inserted, json_array_elements(inserted.portions::json) AS portion GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
     ${addedToPortions("dragoman.portions")})
   SELECT dragoman.forget_periods(min(started_at_ms), max(started_at_ms)) FROM inserted

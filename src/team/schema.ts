@@ -1,7 +1,7 @@
 /** The steps that lead to the present schema of the database, which the files of `schema/` describe. */
 import type { TransactionSQL } from "bun";
 import { columnNames, entryColumns, promptIndexes } from "../books/history/entry";
-import { portionTable } from "../books/history/portions";
+import { portionTable, unknownCostColumn } from "../books/history/portions";
 import { rollupColumns } from "../books/history/rollup";
 import { ProxyError } from "../lib/errors";
 import { memberFieldNames } from "../people/keys/member-fields";
@@ -101,7 +101,7 @@ function requireCompatible(row: VersionRow | undefined): void {
   );
 }
 
-/** The columns that members and the history have since a later version. What was added up without one is added up again. */
+/** The columns that members, the history and the portions have since a later version. What was added up without one is added up again. */
 async function addColumns(sql: TransactionSQL): Promise<void> {
   const missingOf = async <Name extends string>(table: string, names: readonly Name[]) => {
     // The view information_schema.columns takes a hundred times as long.
@@ -116,6 +116,8 @@ async function addColumns(sql: TransactionSQL): Promise<void> {
   for (const columns of promptIndexes)
     await sql.unsafe(`CREATE INDEX IF NOT EXISTS requests_${columns.replace(", ", "_")}
       ON dragoman.requests (${columns}) WHERE prompt IS NOT NULL`);
+  if ((await missingOf("portions", ["unknown_cost"])).length > 0)
+    await sql.unsafe(`ALTER TABLE dragoman.portions ADD COLUMN ${unknownCostColumn("bigint")}`);
   const definitions = new Map(rollupColumns().map((column) => [column.split(" ", 1)[0]!, column]));
   for (const name of await missingOf("rollup", [...definitions.keys()])) {
     await sql.unsafe("DELETE FROM dragoman.rollup_periods; DELETE FROM dragoman.rollup");

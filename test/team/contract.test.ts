@@ -337,13 +337,14 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       expect(pages.at(-1)!.next_cursor_id).toBeNull();
     });
 
-    test("what prompts were made of is added up by day, each row once, and a member's apart", async () => {
+    test("what prompts were made of is added up by day, each row once, a member's apart, and unknown costs are told", async () => {
       const history = await openedHistory();
       const part = { tool: null, count: 1, cached: 10, cost: 7, grown: null };
       const row = (more: Partial<Entry>, portions: Partial<Portion>[]) =>
         entry({ ...more, portions: packed(portions.map((each) => ({ ...part, ...each }) as Portion)) });
       const tools = { kind: "tools", tool: "mcp__github", tokens: 100 } as const;
-      const first = row({}, [tools, { kind: "system", tokens: 50, cost: null }]);
+      const files = { kind: "files", tokens: 9 } as const;
+      const first = row({}, [tools, { kind: "system", tokens: 50, cost: null }, files, { ...files, cost: null }]);
       for (const each of [first, first, row({}, [tools]), row({ member: "anna" }, [{ ...tools, tokens: 1 }])])
         history.add(each);
       history.add(entry({ portions: null }));
@@ -354,8 +355,36 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       const sums = await history.portions({ from_ms: noon - 24 * hourMs });
       const model = first.upstream_model;
       expect(sums).toEqual([
-        { kind: "tools", tool: "mcp__github", upstream_model: model, requests: 3, tokens: 201, cached: 30, cost: 21 },
-        { kind: "system", tool: null, upstream_model: model, requests: 1, tokens: 50, cached: 10, cost: 0 },
+        {
+          kind: "tools",
+          tool: "mcp__github",
+          upstream_model: model,
+          requests: 3,
+          tokens: 201,
+          cached: 30,
+          cost: 21,
+          cost_at_least: false,
+        },
+        {
+          kind: "files",
+          tool: null,
+          upstream_model: model,
+          requests: 2,
+          tokens: 18,
+          cached: 20,
+          cost: 7,
+          cost_at_least: true,
+        },
+        {
+          kind: "system",
+          tool: null,
+          upstream_model: model,
+          requests: 1,
+          tokens: 50,
+          cached: 10,
+          cost: null,
+          cost_at_least: true,
+        },
       ]);
       expect(await history.portions({ from_ms: noon, member: "anna" })).toMatchObject([{ tokens: 1 }]);
       expect((await history.portions({}))[0]).toMatchObject({ tokens: 1_201 });

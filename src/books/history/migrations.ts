@@ -2,7 +2,7 @@
 import type { Database } from "bun:sqlite";
 import { addColumns, type Migration } from "../../lib/sqlite";
 import { columnNames, entryColumns, promptIndexes } from "./entry";
-import { portionTable } from "./portions";
+import { portionTable, unknownCostColumn } from "./portions";
 import { prepareRollup } from "./sqlite-rollup";
 import { prepareTokenRatios } from "./token-ratios";
 
@@ -24,5 +24,6 @@ export function prepareHistory(database: Database): void {
     );
   prepareRollup(database);
   database.run(portionTable("portions", { text: "TEXT", integer: "INTEGER" }));
+  addColumns(database, "portions", new Map([["unknown_cost", unknownCostColumn("INTEGER")]]));
   prepareTokenRatios(database);
 }

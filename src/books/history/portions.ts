@@ -55,22 +55,28 @@ export interface PortionSum {
   requests: number;
   tokens: number;
   cached: number;
-  /** Billionths of an AI credit, of the portions whose cost is known. */
-  cost: number;
+  /** Billionths of an AI credit, of the portions whose cost is known; null if it is known of none. */
+  cost: number | null;
+  cost_at_least: boolean;
 }
 
 const keys = ["day", "member", "upstream_model", "kind", "tool"] as const;
-const sums = ["requests", "tokens", "cached", "cost"] as const;
+const sums = ["requests", "tokens", "cached", "cost", "unknown_cost"] as const;
 
 /** In place of null, which would be equal to nothing. */
 const nothing = "";
+
+const sumColumn = (name: string, integer: string) => `${name} ${integer} NOT NULL DEFAULT 0`;
 
 /** The table, for each database. @param types What it calls a text and a whole number. */
 export const portionTable = (table: string, { text, integer }: { text: string; integer: string }): string =>
   `CREATE TABLE IF NOT EXISTS ${table} (day ${integer} NOT NULL, ${keys
     .slice(1)
     .map((name) => `${name} ${text} NOT NULL`)
-    .join(", ")}, ${sums.map((name) => `${name} ${integer} NOT NULL`).join(", ")}, PRIMARY KEY (${keys.join(", ")}))`;
+    .join(", ")}, ${sums.map((name) => sumColumn(name, integer)).join(", ")}, PRIMARY KEY (${keys.join(", ")}))`;
+
+/** Older tables lack it: of how many of their portions the cost is unknown, nothing says. */
+export const unknownCostColumn = (integer: string): string => sumColumn("unknown_cost", integer);
 
 /** The end of an INSERT: what is there already is added to. */
 export const addedToPortions = (table: string): string =>
@@ -81,12 +87,8 @@ export const portionColumns = [...keys, ...sums].join(", ");
 /** The day of UTC in which a request began. */
 export const portionDay = (startedAtMs: number): number => Math.floor(startedAtMs / dayMs);
 
-interface Added {
+interface Added extends Record<(typeof sums)[number], number> {
   key: (string | number)[];
-  requests: number;
-  tokens: number;
-  cached: number;
-  cost: number;
 }
 
 /** What the portions of these rows add up to, in the order of the table's columns. */
@@ -103,20 +105,27 @@ export function portionRows(entries: readonly Entry[]): (string | number)[][] {
       const name = `${before}${kind} ${tool}`;
       let row = rows.get(name);
       if (!row) {
-        row = { key: [day, who, model, kind, tool], requests: 0, tokens: 0, cached: 0, cost: 0 };
+        row = { key: [day, who, model, kind, tool], requests: 0, tokens: 0, cached: 0, cost: 0, unknown_cost: 0 };
         rows.set(name, row);
       }
       row.requests += 1;
       row.tokens += array[3];
       row.cached += array[4];
       row.cost += array[5] ?? 0;
+      if (array[5] === null) row.unknown_cost += 1;
     }
   }
-  return [...rows.values()].map(({ key, requests, tokens, cached, cost }) => [...key, requests, tokens, cached, cost]);
+  return [...rows.values()].map((row) => [...row.key, ...sums.map((name) => row[name])]);
 }
 
 /** The filters that portions are known by: whose requests, and the days that have a part of this time. */
 export type PortionFilters = Pick<Filters, "member" | "from_ms" | "to_ms">;
+
+interface SumRow extends Record<(typeof sums)[number], number> {
+  kind: PortionKind;
+  tool: string;
+  upstream_model: string;
+}
 
 /** The dearest first. */
 export async function portionSums(source: Source, filters: PortionFilters): Promise<PortionSum[]> {
@@ -129,12 +138,16 @@ export async function portionSums(source: Source, filters: PortionFilters): Prom
   if (filters.member !== undefined) terms.push(`member = ${parameters.text(filters.member ?? nothing)}`);
   const named = ["kind", "tool", "upstream_model"];
   const added = sums.map((name) => `${dialect.number(`sum(${name})`)} AS ${name}`);
-  const rows = await source.rows<Record<string, string | number>>(
+  const rows = await source.rows<SumRow>(
     `SELECT ${[...named, ...added].join(", ")} FROM ${dialect.tables.portions}${where(terms)}
       GROUP BY ${named.join(", ")} ORDER BY sum(cost) DESC, sum(tokens) DESC`,
     parameters.values,
   );
-  return rows.map(
-    (row) => ({ ...row, tool: row.tool || null, upstream_model: row.upstream_model || null }) as PortionSum,
-  );
+  return rows.map(({ tool, upstream_model, cost, unknown_cost, ...row }) => ({
+    ...row,
+    tool: tool || null,
+    upstream_model: upstream_model || null,
+    cost: unknown_cost === row.requests ? null : cost,
+    cost_at_least: unknown_cost > 0,
+  }));
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { columnNames } from "../../../src/books/history/entry";
 import { type LocalHistory, openHistory } from "../../../src/books/history/history";
 import { migrations } from "../../../src/books/history/migrations";
+import { portionColumns, portionDay, portionTable } from "../../../src/books/history/portions";
 import { entry, noon } from "../../support/history-rows";
 import { temporaryFolder } from "../../support/temporary-folder";
 
@@ -41,6 +42,25 @@ function openFile(): LocalHistory {
   });
   return history;
 }
+
+test("sums of portions from before unknown costs were counted stay, and those that come are counted", async () => {
+  const table = portionTable("portions", { text: "TEXT", integer: "INTEGER" });
+  database.run(`${table}; ALTER TABLE portions DROP COLUMN unknown_cost; PRAGMA user_version = 1`);
+  const day = portionDay(noon);
+  database.run(
+    `INSERT INTO portions (${portionColumns.replace(", unknown_cost", "")}) VALUES (${day}, '', '', 'tools', '', 2, 9, 4, 7)`,
+  );
+  const opened = openFile();
+  const tools = { kind: "tools", tool: null, upstream_model: null } as const;
+  expect(await opened.portions({})).toEqual([
+    { ...tools, requests: 2, tokens: 9, cached: 4, cost: 7, cost_at_least: false },
+  ]);
+  opened.add(entry({ upstream_model: null, portions: '[["tools",null,1,5,0,null,null]]' }));
+  opened.flush();
+  expect(await opened.portions({})).toEqual([
+    { ...tools, requests: 3, tokens: 14, cached: 4, cost: 7, cost_at_least: true },
+  ]);
+});
 
 test("a history without a column of today and without the rollup answers from its rows, and is added up in the background", async () => {
   database.run("ALTER TABLE requests DROP COLUMN cost; PRAGMA user_version = 1");
