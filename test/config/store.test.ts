@@ -3,9 +3,6 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findJsonError, positionOf } from "../../src/config/json-position";
-import { patched } from "../../src/config/patch";
-import { parseConfig } from "../../src/config/schema";
-import { masked } from "../../src/config/secrets";
 import { openConfig } from "../../src/config/store";
 import { formatPath } from "../../src/lib/schema-errors";
 import { failureOf, refusalOf } from "../support/refusal";
@@ -22,45 +19,6 @@ beforeEach(() => {
 test("the defaults hold without a config file, and none is written", () => {
   expect(openConfig(path).current.logLevel).toBe("info");
   expect(existsSync(path)).toBe(false);
-});
-
-test("a file written on Windows, with a byte order mark and CRLF, is read", () => {
-  writeFileSync(path, '\ufeff{\r\n  "logLevel": "debug"\r\n}\r\n');
-  expect(openConfig(path)).toMatchObject({
-    current: { logLevel: "debug", retentionDays: 14 },
-    stored: { logLevel: "debug" },
-  });
-});
-
-test("the last value counts of a config key written twice", () => {
-  writeFileSync(path, '{"logLevel":"debug","logLevel":"error"}');
-  expect(openConfig(path).current.logLevel).toBe("error");
-});
-
-test.each([
-  ["{", 1, 2],
-  ["", 1, 1],
-  ['{\n  "logLevel": "debug",\n}\n', 3, 1],
-  ['{\r\n  "logLevel": debug\r\n}', 2, 15],
-  ["{\n  'logLevel': 1 }", 2, 3],
-])("a broken file is named with line and column, and stays as it is: %j", (text, line, column) => {
-  writeFileSync(path, text);
-  expect(refusalOf(() => openConfig(path)).message).toBe(
-    `${path} is not valid JSON at line ${line}, column ${column}.`,
-  );
-  expect(readFileSync(path, "utf8")).toBe(text);
-});
-
-test.each([
-  ['{"foo":1}', " at line 1, column 2: foo: not a known key", "foo"],
-  ['{"auth":{"apiKeys":[1]}}', " at line 1, column 21: auth.apiKeys[0]: expected string", "auth.apiKeys[0]"],
-  ["[]", ": expected object", undefined],
-  ["null", ": expected object", undefined],
-])("a file that says something we do not know is refused by its path: %s", (text, said, param) => {
-  writeFileSync(path, text);
-  const { message, details } = refusalOf(() => openConfig(path));
-  expect(message).toStartWith(`${path} was not accepted${said}`);
-  expect(details.param).toBe(param);
 });
 
 test("a folder or a giant in the file's place is refused at once", () => {
@@ -115,56 +73,6 @@ describe("a change", () => {
     holder.kill("SIGKILL");
     await changed;
     expect(store.current.maxRows).toBe(7);
-  });
-});
-
-describe("what is put into what is stored", () => {
-  const stored = {
-    logLevel: "warn",
-    vendorxApiKey: "sk-ant-0123456789",
-    auth: { apiKeys: ["k-one-0123456789", "k-two-0123456789", "short"] },
-    providers: { a: { type: "vendorx", baseUrl: "https://a.example/x/", apiKey: "k-prov-0123456789" } },
-  };
-
-  test("what holds already stays as it was written, defaults stay unwritten", () => {
-    const shown = masked(parseConfig(stored));
-    expect(shown).toMatchObject({
-      anthropicApiKey: "…6789",
-      auth: { apiKeys: ["…6789", "…6789", "…"] },
-      providers: { a: { type: "anthropic", baseUrl: "https://a.example/x", apiKey: "…6789" } },
-    });
-    expect(patched(stored, shown)).toEqual(stored);
-    expect(patched({}, masked(parseConfig({})))).toEqual({});
-  });
-
-  test("null takes a key back to its default, in either spelling; another value takes the place of both", () => {
-    expect(patched(stored, { logLevel: null, anthropicApiKey: null })).toEqual({
-      auth: stored.auth,
-      providers: stored.providers,
-    });
-    expect(patched({ vendorxApiKey: "old" }, { anthropicApiKey: "new" })).toEqual({ anthropicApiKey: "new" });
-    expect(refusalOf(() => patched({}, { foo: null })).details.param).toBe("foo");
-    expect(refusalOf(() => patched({}, JSON.parse('{"__proto__":null}'))).details.param).toBe("__proto__");
-  });
-
-  test("masks stand for their secrets in their order, or are refused", () => {
-    const [one, two] = stored.auth.apiKeys as [string, string];
-    const keys = (...apiKeys: string[]) => patched(stored, { auth: { apiKeys } }).auth;
-    expect(keys("…6789", "…6789", "k-new")).toEqual({ apiKeys: [one, two, "k-new"] });
-    expect(keys("…", "k-new")).toEqual({ apiKeys: ["short", "k-new"] });
-    for (const wrong of [["…6789"], ["k-new", "…0000"], ["…", "…"], ["…6789", "…6789", "…6789"]])
-      expect(refusalOf(() => keys(...wrong)).details.param).toMatch(/^auth\.apiKeys\[\d\]$/);
-  });
-
-  test("a provider keeps its key while it stays where it is", () => {
-    const to = (provider: object) =>
-      patched(stored, { providers: { a: { type: "anthropic", ...provider } } }).providers;
-    expect(to({ baseUrl: "https://a.example/y" })).toMatchObject({ a: { apiKey: "k-prov-0123456789" } });
-    for (const key of [{}, { apiKey: "…6789" }])
-      for (const baseUrl of ["https://b.example/x", "https://a.example:8443/x", "http://127.0.0.1:1"])
-        expect(refusalOf(() => to({ baseUrl, ...key })).details.param).toBe("providers.a.apiKey");
-    expect(to({ baseUrl: "https://b.example", apiKey: "k-new" })).toMatchObject({ a: { apiKey: "k-new" } });
-    expect(patched(stored, { providers: {} }).providers).toEqual({});
   });
 });
 
