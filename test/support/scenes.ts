@@ -35,8 +35,6 @@ interface Setup extends Pick<ProxyOptions, "config" | "env"> {
   provider?: string;
   /** What else its owner says of it: its models, say. */
   own?: object;
-  /** The server of `$own` answers as an engine of web searches. */
-  engine?: boolean;
   /** Its clock runs, too, where a request waits for a timer. */
   isLive?: boolean;
   /** Of the app's limits, what differs. */
@@ -64,10 +62,14 @@ interface Answer {
   own?: boolean;
   /** In milliseconds. */
   delay?: number;
+  /** It does not come. */
+  hangs?: boolean;
 }
 
 const isWritten = Boolean(process.env.UPDATE);
 const generation = /^\/(?:chat\/completions|responses|v1\/messages)$/;
+/** What is asked of a model, and counts of it. */
+const sends = /^\/(?:chat\/completions|responses|v1\/messages(?:\/count_tokens)?)$/;
 const always = Number.POSITIVE_INFINITY;
 const said = (role: string, text: string) => ({ role, content: text });
 const loginOf = (name: string) => `${name}-demo`;
@@ -142,21 +144,20 @@ async function openStage(setup: Setup) {
   const now = () => Math.round(begunAt + monotonic() - start) - behind;
   const clock = { now, monotonic, random: () => 0.5 };
   const accounts = accountsOf(setup);
-  const provider = setup.provider || setup.engine ? startProvider() : undefined;
+  const provider = setup.provider || JSON.stringify(setup).includes("$own") ? startProvider() : undefined;
   const own = setup.provider && {
     type: setup.provider,
     baseUrl: "$own",
     apiKey: "k-own-0123456789",
     ...setup.own,
   };
-  const origin = provider?.server.url.origin ?? "";
+  const withOwn = <Of>(value: Of): Of =>
+    value && JSON.parse(JSON.stringify(value).replaceAll("$own", () => provider?.server.url.origin ?? ""));
   const proxy = await startProxy({
     clock,
     demo: { accounts, generation: setup.generation, now },
-    env: setup.env,
-    config: JSON.parse(
-      JSON.stringify({ ...(own && { providers: { own } }), ...setup.config }).replaceAll("$own", () => origin),
-    ),
+    env: withOwn(setup.env),
+    config: withOwn({ ...(own && { providers: { own } }), ...setup.config }),
   });
   if (setup.offers) offerOnly(proxy.demo, setup.offers);
   change(proxy.app.limits, setup.limits ?? {});
@@ -179,6 +180,7 @@ async function openStage(setup: Setup) {
       const [code, message] = more as string[];
       const respond = async () => {
         if (given.delay) await Bun.sleep(given.delay);
+        if (given.hangs) await held.promise;
         return responseOf(Number(status), code, message, given);
       };
       if (given.at === "own") return provider!.answers.push(...Array.from({ length: given.times ?? 1 }, () => respond));
@@ -329,7 +331,7 @@ function responseOf(
   return Response.json(json ?? { error: { ...(code && { code }), message } }, { status, headers: all });
 }
 
-/** It speaks chat completions, where it is not told what to answer. */
+/** It speaks chat completions and Messages, and counts, where it is not told what to answer. */
 function startProvider() {
   const answers: (() => Promise<Response>)[] = [];
   /** In the whole scene, the bodies of requests, and what stands before them. */
@@ -344,16 +346,25 @@ function startProvider() {
       heard.push({ path, query: Object.fromEntries(searchParams), headers: Object.fromEntries(request.headers) });
       if (request.method === "POST") seen.push(await request.json());
       return (
-        (await answers.shift()?.()) ??
-        Response.json({
-          ...{ id: "c", object: "chat.completion", created: 1, model: "m" },
-          choices: [{ index: 0, message: said("assistant", "Good day."), finish_reason: "stop" }],
-        })
+        (await answers.shift()?.()) ?? Response.json(ownReplies[/[a-z_]+$/.exec(path)![0]] ?? ownReplies.completions)
       );
     },
   });
   return { server, answers, seen, heard };
 }
+
+const ownReplies: Json = {
+  completions: {
+    ...{ id: "c", object: "chat.completion", created: 1, model: "m" },
+    choices: [{ index: 0, message: said("assistant", "Good day."), finish_reason: "stop" }],
+  },
+  messages: {
+    ...{ id: "msg_1", type: "message", role: "assistant", model: "m" },
+    ...{ content: [{ type: "text", text: "Good day." }], stop_reason: "end_turn", stop_sequence: null },
+    usage: { input_tokens: 12, cache_read_input_tokens: 100, output_tokens: 5 },
+  },
+  count_tokens: { input_tokens: 1234 },
+};
 
 const clients: Record<string, [path: string, body: (turns: Json[]) => Json, replyIn: (body: Json) => Json[]]> = {
   chat: ["/v1/chat/completions", (messages) => ({ messages }), ({ choices }) => [choices[0].message]],
@@ -364,7 +375,7 @@ const clients: Record<string, [path: string, body: (turns: Json[]) => Json, repl
     ({ content }) => [{ role: "assistant", content }],
   ],
   count: ["/v1/messages/count_tokens", (messages) => ({ messages }), () => []],
-  compact: ["/v1/responses/compact", (input) => ({ input }), () => []],
+  compact: ["/v1/responses/compact", (input) => ({ input }), ({ output }) => output],
   embeddings: ["/v1/embeddings", (turns) => ({ input: turns[0].content }), () => []],
   gemini: [
     "",
@@ -388,7 +399,12 @@ function requestOf([client, model, ...words]: Json[], talks: Map<string, Json[]>
   const all = [...(talks.get(talk) ?? []), ...(turns.length > 0 ? turns : [said("user", "Hello")])];
   const [path, bodyOf, replyIn] = clients[client]!;
   const google = `/v1beta/models/${model}:generateContent`;
-  const keep = talk && ((text: string) => void talks.set(talk, [...all, ...replyIn(JSON.parse(text))]));
+  const keep =
+    talk &&
+    ((text: string) => {
+      const reply = replyIn(JSON.parse(text));
+      talks.set(talk, reply.some(({ type }) => type === "compaction") ? reply : [...all, ...reply]);
+    });
   return {
     method: "POST",
     path: path || google,
@@ -465,6 +481,7 @@ function outcomeOf({ response, text, row, rows }: Seen, { proxy, calls, expected
       return expected.never.filter((part: string) => !kept.includes(part));
     },
     reply: () => json,
+    headers: () => Object.fromEntries(response.headers),
     row: () => withJson(row),
     rows: () => rows.map((each) => named(withJson(each))),
     sent: () => sent.at(-1)?.body,
@@ -473,7 +490,10 @@ function outcomeOf({ response, text, row, rows }: Seen, { proxy, calls, expected
       const body = JSON.stringify(sent.at(-1)?.body) ?? "";
       return Object.fromEntries(Object.keys(expected.holds).map((part) => [part, body.split(part).length - 1]));
     },
-    calls: () => sent.map(({ headers, ...call }) => ({ ...call, headers: named(headers) })),
+    calls: () =>
+      calls
+        .filter(({ path }) => sends.test(path))
+        .map(({ headers, ...call }) => ({ ...call, headers: named(headers) })),
     provided: () => provider?.seen,
     heard: () => provider?.heard,
     running: () => proxy.app.inFlight.running(),
