@@ -128,7 +128,7 @@ export function pageText(html: string, isWhole: boolean): string {
       });
       return;
     }
-    if (tag === "footer" && !isWhole) return;
+    if (attributes.get("class") === "foot" && !isWhole) return;
     if (tag === "form") lines.push(`form ${attributes.get("method")} ${attributes.get("action")}${marksOf(node)}`);
     else if (tag === "details" || (tag !== "li" && marksOf(node))) lines.push(`${tag}${marksOf(node)}`);
     if (tag === "li") line = `-${marksOf(node)} `;

@@ -476,6 +476,7 @@ function outcomeOf({ response, text, row, rows }: Seen, { proxy, calls, expected
   const others: Record<string, () => unknown> = {
     says: () => ([expected.says].flat().every((part) => text.includes(part)) ? expected.says : text),
     text: () => text,
+    left: () => response.headers.get("x-dragoman-budget-remaining"),
     never: () => {
       const kept = JSON.stringify(proxy.rows()) + proxy.lines.join("");
       return expected.never.filter((part: string) => !kept.includes(part));

@@ -1,11 +1,10 @@
-/** Scenario: budgets on their page and in the admin API. */
+/** Scenario: budgets on their page with many holders, and in the middle of a period; `fixtures/books/pages.txt` has its forms. */
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subject } from "../../../src/people/budgets/budgets";
 import type { Reservation } from "../../../src/people/budgets/entries";
 import { credits } from "../../support/amounts";
-import { formTokenIn } from "../../support/form-fields";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 
 const admin = async (proxy: RunningProxy, path = "", body?: unknown) => {
@@ -16,139 +15,39 @@ const admin = async (proxy: RunningProxy, path = "", body?: unknown) => {
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 };
 
-const submit = async (proxy: RunningProxy, path: string, fields: Record<string, string>) => {
-  const page = await (await fetch(`${proxy.url}/admin/budgets`)).text();
-  const form_token = formTokenIn(page);
-  return fetch(proxy.url + path, {
-    method: "POST",
-    redirect: "manual",
-    body: new URLSearchParams({ form_token, ...fields }),
-  });
-};
-
-const subject: Subject = { account: "octo", key: null, model: "gpt-4.1" };
-
-test("a budget is added, shows what is used and when it would end at the rate since then, and is removed", async () => {
-  let now = Date.parse("2026-11-06T00:00:00Z");
-  await using proxy = await startProxy({ clock: { now: () => now } });
-  const added = await admin(proxy, "", { name: "Month", unit: "credits", limit: 100, per: "month" });
-  expect(added).toEqual({ status: 200, body: { added: true } });
-  expect((await admin(proxy, "", { name: "Month", unit: "requests", limit: 1, per: "day" })).status).toBe(409);
-
-  now = Date.parse("2026-11-11T00:00:00Z");
-  const { budgets } = proxy.app;
-  const amounts = credits(50);
-  budgets.settle(budgets.reserve(subject, amounts) as Reservation, {
-    model: subject.model,
-    expected: amounts,
-    real: amounts,
-  });
-  budgets.reserve(subject, credits(5));
-  const { body } = await admin(proxy);
-  expect(body.items).toEqual([
-    {
-      name: "Month",
-      scope: {},
-      unit: "credits",
-      limit: 100,
-      per: "month",
-      warn: [0.5, 0.8],
-      then: "stop",
-      exhausted: false,
-      used: 50,
-      reserved: 5,
-      unknown_price_count: 0,
-      started_at_ms: Date.parse("2026-11-01T00:00:00Z"),
-      counted_from_ms: Date.parse("2026-11-06T00:00:00Z"),
-      resets_at_ms: Date.parse("2026-12-01T00:00:00Z"),
-      // Half of it in the five days since it was added: the rest lasts for five more.
-      forecast_ends_at_ms: Date.parse("2026-11-16T00:00:00Z"),
-      holders: null,
-    },
-  ]);
-  now = Date.parse("2026-12-01T00:00:00Z");
-  expect((await admin(proxy)).body.items).toMatchObject([{ used: 0, reserved: 0, forecast_ends_at_ms: null }]);
-  expect((await admin(proxy, "/remove", { name: "Month" })).body).toEqual({ removed: true });
-  expect((await admin(proxy, "/remove", { name: "Month" })).status).toBe(404);
-  expect((await admin(proxy)).body.items).toEqual([]);
-});
-
-test("the page adds and removes a budget without a script, and names what is wrong", async () => {
-  await using proxy = await startProxy();
-  const wrong = await submit(proxy, "/admin/budgets", {
-    name: "Opus",
-    unit: "credits",
-    limit: "-1",
+test("of a budget for each key, who used most of their own limit comes first, page by page", async () => {
+  const each = {
+    name: "Each",
+    unit: "requests",
+    limit: 4,
     per: "day",
-    then: "stop",
-  });
-  const text = await wrong.text();
-  expect([wrong.status, text.includes("limit: "), text.includes('value="Opus"')]).toEqual([400, true, true]);
-  const added = await submit(proxy, "/admin/budgets", {
-    name: "Opus",
-    unit: "credits",
-    limit: "2.5",
-    per: "day",
-    then: "stop",
-    model: "claude-opus-*",
-    account: "",
-  });
-  expect([added.status, added.headers.get("location")]).toEqual([303, "/admin/budgets?added=Opus"]);
-  expect(proxy.app.config.current.budgets).toMatchObject([
-    { name: "Opus", limit: 2.5, scope: { model: "claude-opus-*" } },
-  ]);
-  const shown = await (await fetch(`${proxy.url}/admin/budgets?added=Opus`)).text();
-  expect(shown).toContain("of 2.5 credits used");
-  expect(shown).toMatch(/The budget .*Opus.* was added/);
-  const asks = await (await fetch(`${proxy.url}/admin/budgets`)).text();
-  expect(asks).toMatch(/<summary aria-label="Remove Opus…">Remove…<\/summary>[\s\S]*action="\/admin\/budgets\/remove"/);
-  const removed = await submit(proxy, "/admin/budgets/remove", { name: "Opus" });
-  expect(removed.headers.get("location")).toBe("/admin/budgets?removed=Opus");
-  const said = await (await fetch(`${proxy.url}/admin/budgets?removed=Opus`)).text();
-  expect(said).toMatch(/There is no budget .*Opus.* any more: it was removed/);
-  expect(proxy.app.config.current.budgets).toEqual([]);
-});
-
-test("a budget for each key, by the form: who used most comes first, page by page", async () => {
-  await using proxy = await startProxy();
-  const fields = { name: "Each", unit: "requests", limit: "4", per: "day", then: "stop", each: "key" };
-  const wrong = await submit(proxy, "/admin/budgets", { ...fields, limits: "key-1 many" });
-  expect([wrong.status, await wrong.text()]).toEqual([400, expect.stringContaining("limits.key-1: ")]);
-  const idle = await submit(proxy, "/admin/budgets", { ...fields, each: "", limits: "key-1 1" });
-  expect([idle.status, await idle.text()]).toEqual([400, expect.stringContaining("limits: needs")]);
-  expect((await submit(proxy, "/admin/budgets", { ...fields, limits: "key-1 1\r\nkey-2: 40\n" })).status).toBe(303);
-  expect(proxy.app.config.current.budgets).toMatchObject([{ each: "key", limits: { "key-1": 1, "key-2": 40 } }]);
-
-  const amounts = credits(0);
-  const use = async (key: string) => {
-    const reservation = await proxy.app.budgets.reserve({ ...subject, key }, amounts);
-    proxy.app.budgets.settle(reservation as Reservation, { model: subject.model, expected: amounts, real: amounts });
+    each: "key",
+    limits: { "key-1": 1, "key-2": 40 },
   };
-  for (let at = 0; at < 60; at += 1) await use(`key-${at}`);
-  for (let count = 0; count < 2; count += 1) await use("key-30");
-  const page = await (await fetch(`${proxy.url}/admin/budgets`)).text();
+  await using proxy = await startProxy({ config: { budgets: [each] } });
+  const { budgets } = proxy.app;
+  const amounts = credits(0);
+  const reserve = (key: string) => budgets.reserve({ account: "octo", key, model: "gpt-4.1" } as Subject, amounts);
+  for (const key of [...Array(60).keys(), 30, 30].map((at) => `key-${at}`))
+    budgets.settle((await reserve(key)) as Reservation, { model: "gpt-4.1", expected: amounts, real: amounts });
+  await reserve("key-30");
+  const textOf = async (path: string) => (await fetch(proxy.url + path.replaceAll("&amp;", "&"))).text();
   const rowsIn = (text: string) => [...text.matchAll(/key_name=(key-\d+)/g)].map(([, name]) => name);
+  const page = await textOf("/admin/budgets");
   expect(rowsIn(page)).toEqual(["key-1", "key-30", "key-0", "key-10", "key-11"]);
   expect(page).toContain("Exhausted for some");
   const [, path] = /href="([^"]+)">All 60 keys/.exec(page)!;
-  const first = await (await fetch(proxy.url + path!.replaceAll("&amp;", "&"))).text();
-  const [, next] = /rel="next" href="([^"]+)"/.exec(first)!;
-  const last = await (await fetch(proxy.url + next!.replaceAll("&amp;", "&"))).text();
+  const first = await textOf(path!);
+  const last = await textOf(/rel="next" href="([^"]+)"/.exec(first)![1]!);
   const all = [...rowsIn(first), ...rowsIn(last)];
   expect([rowsIn(first).length, new Set(all).size, all.at(-1)]).toEqual([50, 60, "key-2"]);
   expect(last).not.toContain('rel="next"');
-  expect((await fetch(`${proxy.url}/admin/budgets?budget=nothing`)).status).toBe(404);
   const { body } = await admin(proxy, "?budget=Each&limit=25&offset=50");
   expect(body.items).toMatchObject([{ used: null, exhausted: false, holders: { count: 60, next_offset: null } }]);
-});
-
-test("the page of budgets says without members that a budget for them counts nothing", async () => {
-  const budgets = [{ name: "M", unit: "requests", limit: 4, per: "day", each: "member" }];
-  await using proxy = await startProxy({ config: { budgets } });
-  await (await proxy.post("/v1/chat/completions", { model: "gpt-4.1", messages: [] })).text();
-  const page = await (await fetch(`${proxy.url}/admin/budgets`)).text();
-  expect(page).toContain("There are no members: a budget");
-  expect(page).not.toContain('id="f-member"');
+  const top = (await admin(proxy, "?budget=Each&limit=3")).body;
+  expect(top.items).toMatchObject([
+    { exhausted: true, holders: { items: [{ name: "key-1" }, { used: 3, reserved: 1 }, { used: 1, reserved: 0 }] } },
+  ]);
 });
 
 test("the parts of a budget are what it has counted, also when it is added in the middle of its period", async () => {
