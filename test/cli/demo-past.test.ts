@@ -20,7 +20,8 @@ import { temporaryFolder } from "../support/temporary-folder";
 import { sharedTokenizer } from "../support/tokenizer";
 import { until } from "../support/until";
 
-const now = new Date(2026, 10, 18, 16, 40).getTime();
+/** Some of its two weeks are of the month before. */
+const now = new Date(2026, 10, 6, 16, 40).getTime();
 
 const past = pastOf(now, listPrices);
 
@@ -66,7 +67,7 @@ test("the demo gets its past once, a budget of which four fifths are used, and a
     accounts: ["octo-demo", "plus-demo"],
     clock: { now: () => now, monotonic: () => performance.now() },
   });
-  const madeUp = madeUpPast(() => now, listPrices);
+  const madeUp = madeUpPast(now, listPrices);
   const live = async () => {
     await giveKeysAndBudgets(proxy.app, proxy.app.environment, now, madeUp);
     await proxy.app.config.change({ retentionDays: 365 });
@@ -81,6 +82,8 @@ test("the demo gets its past once, a budget of which four fifths are used, and a
   expect(billed).toBeCloseTo(spent.reduce((sum, { cost }) => sum + (cost ?? 0), 0) / 1e9, 3);
   const [state] = await proxy.app.budgets.overview();
   expect(state!.used / state!.budget.limit).toBeCloseTo(0.8, 2);
+  const ofMonth = past.filter(({ started_at_ms }) => started_at_ms >= Date.UTC(2026, 10));
+  expect(state!.used).toBeCloseTo(ofMonth.reduce((sum, { cost }) => sum + (cost ?? 0), 0) / 1e9, 3);
   expect(proxy.app.accounts.map(({ id, state }) => [id, state.name])).toEqual([
     ["octo-demo", "ready"],
     ["plus-demo", "cooling"],
@@ -130,8 +133,9 @@ test("the demo of a team has members, one of whom has no budget left, and a link
   const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home });
   const demo = openDemo(teamNames);
   const stores = openLocalStores(environment, { follow: false, write: () => {} });
-  const madeUp = madeUpPast(Date.now, listPrices, await makeTeam(stores, demo));
-  await giveKeysAndBudgets(stores, environment, Date.now(), madeUp);
+  const begun = Date.now();
+  const madeUp = madeUpPast(begun, listPrices, await makeTeam(stores, demo));
+  await giveKeysAndBudgets(stores, environment, begun, madeUp);
   const app = openApp({ environment, stores, demo: { url: demo.url }, version: "1", tokenizer: sharedTokenizer() });
   using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
   try {

@@ -12,11 +12,18 @@ import { type PricesOf, pastOf, type Tool, tools } from "./demo-past";
 /** The rows of the past: of the owner's tools where nothing is there yet, and in any case of members who are new. */
 type MadeUp = (isNew: boolean) => Entry[];
 
-/** @param ofMembers The tools of members who are new. */
-export const madeUpPast =
-  (now: () => number, pricesOf: PricesOf, ofMembers: readonly Tool[] = []): MadeUp =>
-  (isNew) =>
-    pastOf(now(), pricesOf, [...(isNew ? tools : []), ...ofMembers]);
+/**
+ * @param now Unix ms. The config and the history of a new demo are given the same rows.
+ * @param ofMembers The tools of members who are new.
+ */
+export function madeUpPast(now: number, pricesOf: PricesOf, ofMembers: readonly Tool[] = []): MadeUp {
+  let whole: Entry[] | undefined;
+  return (isNew) => {
+    if (!isNew) return pastOf(now, pricesOf, [...ofMembers]);
+    whole ??= pastOf(now, pricesOf, [...tools, ...ofMembers]);
+    return whole;
+  };
+}
 
 /**
  * Fills the history, unless it has something: whoever reads now finds the past.

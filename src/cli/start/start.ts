@@ -88,8 +88,9 @@ export async function start(options: StartOptions): Promise<number> {
   const forTeam = demo && options.team ? await import("./demo-team") : undefined;
   const ofMembers = demo && (await forTeam?.makeTeam(stores, demo));
   const past = demo && (await import("./demo-fill"));
-  const madeUp = demo && past?.madeUpPast(Date.now, (model) => demo.pricesOf(model), ofMembers);
-  if (madeUp) await past?.giveKeysAndBudgets(stores, environment, Date.now(), madeUp);
+  const begun = Date.now();
+  const madeUp = demo && past?.madeUpPast(begun, (model) => demo.pricesOf(model), ofMembers);
+  if (madeUp) await past?.giveKeysAndBudgets(stores, environment, begun, madeUp);
   const app = openApp({
     environment,
     stores,
