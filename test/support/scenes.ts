@@ -231,7 +231,7 @@ async function openStage(setup: Setup) {
     const response = (await asked.answer) ?? (await gone());
     const made = proxy.rows().slice(0, proxy.rows().length - asked.rows);
     const text = response.bodyUsed ? asked.text : await response.text();
-    asked.keep?.(text);
+    if (response.ok) asked.keep?.(text);
     const id = response.headers.get("x-request-id");
     const row = made.find(({ parent_id, request_id }) => parent_id === null && (!id || request_id === id));
     return outcomeOf(
@@ -396,7 +396,8 @@ function requestOf([client, model, ...words]: Json[], talks: Map<string, Json[]>
   if (client === "POST") return { method: "POST", path: model, body: words[0] ?? more, headers };
   const talk = words[0]?.startsWith?.("+") ? words.shift() : undefined;
   const turns = words.map((text, at) => said(at % 2 === 0 ? "user" : "assistant", text));
-  const all = [...(talks.get(talk) ?? []), ...(turns.length > 0 ? turns : [said("user", "Hello")])];
+  const before = talks.get(talk);
+  const all = [...(before ?? []), ...(before || turns.length > 0 ? turns : [said("user", "Hello")])];
   const [path, bodyOf, replyIn] = clients[client]!;
   const google = `/v1beta/models/${model}:generateContent`;
   const keep =
@@ -487,10 +488,8 @@ function outcomeOf({ response, text, row, rows }: Seen, { proxy, calls, expected
     rows: () => rows.map((each) => named(withJson(each))),
     sent: () => sent.at(-1)?.body,
     offered: () => offeredIn(sent.at(-1)?.body),
-    holds: () => {
-      const body = JSON.stringify(sent.at(-1)?.body) ?? "";
-      return Object.fromEntries(Object.keys(expected.holds).map((part) => [part, body.split(part).length - 1]));
-    },
+    holds: () => countsIn(JSON.stringify(sent.at(-1)?.body) ?? "", expected.holds),
+    tells: () => countsIn(text, expected.tells),
     calls: () =>
       calls
         .filter(({ path }) => sends.test(path))
@@ -530,6 +529,9 @@ function placeOf(token: string | undefined, tokens: string[]): number | [] {
   if (!tokens.includes(token)) tokens.push(token);
   return tokens.indexOf(token);
 }
+
+const countsIn = (text: string, parts: Json) =>
+  Object.fromEntries(Object.keys(parts).map((part) => [part, text.split(part).length - 1]));
 
 /** The names of the tools that the model has in its prompt; not of a search among those that wait. */
 const offeredIn = ({ tools = [] }: Json): string[] =>
