@@ -8,21 +8,23 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import type { DemoOptions } from "../../src/demo/state";
+import type { ClientDialect } from "../../src/dialects/hub/conversation";
 import { autoAccounts } from "./auto-accounts";
 import { blocksIn, milliseconds } from "./blocks";
 import { type Offers, offerOnly } from "./catalogue";
 import { eventStream, namedEvent } from "./event-stream";
 import type { Json } from "./json";
 import { type ProxyOptions, type RunningProxy, startProxy } from "./proxy";
+import { readReply } from "./read-reply";
 import { fixtures } from "./streams";
 import { until } from "./until";
 
 /** The line with `:` behind the title. */
 interface Setup extends Pick<ProxyOptions, "config" | "env"> {
   /** The scene is played once with each of these: `$name` in its lines becomes the value. */
-  each?: Record<string, string | number>[];
+  each?: Record<string, Named>[];
   /** What else `$name` stands for. */
-  let?: Record<string, string | number>;
+  let?: Record<string, Named>;
   /** By the first word of their logins, of the demo's accounts and those with Auto: `octo` alone when missing. */
   accounts?: string[];
   quota?: keyof typeof quotas;
@@ -66,6 +68,9 @@ interface Answer {
   hangs?: boolean;
 }
 
+/** An object or a list stands for its JSON. */
+type Named = string | number | boolean | Json[] | { [member: string]: Json };
+
 const isWritten = Boolean(process.env.UPDATE);
 const generation = /^\/(?:chat\/completions|responses|v1\/messages)$/;
 /** What is asked of a model, and counts of it. */
@@ -81,9 +86,10 @@ export function testScenes(name: string): void {
     const [title = "", first = "", ...rest] = block.split("\n");
     const setup: Setup = first.startsWith(": ") ? JSON.parse(first.slice(2)) : {};
     const lines = first.startsWith(": ") ? rest : [first, ...rest];
-    const playWith = (values: Record<string, string | number>) => {
+    const playWith = (values: Record<string, Named>) => {
       const named = { ...setup.let, ...values };
-      const put = (text: string) => text.replace(/\$(\w+)/g, (whole, key) => String(named[key] ?? whole));
+      const asText = (value: Named) => (typeof value === "object" ? JSON.stringify(value) : String(value));
+      const put = (text: string) => text.replace(/\$(\w+)/g, (whole, key) => asText(named[key] ?? whole));
       return play(JSON.parse(put(JSON.stringify({ ...setup, each: undefined, let: undefined }))), lines, put);
     };
     if (!setup.each)
@@ -124,9 +130,11 @@ async function play(setup: Setup, lines: readonly string[], put: (line: string) 
   return played;
 }
 
-/** `<<3 x text>>` is the text three times, and may be within another one. */
+/** `<<3 x text>>` is the text three times, and may be within another one; `@@` in it is 0, 1 and 2. */
 function unfolded(text: string): string {
-  const next = text.replace(/<<(\d+) x ((?:(?!<<|>>).)*)>>/g, (_, times, each) => each.repeat(Number(times)));
+  const next = text.replace(/<<(\d+) x ((?:(?!<<|>>).)*)>>/g, (_, times, each) =>
+    Array.from({ length: Number(times) }, (_, at) => each.replaceAll("@@", at)).join(""),
+  );
   return next === text ? text : unfolded(next);
 }
 
@@ -163,8 +171,10 @@ async function openStage(setup: Setup) {
   change(proxy.app.limits, setup.limits ?? {});
   const begun = new Map<string, Begun>();
   const held = Promise.withResolvers<undefined>();
+  let left = 0;
   const talks = new Map<string, Json[]>();
   const tokens: string[] = [];
+  const ids = new Map<string, string>();
   const accountOf = (name: string) => proxy.app.accounts.find(({ id }) => id === loginOf(name))!;
 
   /** What happens beside the requests, by the first word. */
@@ -218,7 +228,7 @@ async function openStage(setup: Setup) {
     offer: (lists: string, offers: Offers) => offerOnly(proxy.demo, offers, 2 * Number(lists)),
     told: (name: string, words: string) =>
       until(() => begun.get(name)!.text.includes(words), `the client of ${name} is told: ${words}`),
-    "hang-up": (name: string) => begun.get(name)!.client.abort(),
+    "hang-up": (name: string) => begun.get(name)!.leaving.abort(),
     cancel: () => proxy.app.inFlight.cancel(proxy.app.inFlight.running()[0]!.request_id),
     drain: () => void proxy.drain(),
   };
@@ -228,31 +238,38 @@ async function openStage(setup: Setup) {
   async function ask(words: Json[], expected: Json): Promise<Json> {
     const asked = begun.get(words[0]) ?? send(words);
     begun.delete(words[0]);
-    const response = (await asked.answer) ?? (await gone());
+    const response = (await asked.answer) ?? (await gone(asked));
     const made = proxy.rows().slice(0, proxy.rows().length - asked.rows);
     const text = response.bodyUsed ? asked.text : await response.text();
-    if (response.ok) asked.keep?.(text);
+    const isStream = /event-stream/.test(response.headers.get("content-type") ?? "");
+    const isRead = asked.keep || expected.reply !== undefined;
+    const reply = isStream ? isRead && (await readReply(asked.client, asked.model, text)) : jsonIn(response, text);
+    if (response.ok) asked.keep?.(reply);
     const id = response.headers.get("x-request-id");
     const row = made.find(({ parent_id, request_id }) => parent_id === null && (!id || request_id === id));
     return outcomeOf(
-      { response, text, row, rows: made },
-      { proxy, calls: proxy.demo.journal.slice(asked.calls), expected, tokens, provider },
+      { response, text, reply, row, rows: made },
+      { proxy, calls: proxy.demo.journal.slice(asked.calls), expected, tokens, ids, provider },
     );
   }
 
   /** What a client sends, and has got of the answer so far. */
   function send(words: Json[]): Begun {
     const { method, path, body, headers, leave, keep } = requestOf(words, talks);
+    const [client, model] = words;
     const [calls, rows] = [proxy.demo.journal.length, proxy.rows().length];
-    const client = new AbortController();
-    const asked: Begun = { client, calls, rows, keep, text: "", answer: get().catch(() => undefined) };
+    const leaving = new AbortController();
+    const asked: Begun = {
+      ...{ client, model, leave, leaving, calls, rows, keep, text: "" },
+      answer: get().catch(() => undefined),
+    };
     return asked;
     async function get() {
-      if (leave) holdUntilGone(leave, client);
+      if (leave) holdUntilGone(leave, leaving);
       const response = await proxy.post(
         path.replace("$last", () => proxy.rows(1)[0]!.request_id),
         body,
-        { method, headers, signal: client.signal },
+        { method, headers, signal: leaving.signal },
       );
       const decoder = new TextDecoder();
       for await (const piece of response.body ?? []) asked.text += decoder.decode(piece, { stream: true });
@@ -268,16 +285,18 @@ async function openStage(setup: Setup) {
   }
 
   /** The client hangs up while the upstream has not answered at this path. */
-  function holdUntilGone(path: string, client: AbortController) {
-    proxy.demo.intercept(path, () => {
-      client.abort();
+  function holdUntilGone(path: string, leaving: AbortController) {
+    proxy.demo.intercept(path, (_, { signal }) => {
+      leaving.abort();
+      signal.addEventListener("abort", () => left++);
       return held.promise;
     });
   }
 
   /** In place of an answer that nobody got: what its row says. */
-  async function gone(): Promise<Response> {
+  async function gone({ leave }: Begun): Promise<Response> {
     await until(() => proxy.app.inFlight.count === 0, "the request has its row");
+    if (leave && generation.test(leave)) await until(() => left > 0, "the upstream's connection is given up");
     held.resolve(undefined);
     const { http_status, error_type } = proxy.rows(1)[0]!;
     return Response.json({ error: { code: error_type } }, { status: http_status });
@@ -327,7 +346,9 @@ function responseOf(
         .map((event) => (event.type && !event.choices ? namedEvent(event) : `data: ${JSON.stringify(event)}\n\n`))
         .join(""),
     );
-  if (text !== undefined) return new Response(text, { status, headers: all });
+  const type = text && /^(?:data|event):/.test(text) ? "text/event-stream" : "application/json";
+  if (text !== undefined)
+    return new Response(text, { status, headers: { ...(status === 200 && { "content-type": type }), ...all } });
   return Response.json(json ?? { error: { ...(code && { code }), message } }, { status, headers: all });
 }
 
@@ -366,59 +387,111 @@ const ownReplies: Json = {
   count_tokens: { input_tokens: 1234 },
 };
 
-const clients: Record<string, [path: string, body: (turns: Json[]) => Json, replyIn: (body: Json) => Json[]]> = {
-  chat: ["/v1/chat/completions", (messages) => ({ messages }), ({ choices }) => [choices[0].message]],
-  responses: ["/v1/responses", (input) => ({ input }), ({ output }) => output],
-  messages: [
-    "/v1/messages",
-    (messages) => ({ max_tokens: 500, messages }),
-    ({ content }) => [{ role: "assistant", content }],
-  ],
-  count: ["/v1/messages/count_tokens", (messages) => ({ messages }), () => []],
-  compact: ["/v1/responses/compact", (input) => ({ input }), ({ output }) => output],
-  embeddings: ["/v1/embeddings", (turns) => ({ input: turns[0].content }), () => []],
-  gemini: [
-    "",
-    (turns) => ({
-      contents: turns.map(({ role, content }) => ({
-        role: role === "user" ? role : "model",
-        parts: [{ text: content }],
-      })),
+const jsonIn = (response: Response, text: string): Json =>
+  /json/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : undefined;
+
+interface Speech {
+  path: string;
+  body(turns: Json[]): Json;
+  /** What its client adds to the conversation. */
+  reply?(body: Json): Json[];
+  /** What its client says of the calls in the last turns. */
+  results?(turns: Json[], text: string): Json[];
+}
+
+const clients: Record<string, Speech> = {
+  chat: {
+    path: "/v1/chat/completions",
+    body: (messages) => ({ messages }),
+    reply: ({ choices }) => [choices[0].message],
+    results: (turns, content) =>
+      turns.at(-1).tool_calls.map(({ id }: Json) => ({ role: "tool", tool_call_id: id, content })),
+  },
+  responses: {
+    path: "/v1/responses",
+    body: (input) => ({ input }),
+    reply: ({ output }) => output,
+    results(turns, output) {
+      const isAnswered = ({ call_id }: Json) =>
+        turns.some((turn) => turn.type === "function_call_output" && turn.call_id === call_id);
+      const calls = turns.filter((turn) => turn.type === "function_call" && !isAnswered(turn));
+      return calls.map(({ call_id }) => ({ type: "function_call_output", call_id, output }));
+    },
+  },
+  messages: {
+    path: "/v1/messages",
+    body: (messages) => ({ max_tokens: 500, messages }),
+    reply: ({ content }) => [{ role: "assistant", content }],
+    results(turns, content) {
+      const calls = turns.at(-1).content.filter(({ type }: Json) => type === "tool_use");
+      return [
+        said(
+          "user",
+          calls.map(({ id }: Json) => ({ type: "tool_result", tool_use_id: id, content })),
+        ),
+      ];
+    },
+  },
+  count: { path: "/v1/messages/count_tokens", body: (messages) => ({ messages }) },
+  compact: { path: "/v1/responses/compact", body: (input) => ({ input }), reply: ({ output }) => output },
+  embeddings: { path: "/v1/embeddings", body: (turns) => ({ input: turns[0].content }) },
+  gemini: {
+    path: "",
+    body: (turns) => ({
+      contents: turns.map((turn) =>
+        turn.parts ? turn : { role: turn.role === "user" ? "user" : "model", parts: [{ text: turn.content }] },
+      ),
     }),
-    () => [],
-  ],
+    // As Gemini CLI does: thoughts stay with the client.
+    reply: ({ candidates }) => [
+      { role: "model", parts: candidates[0].content.parts.filter(({ thought }: Json) => !thought) },
+    ],
+    results(turns, output) {
+      const calls = turns.at(-1).parts.flatMap(({ functionCall }: Json) => functionCall ?? []);
+      const parts = calls.map(({ id, name }: Json) => ({ functionResponse: { id, name, response: { output } } }));
+      return [{ role: "user", parts }];
+    },
+  },
 };
 
 /** `GET` or `POST` with a path; or a dialect, a model, what was said in turn, and more members of the body. */
 function requestOf([client, model, ...words]: Json[], talks: Map<string, Json[]>) {
-  const { headers = {}, leave, ...more }: Json = typeof words.at(-1) === "object" ? words.pop() : {};
+  const { headers = {}, leave, results, ...more }: Json = typeof words.at(-1) === "object" ? words.pop() : {};
   if (client === "GET") return { method: "GET", path: model, body: undefined, headers };
   if (client === "POST") return { method: "POST", path: model, body: words[0] ?? more, headers };
   const talk = words[0]?.startsWith?.("+") ? words.shift() : undefined;
+  const speech = clients[client]!;
+  const before = talks.get(talk) ?? [];
   const turns = words.map((text, at) => said(at % 2 === 0 ? "user" : "assistant", text));
-  const before = talks.get(talk);
-  const all = [...(before ?? []), ...(before || turns.length > 0 ? turns : [said("user", "Hello")])];
-  const [path, bodyOf, replyIn] = clients[client]!;
-  const google = `/v1beta/models/${model}:generateContent`;
+  const now = results ? [...speech.results!(before, results), ...turns] : turns;
+  const all = [...before, ...(before.length > 0 || now.length > 0 ? now : [said("user", "Hello")])];
   const keep =
     talk &&
-    ((text: string) => {
-      const reply = replyIn(JSON.parse(text));
-      talks.set(talk, reply.some(({ type }) => type === "compaction") ? reply : [...all, ...reply]);
+    ((reply: Json) => {
+      const added = speech.reply!(reply);
+      talks.set(talk, added.some(({ type }) => type === "compaction") ? added : [...all, ...added]);
     });
-  return {
-    method: "POST",
-    path: path || google,
-    body: { ...(path && { model }), ...bodyOf(all), ...more },
-    headers,
-    leave,
-    keep,
-  };
+  if (speech.path)
+    return {
+      method: "POST",
+      path: speech.path,
+      body: { model, ...speech.body(all), ...more },
+      headers,
+      leave,
+      keep,
+    };
+  const { stream, ...others } = more;
+  const path = `/v1beta/models/${model}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`;
+  return { method: "POST", path, body: { ...speech.body(all), ...others }, headers, leave, keep };
 }
 
 /** A request of a client. */
 interface Begun {
-  client: AbortController;
+  client: ClientDialect;
+  model: string;
+  /** A path of the upstream, which has not answered when the client leaves. */
+  leave: string | undefined;
+  leaving: AbortController;
   /** Its answer once it is whole; undefined for a client that hung up. */
   answer: Promise<Response | undefined>;
   /** Of the answer, so far. */
@@ -427,7 +500,7 @@ interface Begun {
   calls: number;
   rows: number;
   /** Keeps the answer as a part of its conversation. */
-  keep: ((text: string) => void) | undefined;
+  keep: ((reply: Json) => void) | undefined;
 }
 
 interface Scene {
@@ -437,12 +510,16 @@ interface Scene {
   expected: Json;
   /** Of Auto's sessions, in the order in which they were sent. */
   tokens: string[];
+  /** Names of the random ids that were seen. */
+  ids: Map<string, string>;
   provider: ReturnType<typeof startProvider> | undefined;
 }
 
 interface Seen {
   response: Response;
   text: string;
+  /** As its client reads it, also a stream. */
+  reply: Json;
   row: Json;
   rows: Json[];
 }
@@ -451,9 +528,11 @@ interface Seen {
  * What always has to be as expected, without what is plain: status 200 by the first account, with all accounts ready. And
  * what the expected outcome names besides.
  */
-function outcomeOf({ response, text, row, rows }: Seen, { proxy, calls, expected, tokens, provider }: Scene): Json {
-  const json: Json = /json/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : undefined;
-  const { code, type, status } = json?.error ?? {};
+function outcomeOf(
+  { response, text, reply, row, rows }: Seen,
+  { proxy, calls, expected, tokens, ids, provider }: Scene,
+): Json {
+  const { code, type, status } = reply?.error ?? {};
   const tries = row && attemptsOf(row);
   const states = Object.fromEntries(proxy.app.accounts.flatMap(stateOf));
   const always = {
@@ -482,19 +561,22 @@ function outcomeOf({ response, text, row, rows }: Seen, { proxy, calls, expected
       const kept = JSON.stringify(proxy.rows()) + proxy.lines.join("");
       return expected.never.filter((part: string) => !kept.includes(part));
     },
-    reply: () => json,
+    reply: () => withNamedIds(reply, ids),
     headers: () => Object.fromEntries(response.headers),
     row: () => withJson(row),
     rows: () => rows.map((each) => named(withJson(each))),
-    sent: () => sent.at(-1)?.body,
+    sent: () => withNamedIds(sent.at(-1)?.body, ids),
     offered: () => offeredIn(sent.at(-1)?.body),
     holds: () => countsIn(JSON.stringify(sent.at(-1)?.body) ?? "", expected.holds),
     tells: () => countsIn(text, expected.tells),
     calls: () =>
-      calls
-        .filter(({ path }) => sends.test(path))
-        .map(({ headers, ...call }) => ({ ...call, headers: named(headers) })),
-    provided: () => provider?.seen,
+      withNamedIds(
+        calls
+          .filter(({ path }) => sends.test(path))
+          .map(({ headers, bytes, ...call }) => ({ ...call, headers: named(headers), tools: toolsIn(call.body) })),
+        ids,
+      ),
+    provided: () => withNamedIds(provider?.seen, ids),
     heard: () => provider?.heard,
     running: () => proxy.app.inFlight.running(),
     tokens: () => calls.flatMap(({ headers }) => placeOf(headers["copilot-session-token"], tokens)),
@@ -524,6 +606,18 @@ function outcomeOf({ response, text, row, rows }: Seen, { proxy, calls, expected
   };
 }
 
+/** Random ids have letters in the order in which they were seen: `call_A`. */
+function withNamedIds(value: Json, ids: Map<string, string>): Json {
+  const name = (id: string, kind: string) => {
+    const alike = [...ids.values()].filter((other) => other.startsWith(`${kind}_`));
+    const letter = String.fromCharCode(65 + (alike.length % 26));
+    if (!ids.has(id)) ids.set(id, `${kind}_${letter}${alike.length < 26 ? "" : Math.floor(alike.length / 26)}`);
+    return ids.get(id)!;
+  };
+  const text = JSON.stringify(value);
+  return text && JSON.parse(text.replace(/\b(call|fc|msg|rs|srvtoolu|toolu|tsc|tso|ws)_(?:bdrk_)?\w{16,}\b/g, name));
+}
+
 function placeOf(token: string | undefined, tokens: string[]): number | [] {
   if (token === undefined) return [];
   if (!tokens.includes(token)) tokens.push(token);
@@ -532,13 +626,14 @@ function placeOf(token: string | undefined, tokens: string[]): number | [] {
 
 const countsIn = (text: string, parts: Json) =>
   Object.fromEntries(Object.keys(parts).map((part) => [part, text.split(part).length - 1]));
+const toolsIn = ({ tools = [] }: Json): string[] =>
+  tools.map((tool: Json) => tool.name ?? tool.function?.name ?? tool.type);
 
 /** The names of the tools that the model has in its prompt; not of a search among those that wait. */
 const offeredIn = ({ tools = [] }: Json): string[] =>
-  tools
-    .filter((tool: Json) => !tool.defer_loading)
-    .map((tool: Json) => tool.name ?? tool.function?.name)
-    .filter((name: string) => !name.startsWith("tool_search"));
+  toolsIn({ tools: tools.filter((tool: Json) => !tool.defer_loading) }).filter(
+    (name) => !name.startsWith("tool_search"),
+  );
 
 const attemptsOf = (row: Json): string =>
   JSON.parse(row.attempts)
