@@ -38,7 +38,8 @@ export const quietLogger = (): Logger =>
 
 /** @param level Read for each line, so that a change of the config takes effect at once. */
 export function createLogger(level: () => Level, write: WriteLine = gatherLine, format: LogFormat = "text"): Logger {
-  const secrets = new Set<string>();
+  /** The longest first: one may have another in it. */
+  const secrets: string[] = [];
   const withoutSecrets = (text: string) => {
     let shown = text;
     for (const secret of secrets) shown = shown.replaceAll(secret, "[secret]");
@@ -71,7 +72,9 @@ export function createLogger(level: () => Level, write: WriteLine = gatherLine, 
     conceal(secret) {
       // Short values would hide ordinary words. Values of a known shape are found by their shape.
       const known = secretShapes.some(([shape]) => secret.replace(shape, "").length < 8);
-      if (secret.length >= 8 && !known) secrets.add(secret);
+      if (secret.length < 8 || known || secrets.includes(secret)) return;
+      const place = secrets.findIndex((each) => each.length < secret.length);
+      secrets.splice(place < 0 ? secrets.length : place, 0, secret);
     },
     withoutSecrets,
     scrub,

@@ -60,6 +60,18 @@ test("what was told to be concealed never reaches a line of the log, wherever it
   expect(lines.join("")).not.toContain("my own");
 });
 
+test("a secret that has another one in it is concealed as a whole, whichever was told first", () => {
+  for (const secrets of [
+    ["my-own-key", "the my-own-key 2"],
+    ["the my-own-key 2", "my-own-key"],
+  ]) {
+    const { log, lines } = logger();
+    for (const secret of secrets) log.conceal(secret);
+    log.info("It is the my-own-key 2, and my-own-key.");
+    expect(lines.at(-1)).toContain("It is [secret], and [secret].");
+  }
+});
+
 test("a short value is not concealed: it would blank out ordinary words", () => {
   const { log, lines } = logger();
   log.conceal("ok");
