@@ -1,52 +1,22 @@
 /**
- * Scenario: the accounts through the admin API and the pages: signed in, paused, ordered and removed, without a token
- * in any answer.
+ * Scenario: accounts of a GitHub App, for one run, and on two hosts, by the admin API and the pages; `fixtures/books/` has those of
+ * people, who sign in, pause, order and remove them.
  */
 import { describe, expect, test } from "bun:test";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DeviceCode } from "../../src/admin/pages/accounts/sign-in";
-import type { Demo, DemoOptions } from "../../src/demo/demo";
-import type { AppOptions } from "../../src/parts/open-app";
+import type { Demo } from "../../src/demo/demo";
 import { openAccountStore } from "../../src/people/accounts/account-store";
-import { signInApps } from "../../src/people/accounts/hosts";
 import { keptLog, savedFrom } from "../people/accounts/bench";
 import { formTokenIn } from "../support/form-fields";
 import { acme, installApp } from "../support/github-app";
-import { type RunningProxy, startProxy } from "../support/proxy";
-import { until } from "../support/until";
+import { type ProxyOptions, startProxy } from "../support/proxy";
 
-/** Pauses between polls that end when the test says so. */
-function gate() {
-  let open = Promise.withResolvers<void>();
-  return {
-    sleep: (_: number, signal?: AbortSignal) => {
-      const aborted = Promise.withResolvers<never>();
-      signal?.addEventListener("abort", () => aborted.reject(signal.reason));
-      return Promise.race([open.promise, aborted.promise]);
-    },
-    /** All pauses end, those to come too. */
-    open: () => open.resolve(),
-    close() {
-      open = Promise.withResolvers();
-    },
-  };
-}
-
-const atOnce = { sleep: async () => {} };
-
-/** A server with accounts in files, in front of the demo as github.com and as a company's own GitHub. */
-async function world({
-  device,
-  clock = atOnce,
-  env,
-}: {
-  device?: DemoOptions["device"];
-  clock?: AppOptions["clock"];
-  env?: Record<string, string>;
-} = {}) {
+/** A server with an account in a file, in front of the demo as github.com and as a company's own GitHub. */
+async function world({ clock, env }: Pick<ProxyOptions, "clock" | "env"> = {}) {
   const saved = (demo: Demo) => [savedFrom(demo.accounts[1]!)];
-  const proxy = await startProxy({ saved, demo: { device: { interval: 0, ...device } }, clock, env });
+  const proxy = await startProxy({ saved, demo: { device: { interval: 0 } }, clock, env });
   const ask = async (path: string, body?: object) => {
     const answer = await fetch(
       `${proxy.url}/api/admin/accounts${path}`,
@@ -57,16 +27,8 @@ async function world({
       body: (await answer.json()) as Record<string, unknown> & { error: { message: string } },
     };
   };
-  const ended = async (id: string) => {
-    for (let state = await ask(`/sign-ins/${id}`); ; state = await ask(`/sign-ins/${id}`)) {
-      if (state.body.state !== "waiting") return state.body;
-      await Bun.sleep(5);
-    }
-  };
-  return { ...proxy, ask, ended };
+  return { ...proxy, ask };
 }
-
-const tokens = /gh[uo]_\w+|tid=/;
 
 /** A request of each dialect that a plan of the demo serves. */
 const bodies: [path: string, body: object][] = [
@@ -76,94 +38,15 @@ const bodies: [path: string, body: object][] = [
   ["/v1beta/models/gemini-3.1-pro-preview:generateContent", { contents: [{ parts: [{ text: "Hi" }] }] }],
 ];
 
-describe("a sign-in by the admin API", () => {
-  test.each(["company.ghe.com"])("at %s shows a code, and is followed until it is done", async (host) => {
-    const waiting = gate();
-    await using here = await world({ clock: { sleep: waiting.sleep } });
-    const begun = await here.ask("/sign-ins", host === undefined ? {} : { host });
-    expect(begun).toMatchObject({
-      status: 200,
-      body: { state: "waiting", user_code: "DEMO-0001", host: host ?? "github.com", app: "vscode", warning: null },
-    });
-    expect(begun.body.address).toBe(`${here.demo.url}/login/device`);
-    expect(begun.body.notice).toContain("GitHub Copilot Plugin");
-    expect(Number(begun.body.expires_at_ms) - Date.now()).toBeWithin(800_000, 901_000);
-    const id = String(begun.body.id);
-    expect((await here.ask(`/sign-ins/${id}`)).body.state).toBe("waiting");
-    waiting.open();
-    const key = `${host ?? "github.com"}/octo-demo`;
-    expect(await here.ended(id)).toMatchObject({
-      state: "done",
-      account_id: "octo-demo",
-      account_key: key,
-      reason: null,
-      renewed: false,
-    });
-    expect(here.app.accounts.map((account) => account.key)).toEqual(["github.com/work-demo", key]);
-    expect((await here.post(...bodies[2]!)).status).toBe(200);
-    expect(existsSync(join(here.home, `accounts/${key}.json`))).toBe(true);
-    expect(JSON.stringify([await here.ask(`/sign-ins/${id}`), await here.ask("")]) + here.lines.join("")).not.toMatch(
-      tokens,
-    );
-  });
-
-  test("a second sign-in of the same person renews the first, also for an app that uses its token directly", async () => {
-    await using here = await world();
-    // The last is an app of one's own, by its client id.
-    for (const [app, said, renewed] of [
-      ["opencode", "opencode", false],
-      ["opencode", "opencode", true],
-      ["Ov23liOfMyOwn", "Ov23liOfMyOwn", true],
-    ] as const) {
-      const { body } = await here.ask("/sign-ins", { app });
-      expect(body.notice).toContain(said);
-      const end = await here.ended(String(body.id));
-      expect(end).toMatchObject({ account_id: "plus-demo", renewed, reason: null });
-      if (renewed && app === "opencode")
-        expect((await here.ask("")).body.items).toMatchObject([{ app: "vscode" }, { account_id: "plus-demo", app }]);
-    }
-    await here.ask("/order", { account_keys: ["github.com/plus-demo"] });
-    expect((await here.post(...bodies[2]!)).status).toBe(200);
-    expect(here.rows(1)[0]!.account_id).toBe("plus-demo");
-  });
-
-  test("a sign-in by the admin API can be cancelled; only a few wait at a time; all end with the server", async () => {
-    const waiting = gate();
-    await using here = await world({ clock: { sleep: waiting.sleep } });
-    const ids = [];
-    for (let count = 0; count < 4; count++) ids.push(String((await here.ask("/sign-ins", {})).body.id));
-    const full = { error: { message: expect.stringContaining("Finish or cancel") } };
-    for (const [path, form, status, body] of [
-      ["", {}, 409, full],
-      [`/${ids[0]}/cancel`, {}, 200, { state: "cancelled" }],
-      ["", {}, 200, {}],
-      ["/none", undefined, 404, {}],
-      ["/none/cancel", {}, 404, {}],
-    ] as const)
-      expect(await here.ask(`/sign-ins${path}`, form)).toMatchObject({ status, body });
-    here.app.signIns.close();
-    for (const id of ids) expect((await here.ended(id)).state).toBe("cancelled");
-    waiting.open();
-    expect(here.app.accounts).toHaveLength(1);
-  });
-
-  test("a sign-in by the admin API is of the owner's app unless another is chosen; what is none, or no GitHub, is refused", async () => {
-    await using here = await world({ env: { DRAGOMAN_OAUTH_APP: "Ov23liOfMyOwn" } });
-    for (const app of [undefined, "opencode"]) expect((await here.ask("/sign-ins", { app })).status).toBe(200);
-    const codes = here.demo.journal.filter(({ path }) => path === "/login/device/code");
-    const apps = codes.map(({ body }) => (body as { client_id: string }).client_id);
-    expect(apps).toEqual(["Ov23liOfMyOwn", signInApps.opencode.clientId]);
-    for (const wrong of [
-      { host: "https://x" },
-      { host: "127.0.0.1" },
-      { host: "localhost" },
-      { app: "../x" },
-      { other: 1 },
-    ])
-      expect([wrong, (await here.ask("/sign-ins", wrong)).status]).toEqual([wrong, 400]);
-    await here.demo.stop();
-    expect((await here.ask("/sign-ins", {})).status).toBe(502);
-  });
+test("sign-ins that wait end with the server", async () => {
+  const approved = Promise.withResolvers<void>();
+  await using here = await world({ clock: { sleep: () => approved.promise } });
+  const ids = [];
+  for (let count = 0; count < 4; count++) ids.push(String((await here.ask("/sign-ins", {})).body.id));
+  here.app.signIns.close();
+  for (const id of ids) expect((await here.ask(`/sign-ins/${id}`)).body.state).toBe("cancelled");
+  approved.resolve();
+  expect(here.app.accounts).toHaveLength(1);
 });
 
 describe("a GitHub App of an organization", () => {
@@ -264,88 +147,24 @@ test("a temporary account is neither paused nor removed; the same login on two h
   expect(store.load().map(({ host }) => host)).toEqual(["github.com"]);
 });
 
-describe("the page", () => {
-  const textOf = async (proxy: RunningProxy, path = "/admin/accounts") => (await fetch(proxy.url + path)).text();
-
-  const send = (proxy: RunningProxy, path: string, form: Record<string, string>) =>
-    fetch(proxy.url + path, { method: "POST", body: new URLSearchParams(form), redirect: "manual" });
-
-  test("leads through a sign-in without a script, and never shows a token", async () => {
-    const waiting = gate();
-    await using proxy = await startProxy({
-      accounts: ["work-demo"],
-      demo: { device: { interval: 0, pending: 1 } },
-      clock: { sleep: waiting.sleep },
-    });
-    const form_token = formTokenIn(await textOf(proxy));
-    const begun = await send(proxy, "/admin/accounts/sign-in", { form_token, host: " GitHub.com ", app: "vscode" });
-    const path = begun.headers.get("location")!;
-    expect([begun.status, path]).toEqual([303, expect.stringMatching(/^\/admin\/accounts\/sign-in\/[\w-]{22}$/)]);
-    const shown = await textOf(proxy, path);
-    for (const text of [
-      "DEMO-0001",
-      `<code>${proxy.demo.url}/login/device</code>`,
-      '<noscript><meta http-equiv="refresh" content="5"',
-      "Waiting for your approval",
-    ])
-      expect(shown).toContain(text);
-    expect(await textOf(proxy)).toContain("show its code");
-    waiting.open();
-    let html = shown;
-    await until(async () => {
-      html = await textOf(proxy, path);
-      return !html.includes("data-waiting");
-    }, "the sign-in has ended");
-    expect(html).toContain("Signed in as");
-    for (const gone of ["DEMO-0001", "noscript", "data-poll"]) expect(html).not.toContain(gone);
-    expect(shown + html + (await textOf(proxy))).not.toMatch(tokens);
-    expect(proxy.app.accounts.map(({ id }) => id)).toEqual(["work-demo", "octo-demo"]);
-  });
-
-  test("links to GitHub's own page, and never to another", () => {
-    const nothing = { account_id: null, account_key: null, renewed: false, reason: null, expires_at_ms: 0 };
-    const item = {
-      id: "x",
-      state: "waiting",
-      host: "github.com",
-      app: "vscode",
-      notice: "",
-      user_code: "AB<1",
-    } as const;
-    const frame = { version: "1", demo: false, signedIn: false, menu: [], assets: "", formToken: "t" };
-    const shown = (address: string, warning: string | null) =>
-      String(DeviceCode({ signIn: { ...item, ...nothing, address, warning }, frame }));
-    const page = "https://github.com/login/device";
-    const own = shown(page, null);
-    expect(own).toContain(`<a class="button primary" href="${page}" rel="noreferrer" target="_blank">`);
-    expect(own).toContain('<code id="user-code">AB&lt;1</code>');
-    const other = shown("https://evil.test/login", "This address is not at https://github.com.");
-    expect(other).not.toContain("href=");
-    expect(other).toContain('role="alert"');
-  });
-
-  test("cancels a sign-in, and names what went wrong with another", async () => {
-    const waiting = gate();
-    await using proxy = await startProxy({
-      demo: { device: { interval: 0, outcome: "access_denied" } },
-      clock: { sleep: waiting.sleep },
-    });
-    const form_token = formTokenIn(await textOf(proxy));
-    const begin = async (form: Record<string, string> = {}) =>
-      send(proxy, "/admin/accounts/sign-in", { form_token, ...form });
-    const first = (await begin()).headers.get("location")!;
-    expect((await send(proxy, `${first}/cancel`, { form_token })).status).toBe(303);
-    expect(await textOf(proxy, first)).toContain("Nothing was saved");
-    const second = (await begin()).headers.get("location")!;
-    waiting.open();
-    let html = "";
-    await until(async () => {
-      html = await textOf(proxy, second);
-      return !html.includes("data-waiting");
-    }, "the sign-in has ended");
-    expect(html).toContain("declined in the browser");
-    const wrong = await begin({ host: "no host" });
-    expect([wrong.status, await wrong.text()]).toEqual([400, expect.stringContaining("bare public host name")]);
-    expect((await fetch(`${proxy.url}/admin/accounts/sign-in/none`)).status).toBe(404);
-  });
+test("links to GitHub's own page, and never to another", () => {
+  const nothing = { account_id: null, account_key: null, renewed: false, reason: null, expires_at_ms: 0 };
+  const item = {
+    id: "x",
+    state: "waiting",
+    host: "github.com",
+    app: "vscode",
+    notice: "",
+    user_code: "AB<1",
+  } as const;
+  const frame = { version: "1", demo: false, signedIn: false, menu: [], assets: "", formToken: "t" };
+  const shown = (address: string, warning: string | null) =>
+    String(DeviceCode({ signIn: { ...item, ...nothing, address, warning }, frame }));
+  const page = "https://github.com/login/device";
+  const own = shown(page, null);
+  expect(own).toContain(`<a class="button primary" href="${page}" rel="noreferrer" target="_blank">`);
+  expect(own).toContain('<code id="user-code">AB&lt;1</code>');
+  const other = shown("https://evil.test/login", "This address is not at https://github.com.");
+  expect(other).not.toContain("href=");
+  expect(other).toContain('role="alert"');
 });

@@ -1,22 +1,14 @@
-/**
- * Scenario: what the pages tell is so: which key sent a request, what a removal did, and what has changed since the
- * page was loaded.
- */
+/** Scenario: what single pages say of what is not there yet, and how it is marked up. */
 import { expect, test } from "bun:test";
 import type { Entry } from "../../src/books/history/history";
-import { formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 
 const textOf = (page: string) =>
   page
     .replace(/<(style|script)[\s\S]*?<\/\1>/g, "")
     .replace(/<[^>]+>/g, " ")
     .replace(/\s+/g, " ");
-const keys = [
-  { name: "laptop", key: "k-of-the-laptop-0001" },
-  { name: "phone", key: "k-of-the-phone-0001" },
-];
 
 /** A proxy with these rows, a second old, and its pages. */
 async function having(...rows: Partial<Entry>[]) {
@@ -29,35 +21,6 @@ async function having(...rows: Partial<Entry>[]) {
   add(...rows);
   return { ...proxy, add, page, words: async (path?: string) => textOf(await page(path)) };
 }
-
-const ask = async (proxy: RunningProxy, key?: string) => {
-  const body = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] };
-  const answer = await proxy.post(
-    "/v1/chat/completions",
-    body,
-    key === undefined ? {} : { headers: { "x-api-key": key } },
-  );
-  await answer.text();
-  proxy.app.history.flush();
-  return answer.headers.get("x-request-id")!;
-};
-
-test("Connect makes a key for a tool and shows it this once, where keys are needed", async () => {
-  await using proxy = await startProxy({ config: { auth: { apiKeys: keys } } });
-  const shown = await (await fetch(`${proxy.url}/admin/connect`)).text();
-  expect(textOf(shown)).toContain("Create a key for Codex");
-  for (const name of ["codex", "codex-2"]) {
-    const body = new URLSearchParams({ form_token: formTokenIn(shown), tool: "codex" });
-    const made = await (await fetch(`${proxy.url}/admin/connect`, { method: "POST", body })).text();
-    expect(textOf(made)).toContain(`The key “${name}” was created`);
-    const [guide] = /<details[^>]* id="guide-codex" open>[\s\S]*?<\/pre>/.exec(made)!;
-    expect(guide).not.toContain("YOUR_CLIENT_KEY");
-    await ask(proxy, /drg_[\w-]{43}/.exec(guide)![0]);
-    expect(proxy.rows().map(({ key_name }) => key_name)).toContain(name);
-  }
-  await using open = await startProxy();
-  expect(await (await fetch(`${open.url}/admin/connect`)).text()).not.toContain("Create a key for");
-});
 
 test("the cache page does not speak of later turns before there was one", async () => {
   const turn = (session: number, cached_tokens = 0) => ({

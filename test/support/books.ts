@@ -178,7 +178,7 @@ class Books {
           ? await fetch(url + target, { headers })
           : await post(
               path ? `${project ? `/p/${project}` : ""}${path}` : target,
-              path ? { ...hello, ...body } : body,
+              path ? { ...hello, ...body } : typeof words[2] === "string" && words[2] !== "as" ? words[2] : body,
               {
                 headers,
               },
@@ -186,6 +186,8 @@ class Books {
     const text = await response.text();
     const isPage = /html/.test(response.headers.get("content-type") ?? "");
     if (isPage) this.#page = text;
+    this.#learn(/\bdrg_[\w-]{43}\b/.exec(isPage ? text : "")?.[0], "page-key");
+    this.#learn(/(?<=\/sign-in\/)[\w-]{22}$/.exec(response.headers.get("location") ?? "")?.[0], "sign-in");
     if (kind === "OPEN") return;
     const json = /json/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : undefined;
     if (json?.key && json.name) this.#secrets.set(json.key, json.name);
@@ -205,8 +207,15 @@ class Books {
     return fetch(this.#proxy.url + path, { method: "POST", body, redirect: "manual" });
   }
 
+  /** A page has shown a secret, which has this name and a number from now on. */
+  #learn(secret: string | undefined, name: string): void {
+    if (secret === undefined || this.#secrets.has(secret)) return;
+    const others = [...this.#secrets.values()].filter((each) => each.startsWith(`${name}-`));
+    this.#secrets.set(secret, `${name}-${others.length + 1}`);
+  }
+
   #secretOf(name: string): string {
-    return [...this.#secrets].find(([, each]) => each === name)?.[0] ?? name;
+    return [...this.#secrets].findLast(([, each]) => each === name)?.[0] ?? name;
   }
 
   /** What was told is plain. */
