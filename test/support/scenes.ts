@@ -362,10 +362,15 @@ function startProvider() {
     hostname: "127.0.0.1",
     port: 0,
     async fetch(request) {
-      const { pathname: path, searchParams } = new URL(request.url);
-      if (path.endsWith("/models")) return Response.json({ data: [] });
-      heard.push({ path, query: Object.fromEntries(searchParams), headers: Object.fromEntries(request.headers) });
-      if (request.method === "POST") seen.push(await request.json());
+      const { pathname: path, search, searchParams } = new URL(request.url);
+      if (path === "/models") return Response.json(ownReplies.models);
+      const { headers } = request;
+      const text = await request.text();
+      heard.push({
+        ...{ path, search, text, names: namesOf(headers) },
+        ...{ query: Object.fromEntries(searchParams), headers: Object.fromEntries(headers) },
+      });
+      if (request.method === "POST") seen.push(JSON.parse(text));
       return (
         (await answers.shift()?.()) ?? Response.json(ownReplies[/[a-z_]+$/.exec(path)![0]] ?? ownReplies.completions)
       );
@@ -374,7 +379,11 @@ function startProvider() {
   return { server, answers, seen, heard };
 }
 
+/** All of them, in order. */
+const namesOf = (headers: Headers) => [...headers.keys()].sort().join(" ");
+
 const ownReplies: Json = {
+  models: { data: [] },
   completions: {
     ...{ id: "c", object: "chat.completion", created: 1, model: "m" },
     choices: [{ index: 0, message: said("assistant", "Good day."), finish_reason: "stop" }],
@@ -563,6 +572,7 @@ function outcomeOf(
     },
     reply: () => withNamedIds(reply, ids),
     headers: () => Object.fromEntries(response.headers),
+    names: () => namesOf(response.headers),
     row: () => withJson(row),
     rows: () => rows.map((each) => named(withJson(each))),
     sent: () => withNamedIds(sent.at(-1)?.body, ids),
