@@ -13,12 +13,17 @@ const proxy = await startProxy({
   accounts: [account!.login, other!.login],
   config: { auth: { apiKeys: ["secret-key"] } },
 });
-for (const prompt of ["p-1", "p-1", "p-2"]) {
+// Another session asks before it and after it.
+for (const [id, prompt] of [
+  ["before", "p-0 and much more than the others"],
+  ...["p-1", "p-1", "p-2"].map((each) => [session, each] as const),
+  ["after", "p-3 and more"],
+] as const) {
   const answer = await proxy.post(
     "/v1/messages",
     { model: "claude-sonnet-4-6", max_tokens: 50, messages: [{ role: "user", content: `say ${prompt}` }] },
     {
-      headers: { "x-api-key": "secret-key", "x-claude-code-session-id": session, "x-claude-code-prompt-id": prompt },
+      headers: { "x-api-key": "secret-key", "x-claude-code-session-id": id, "x-claude-code-prompt-id": prompt },
     },
   );
   expect(answer.status).toBe(200);
@@ -35,7 +40,10 @@ const given = (session_id: string) =>
 const env = () => ({ ANTHROPIC_BASE_URL: proxy.url, ANTHROPIC_AUTH_TOKEN: "secret-key" });
 
 test("it says what the last prompt and the session cost, and what is left of the account in use", async () => {
-  const costs = proxy.rows().map(({ cost }) => cost!);
+  const costs = proxy
+    .rows()
+    .slice(1, 4)
+    .map(({ cost }) => cost!);
   const [code, line] = await statusline(given(session), env());
   expect(code).toBe(0);
   const all = costs.reduce((sum, cost) => sum + cost, 0);
