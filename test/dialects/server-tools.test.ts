@@ -45,12 +45,23 @@ test.each([
 test("citations come in the order of the text, each once", () => {
   const other = "https://b.example/";
   expect(cited(`[b](${other}) then ${one}`, one, other, one)).toEqual([`[b](${other})`, one]);
+  expect(citationsIn(`${one} ${other}`, [{ url: other, title: "B" }, page(one)])).toEqual([
+    { url: one, title: "A", start: 0, end: 19, quote: "Words." },
+    { url: other, title: "B", start: 20, end: 38, quote: "" },
+  ]);
 });
 
 test("a result ends the assistant's turn, and what follows begins another", () => {
   const turn: Turn = {
     role: "assistant",
-    parts: [text("I look."), call("1"), call("2"), found("1", "https://a"), found("2"), text("It is red.")],
+    parts: [
+      text("I look."),
+      call("1"),
+      { ...call("2"), cache: true },
+      found("1", "https://a"),
+      { ...found("2"), cache: true },
+      text("It is red."),
+    ],
   };
   const turns = asFunctionCalls([{ role: "user", parts: [text("Hi")] }, turn]);
   expect(turns.map(({ role, parts }) => [role, parts.map(({ kind }) => kind)])).toEqual([
@@ -60,6 +71,8 @@ test("a result ends the assistant's turn, and what follows begins another", () =
     ["assistant", ["text"]],
   ]);
   expect(turns[2]!.parts[1]).toMatchObject({ id: "2", parts: [text("No page was found.")] });
+  const marks = turns.map(({ parts }) => parts.map((part) => "cache" in part && part.cache));
+  expect(marks).toEqual([[false], [false, false, true], [false, true], [false]]);
 });
 
 test("the model sees the client's tools unchanged when no server tool is offered", () => {

@@ -136,11 +136,12 @@ export const acts: Record<string, (codec: Codec, row: Row, plain: Plain) => unkn
   },
   /** What a request says, read without decoding it. */
   outline(codec, row, plain) {
+    const model = factsOf(row, plain);
     const said = (body: JsonObject) =>
       Object.fromEntries(
         Object.entries(codec.outline(body)).map(([name, value]) => [
           name,
-          typeof value === "function" ? value(plain.model) : name === "messages" ? value.map(withoutItem) : value,
+          typeof value === "function" ? value(model) : name === "messages" ? value.map(withoutItem) : value,
         ]),
       );
     return changes(said(plain.body), said(bodyOf(row, plain) as JsonObject));
