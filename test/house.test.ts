@@ -83,6 +83,15 @@ test("a start loads only the app's framework and the package that reads the conf
   expect(modules.filter((name) => !/^(?:node:|bun\b)/.test(name)).toSorted()).toEqual(["elysia", "zod"]);
 });
 
+test.each([
+  ["cli/run.ts", ["cac"]],
+  ["cli/statusline.ts", []],
+])("somebody waits for a command: %s loads of packages %j", async (entry, packages) => {
+  const { modules } = await loadedBy(entry);
+  expect(modules.filter((name) => !/^(?:node:|bun\b)/.test(name))).toEqual(packages);
+  expect(modules.filter((name) => name.startsWith("node:") && !quickModules.includes(name))).toEqual([]);
+});
+
 test("a file of tests says in its first line which of the four shapes it has", async () => {
   const shapeless: string[] = [];
   for (const file of new Bun.Glob("**/*.test.{ts,tsx}").scanSync(import.meta.dir))

@@ -6,9 +6,8 @@ import { lookAtConfig } from "../config/read-config";
 import { asProxyError, ProxyError } from "../lib/errors";
 import { isObject, parseJson } from "../lib/json";
 import { type CallResponse, readText } from "../lib/net/out/body";
-import { singleLimit } from "../lib/net/out/clock";
-import { callOut } from "../lib/net/out/fetch";
-import type { BodyAt, More, PathOf, Said, SaidAt, Settings } from "./server-routes";
+import { callServer, isAdmin, type ServerRequest, whoIs } from "./call-server";
+import type { BodyAt, More, PathOf, Said, SaidAt } from "./server-routes";
 import { findInstance, type Instance } from "./start/instance-file";
 
 export interface RunningServer {
@@ -92,13 +91,6 @@ export function requireServer(environment: Environment): RunningServer {
   );
 }
 
-interface ServerRequest extends Settings {
-  /** With its query. */
-  path: string;
-  method?: "GET" | "POST";
-  body?: object;
-}
-
 /** What a route answers to GET, parsed. @throws ProxyError if there is no answer, or if it is an error */
 export const ask = <Path extends PathOf<"get">>(
   server: RunningServer,
@@ -169,8 +161,6 @@ export async function askAsOwner<Path extends PathOf<"get">>(
   return undefined;
 }
 
-const whoIs = ({ url }: Pick<RunningServer, "url">) => `The server at ${url}`;
-
 /** Tries each known key until the server accepts one. */
 async function askWithKeys(server: RunningServer, question: ServerRequest): Promise<CallResponse> {
   const [first, ...others] = server.keys;
@@ -187,41 +177,6 @@ async function askWithKeys(server: RunningServer, question: ServerRequest): Prom
     return next;
   }
   return response;
-}
-
-const isAdmin = (path: string) => path.startsWith("/api/admin");
-
-/**
- * The one way in which commands call a server of this machine. The admin API gets the admin token, if one is set here.
- * @throws ProxyError without an answer
- */
-export async function callServer(
-  { url, adminToken }: Pick<RunningServer, "url" | "adminToken">,
-  { path, method = "GET", body, headers = {}, timeoutMs = 30_000 }: ServerRequest,
-  key?: string,
-): Promise<CallResponse> {
-  const who = whoIs({ url });
-  return callOut(url + path, {
-    method,
-    headers: {
-      "user-agent": "dragoman",
-      ...(key !== undefined && { "x-api-key": key }),
-      ...(body && { "content-type": "application/json" }),
-      ...(isAdmin(path) && adminToken !== undefined && { "x-admin-token": adminToken }),
-      ...headers,
-    },
-    body: body && JSON.stringify(body),
-    limits: singleLimit(timeoutMs),
-    who,
-  }).catch((thrown) => {
-    const error = asProxyError(thrown);
-    if (error.details.code !== "upstream_unreachable") throw error;
-    throw new ProxyError(
-      "upstream",
-      `${who} does not answer. It may be stopping; \`dragoman start\` starts a new one.`,
-      error.details,
-    );
-  });
 }
 
 /**

@@ -1,9 +1,9 @@
 /** `dragoman statusline`: Claude Code's status line, with what the session really cost. */
-import { text } from "node:stream/consumers";
+import { fstatSync } from "node:fs";
 import type { Environment } from "../config/environment";
 import { isObject, parseJson } from "../lib/json";
 import { readText } from "../lib/net/out/body";
-import { callServer, findServer } from "./running-server";
+import { callServer } from "./call-server";
 import type { PathOf } from "./server-routes";
 import { print } from "./terminal";
 
@@ -15,14 +15,25 @@ const patienceMs = 1_500;
  * Claude Code hands its own variables on: they name the server and the key, also of a team.
  */
 export async function statusline({ environment }: { environment: Environment }): Promise<number> {
-  const asked = parseJson(process.stdin.isTTY ? "" : await text(process.stdin));
+  const asked = parseJson(await textOfStdin());
   const session = isObject(asked) ? asked.session_id : undefined;
   const { ANTHROPIC_BASE_URL: written, ANTHROPIC_AUTH_TOKEN: key } = process.env;
-  const server = written ? { url: written, keys: key ? [{ value: key }] : [] } : findServer(environment);
+  const server = written
+    ? { url: written, keys: key ? [{ value: key }] : [] }
+    : (await import("./running-server")).findServer(environment);
   if (typeof session !== "string" || !server) return 0;
   const line = await lineOf(server.url, server.keys[0]?.value, session).catch(() => "");
   if (line !== "") print(line);
   return 0;
+}
+
+/** Empty where a person sits before it, and where there is none. To load `process.stdin` takes as long as all the rest. */
+async function textOfStdin(): Promise<string> {
+  try {
+    return fstatSync(0).isCharacterDevice() ? "" : await Bun.stdin.text();
+  } catch {
+    return "";
+  }
 }
 
 async function lineOf(url: string, key: string | undefined, session: string): Promise<string> {

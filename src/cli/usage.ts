@@ -8,9 +8,10 @@ import { quietLogger } from "../lib/logger";
 import { Account } from "../people/accounts/account";
 import { hostsFor } from "../people/accounts/hosts";
 import { temporaryAccount } from "../people/accounts/temporary-account";
+import { lineFields } from "../routes/line-fields";
 import { usageListSchema, usageSchema } from "../routes/schemas";
 import { accountUsageItem, iso, type UsageItem } from "../routes/usage";
-import { lineFields, usageLine } from "../routes/usage-line";
+import { usageLine } from "../routes/usage-line";
 import { usageLines } from "./format-usage";
 import { ask, askAsOwner, demoNotice, demoOf, itemsOf, type RunningServer, readAs, serverOf } from "./running-server";
 import { interrupted, print, printJson, say, withProgress } from "./terminal";
@@ -35,7 +36,7 @@ interface Report {
 /** @throws UsageError for a field that there is not */
 export async function usage(options: UsageOptions): Promise<number> {
   for (const [, name = ""] of options.format?.matchAll(/\{(\w+)\}/g) ?? [])
-    if (!lineFields.includes(name))
+    if (!lineFields.some((field) => field === name))
       throw new UsageError(`--format: there is no field {${name}}; there are {${lineFields.join("}, {")}}.`);
   if (options.watch === undefined) return showUsage(options);
   const signal = interrupted();

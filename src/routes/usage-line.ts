@@ -3,6 +3,7 @@
 import { percent, significant, zonedTime } from "../lib/format";
 import { printable } from "../lib/logger";
 import { isCounted } from "../people/accounts/quota";
+import type { lineFields } from "./line-fields";
 import type { UsageItem } from "./usage";
 
 const defaultLineFormat = "{account}: {left}";
@@ -13,7 +14,7 @@ const units: Record<UsageItem["unit"], string> = { premium: "premium", credits: 
 const shortUnits: Record<UsageItem["unit"], string> = { ...units, credits: "cr" };
 
 /** The fields of a format. `?` stands for what is not known. */
-const fields: Record<string, (usage: UsageItem, now: number) => string> = {
+const fields: Record<(typeof lineFields)[number], (usage: UsageItem, now: number) => string> = {
   account: ({ id }) => id,
   left: (usage) =>
     usage.unlimited
@@ -34,13 +35,11 @@ const fields: Record<string, (usage: UsageItem, now: number) => string> = {
   reset: ({ reset_at }, now) => (reset_at === null ? "?" : zonedTime(Date.parse(reset_at), now)),
 };
 
-export const lineFields: readonly string[] = Object.keys(fields);
-
 /** @param format Text with `{fields}`; an unknown field stays as it is. */
 export function usageLine(usages: readonly UsageItem[], format = defaultLineFormat, now = Date.now()): string {
   const lines = usages.map((usage) =>
     format.replace(/\{(\w+)\}/g, (text, name: string) =>
-      Object.hasOwn(fields, name) ? fields[name]!(usage, now) : text,
+      Object.hasOwn(fields, name) ? fields[name as keyof typeof fields](usage, now) : text,
     ),
   );
   return printable(lines.map((line) => line.trim()).join(" · "));

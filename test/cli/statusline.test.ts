@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { formatAmount } from "../../src/lib/format";
-import { inProcess } from "../support/in-process";
+import { asProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
 
 const session = "3dd6ba18-91d4-42f2-b341-79a64c0c2cf1";
@@ -32,7 +32,7 @@ for (const [id, prompt] of [
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 async function statusline(stdin: string, env: Record<string, string>): Promise<[code: number, line: string]> {
-  const { code, stdout } = await inProcess(["statusline"], env, { stdin });
+  const { code, stdout } = await asProcess(["statusline"], env, { stdin });
   return [code, stdout];
 }
 const given = (session_id: string) =>

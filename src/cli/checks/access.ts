@@ -2,7 +2,8 @@
 import type { Environment } from "../../config/environment";
 import type { Config } from "../../config/schema";
 import { clientKeysOf } from "../../people/keys/client-keys";
-import { callServer, recordedIn } from "../running-server";
+import { callServer } from "../call-server";
+import { recordedIn } from "../running-server";
 import type { PathOf } from "../server-routes";
 import { about, type CheckContext, type Finding } from "./check";
 

@@ -1,5 +1,5 @@
 /** The commands about GitHub accounts, what is left of them, and their models. */
-import { lineFields } from "../../routes/usage-line";
+import { lineFields } from "../../routes/line-fields";
 import { beside, command, flag, optional, text } from "../command";
 import { UsageError } from "../usage-error";
 import { json, numberFrom, signInOptions, signInWith } from "./options";

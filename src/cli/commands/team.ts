@@ -1,10 +1,10 @@
 /** The commands for the members of a team, and for its database. */
-import { memberFields } from "../../people/keys/member-fields";
+import { memberOptions } from "../../people/keys/member-options";
 import { command, flag, type Option, text } from "../command";
 import { json, yes } from "./options";
 
 const limitOptions: Readonly<Record<string, Option<string | undefined>>> = Object.fromEntries(
-  Object.values(memberFields).map(({ option: { name, value, about } }) => [name, text(value, about)]),
+  Object.values(memberOptions).map(({ name, value, about }) => [name, text(value, about)]),
 );
 
 export const teamCommands = {

@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { keyModels, keyName } from "../../config/key-schema";
 import { lazy } from "../../lib/lazy";
+import { memberOptions } from "./member-options";
 
 interface MemberField {
   /** What may be sent; null for none. Made when it is asked for, as a start needs no schema. */
@@ -41,11 +42,7 @@ export const memberFields = {
     column: "text",
     label: "Models",
     hint: "Ids, separated by spaces; `*` stands for any text, as in `claude-*`. Empty for all models.",
-    option: {
-      name: "models",
-      value: "<ids>",
-      about: "The models that the member's keys may use, separated by commas; * stands for any text, alone for all",
-    },
+    option: memberOptions.models,
     none: "all",
     read: (text) => text.split(/[\s,]+/).filter(Boolean),
   },
@@ -63,11 +60,7 @@ export const memberFields = {
     label: "Days per key",
     hint: "A key expires so many days after it was made, such as 90. Empty for never.",
     inputmode: "numeric",
-    option: {
-      name: "expires",
-      value: "<days>",
-      about: "How long each key of the member lasts since it was made, such as 90d; `never` for no end",
-    },
+    option: memberOptions.key_days,
     none: "never",
     read: (text) => (text === "never" ? null : Number(text.replace(/(?<=\d)d$/, ""))),
   },
