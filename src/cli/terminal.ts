@@ -4,7 +4,7 @@ import { sep } from "node:path";
 import { styleText } from "node:util";
 import { homeFolder } from "../config/environment";
 import { ProxyError } from "../lib/errors";
-import { flushLines, printable } from "../lib/logger";
+import { flushLines, printable, stderr } from "../lib/logger";
 import { typedName } from "./installation";
 import { UsageError } from "./usage-error";
 
@@ -14,7 +14,7 @@ export const atTerminal = (): boolean => Boolean(process.stdin.isTTY && process.
 /** Prints a message on stderr. */
 export function say(...lines: string[]): void {
   flushLines();
-  for (const line of lines) process.stderr.write(`${broken(shown(line), messageWidth())}\n`);
+  for (const line of lines) stderr().write(`${broken(shown(line), messageWidth())}\n`);
 }
 
 /** Of a line on stderr; unlimited where it is no terminal. */

@@ -16,7 +16,7 @@ import type { ListenAddress, Listening } from "../../server";
 import { buildStamp } from "../build-stamp";
 import { nameAnywhere } from "../installation";
 import { lookAt } from "../running-server";
-import { atTerminal, say } from "../terminal";
+import { atTerminal, printJson, say } from "../terminal";
 import { UsageError } from "../usage-error";
 import { awaken } from "./awaken";
 import { bannerFacts, printBanner, type Started } from "./banner";
@@ -66,8 +66,6 @@ export interface StartOptions {
 
 /** Settles when the server has stopped, with the exit code. @throws ProxyError */
 export async function start(options: StartOptions): Promise<number> {
-  // If the reader of stdout or stderr goes away, the server keeps running.
-  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const { logFile } = options;
   if (logFile !== undefined) await import("./log-file").then(({ logToFile }) => logToFile(resolve(logFile)));
   const binding = await bindingFor(options.host);
@@ -215,7 +213,11 @@ async function announce(started: Started, { json, logFormat, environment }: Star
   // Whoever reads the line below has the facts in the log.
   flushLines();
   const { url, port } = listening;
-  process.stdout.write(`${JSON.stringify({ event: "ready", url, port, pid: process.pid, version: app.version })}\n`);
+  try {
+    printJson({ event: "ready", url, port, pid: process.pid, version: app.version });
+  } catch {
+    // A full disk, or no stdout at all: the server is there all the same.
+  }
 }
 
 /** Lets running requests finish within the grace period; a second signal ends them. */
