@@ -1,12 +1,10 @@
 /** Scenario: the sign-in at GitHub by a code. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Demo, startDemo } from "../../../src/demo/demo";
-import type { AccountStore } from "../../../src/people/accounts/account-store";
 import { fetchLogin } from "../../../src/people/accounts/github";
 import { allowedModelHost, hostsFor, signInApp, signInApps } from "../../../src/people/accounts/hosts";
 import { type ShownCode, type SignInSteps, signIn } from "../../../src/people/accounts/sign-in";
-import { openMemorySignIns } from "../../../src/people/accounts/sign-in-store";
-import { SignIns } from "../../../src/people/accounts/sign-ins";
+import { startProxy } from "../../support/proxy";
 import { failureOf } from "../../support/refusal";
 import { until } from "../../support/until";
 import { callsTo, handClock, hostsOf } from "./bench";
@@ -227,15 +225,8 @@ describe("where one signs in", () => {
 });
 
 test("a member begins twenty sign-ins within a while, those that have ended too; the owner may begin others", async () => {
-  const kept = openMemorySignIns();
-  const signIns = new SignIns({
-    hosts: () => hostsOf(demo),
-    version: "1.2.3",
-    store: { prepare() {} } as unknown as AccountStore,
-    kept,
-    now: clock.now,
-    sleep: () => new Promise(() => {}),
-  } as ConstructorParameters<typeof SignIns>[0]);
+  await using proxy = await startProxy({ clock });
+  const { signIns } = proxy.app;
   const begin = (member?: string) => signIns.begin({ host: undefined, app: signInApps.vscode, member });
   const beginAndCancel = async (times: number, member?: string) => {
     for (let count = 0; count < times; count += 1) await signIns.cancel((await begin(member)).id);
@@ -249,5 +240,4 @@ test("a member begins twenty sign-ins within a while, those that have ended too;
   });
   expect((await begin("m-2")).member).toBe("m-2");
   await beginAndCancel(21);
-  signIns.close();
 });
