@@ -13,6 +13,14 @@ export const milliseconds = (time: string): number => Number(time.slice(0, -1)) 
 /** The blocks of a file of `fixtures/`; the first line of each is its title. */
 export const blocksIn = (name: string): string[] => readFileSync(join(fixtures, name), "utf8").trimEnd().split(/\n\n+/);
 
+/** `<<3 x text>>` is the text three times, and may be within another one; `@@` in it is 0, 1 and 2. */
+export function unfolded(text: string): string {
+  const next = text.replace(/<<(\d+) x ((?:(?!<<|>>).)*)>>/g, (_, times, each) =>
+    Array.from({ length: Number(times) }, (_, at) => each.replaceAll("@@", at)).join(""),
+  );
+  return next === text ? text : unfolded(next);
+}
+
 /**
  * @param names Pairs of what a run has of its own, such as a port, and the word that stands for it in a file.
  * @returns The text in which those words stand; the digits of a port within a longer number are no port.

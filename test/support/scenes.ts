@@ -10,7 +10,7 @@ import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts"
 import type { DemoOptions } from "../../src/demo/state";
 import type { ClientDialect } from "../../src/dialects/hub/conversation";
 import { autoAccounts } from "./auto-accounts";
-import { blocksIn, milliseconds } from "./blocks";
+import { blocksIn, milliseconds, unfolded } from "./blocks";
 import { type Offers, offerOnly } from "./catalogue";
 import { eventStream, namedEvent } from "./event-stream";
 import type { Json } from "./json";
@@ -128,14 +128,6 @@ async function play(setup: Setup, lines: readonly string[], put: (line: string) 
       }
   }
   return played;
-}
-
-/** `<<3 x text>>` is the text three times, and may be within another one; `@@` in it is 0, 1 and 2. */
-function unfolded(text: string): string {
-  const next = text.replace(/<<(\d+) x ((?:(?!<<|>>).)*)>>/g, (_, times, each) =>
-    Array.from({ length: Number(times) }, (_, at) => each.replaceAll("@@", at)).join(""),
-  );
-  return next === text ? text : unfolded(next);
 }
 
 function withOutcome(line: string, found: Json): string {
