@@ -3,7 +3,7 @@
  * the admin API, of tools that sign in and of the upstream's token. A setting is started as the guide says, and a
  * caller's connection is what the guide's proxy makes of it: the socket's address, and the headers that the proxy adds.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment";
 import { startDemo } from "../../src/demo/demo";
 import { openTrustedProxies } from "../../src/lib/net/in/trusted-proxies";
@@ -15,19 +15,8 @@ import { startProxy } from "../support/proxy";
 import { describeWithMembers, individuals, placeOf, type TeamPlace, upstreamEnv } from "../support/teams";
 import { temporaryFolder } from "../support/temporary-folder";
 import { sharedTokenizer } from "../support/tokenizer";
+import { testWritten } from "../support/written";
 import { key, token } from "./callers";
-
-/** Served, or refused with this status. `–` where the setting has no such path. */
-type Outcome = "ok" | 401 | 403 | 404 | "–";
-interface Row {
-  client: Outcome;
-  admin: Outcome;
-  token: Outcome;
-  signIn: Outcome;
-}
-const row = (client: Outcome, admin: Outcome, ofToken: Outcome, signIn: Outcome = "–"): Row => ({
-  ...{ client, admin, token: ofToken, signIn },
-});
 
 interface Connection {
   /** The socket's address. */
@@ -62,10 +51,14 @@ interface Setting {
   by: Proxy;
   /** The name that callers use. */
   host: string;
-  gets: Partial<Record<keyof typeof callers, Row>>;
 }
 
-const callers = {
+interface Caller {
+  client: string;
+  host?: string;
+  sent?: Record<string, string>;
+}
+const callers: Record<string, Caller> = {
   "this machine": { client: "127.0.0.1" },
   "this machine, by its own address": { client: "127.0.0.1", host: "192.0.2.1:4141" },
   "another machine": { client: "192.0.2.50" },
@@ -78,7 +71,7 @@ const callers = {
   "a member's key": { client: "192.0.2.50", sent: { "x-api-key": "MEMBER" } },
   "a member's key, under a wrong host": { client: "192.0.2.50", host: "evil.example", sent: { "x-api-key": "MEMBER" } },
   "the admin token": { client: "192.0.2.50", sent: { "x-admin-token": token } },
-} as const satisfies Record<string, { client: string; host?: string; sent?: Record<string, string> }>;
+};
 
 const keyAndToken = { DRAGOMAN_API_KEY: key, ADMIN_TOKEN: token };
 
@@ -86,38 +79,19 @@ const settings: Record<string, Setting> = {
   "dragoman start": {
     by: direct,
     host: "localhost:4141",
-    gets: {
-      "this machine": row("ok", "ok", "ok"),
-      "this machine, by its own address": row("ok", 403, 403),
-      "a page of another site": row(403, 403, 403),
-    },
   },
   "behind a proxy on this machine, without the steps that README names": {
     by: onThisMachine,
     host: "dragoman.example",
-    gets: {
-      "this machine": row(403, 403, 403),
-      "another machine": row(403, 403, 403),
-      "another machine, by an address": row(401, 403, 403),
-      "a wrong host": row(403, 403, 403),
-      "a page of its own over TLS": row(403, 403, 403),
-    },
   },
+  // Whether the proxy may be believed nobody has said.
   "the same, as localhost": {
     by: onThisMachine,
     host: "localhost",
-    gets: {
-      "this machine": row("ok", 403, 403),
-      "another machine": row(401, 403, 403),
-      "another machine that calls itself this one": row(401, 403, 403),
-      // Whether the proxy may be believed nobody has said.
-      "a page of its own over TLS": row(403, 403, 403),
-    },
   },
   "behind a proxy that adds no headers, which cannot be told apart: README's first warning": {
     by: silent,
     host: "localhost:4141",
-    gets: { "another machine": row("ok", "ok", "ok"), "another machine, by an address": row("ok", 403, 403) },
   },
   "behind a proxy on this machine, with README's three steps": {
     config: { auth: { apiKeys: [key] } },
@@ -125,16 +99,6 @@ const settings: Record<string, Setting> = {
     options: { adminAuth: "always" },
     by: onThisMachine,
     host: "dragoman.example",
-    gets: {
-      "this machine": row(401, 401, 401),
-      "another machine": row(401, 401, 401),
-      "another machine, by an address": row(401, 401, 401),
-      "a wrong host": row(401, 401, 401),
-      "a page of another site": row(401, 403, 403),
-      "a page of its own over TLS": row(401, 401, 401),
-      "the owner's key": row("ok", 401, "ok"),
-      "the admin token": row(401, "ok", 401),
-    },
   },
   "--host 0.0.0.0 with a key": {
     config: { auth: { apiKeys: [key] } },
@@ -142,67 +106,35 @@ const settings: Record<string, Setting> = {
     options: { openTo: "nobody" },
     by: direct,
     host: "box.lan:4141",
-    gets: {
-      "this machine": row(401, 401, 401),
-      "another machine": row(401, 401, 401),
-      "another machine that calls itself this one": row(401, 401, 401),
-      "a page of another site": row(401, 403, 403),
-      "the owner's key": row("ok", 401, "ok"),
-      "the admin token": row(401, "ok", 401),
-    },
   },
   "--host 0.0.0.0 after its last key was removed": {
     options: { openTo: "nobody" },
     by: direct,
     host: "192.0.2.1:4141",
-    gets: { "this machine": row(401, 403, 401), "another machine": row(401, 403, 401) },
   },
   "--host 0.0.0.0 --allow-open": {
     options: { openTo: "anyone" },
     by: direct,
     host: "192.0.2.1:4141",
-    gets: {
-      "this machine": row("ok", 403, 403),
-      "another machine": row("ok", 403, 403),
-      "a wrong host": row(403, 403, 403),
-      "a page of another site": row(403, 403, 403),
-    },
   },
   "--allow-open behind a proxy on this machine": {
     options: { openTo: "anyone" },
     by: onThisMachine,
     host: "192.0.2.1",
-    gets: { "another machine": row("ok", 403, 403), "a wrong host": row(403, 403, 403) },
   },
   "compose.yaml": {
     env: keyAndToken,
     options: { openTo: "nobody" },
     by: published,
     host: "localhost:4141",
-    gets: {
-      "this machine": row(401, 401, 401),
-      "another machine that calls itself this one": row(401, 401, 401),
-      "the owner's key": row("ok", 401, "ok"),
-      "the admin token": row(401, "ok", 401),
-    },
   },
+  // The proxy may stand in front of anybody.
   "a team behind a proxy on this machine, before anybody has a key": {
     team: "without members",
     env: { ADMIN_TOKEN: token },
     trusts: ["127.0.0.1"],
     by: onThisMachine,
     host: "localhost",
-    gets: {
-      // The proxy may stand in front of anybody.
-      "this machine": row(401, 401, 403, 404),
-      "another machine": row(401, 401, 403, 404),
-      "another machine that calls itself this one": row(401, 401, 403, 404),
-      "another machine, by an address": row(401, 401, 403, 404),
-      "a wrong host": row(403, 401, 403, 404),
-      "a page of another site": row(403, 403, 403, 403),
-      "a page of its own over TLS": row(401, 401, 403, 404),
-      "the admin token": row(401, "ok", 403, 404),
-    },
   },
   "the same, asked beside the proxy": {
     team: "without members",
@@ -210,7 +142,6 @@ const settings: Record<string, Setting> = {
     trusts: ["127.0.0.1"],
     by: silent,
     host: "localhost:4141",
-    gets: { "this machine": row(401, 401, 403, 404), "another machine": row(401, 401, 403, 404) },
   },
   "a team behind a proxy on this machine, with a member": {
     team: "with a member",
@@ -218,27 +149,12 @@ const settings: Record<string, Setting> = {
     trusts: ["127.0.0.1"],
     by: onThisMachine,
     host: "localhost",
-    gets: {
-      "this machine": row(401, 401, 401, "ok"),
-      "another machine": row(401, 401, 401, "ok"),
-      "a wrong host": row(401, 401, 401, "ok"),
-      "a page of another site": row(401, 403, 403, 403),
-      "a page of its own over TLS": row(401, 401, 401, "ok"),
-      "the owner's key": row(401, 401, 401, "ok"),
-      "a member's key": row("ok", "ok", "ok", "ok"),
-      "the admin token": row(401, "ok", 401, "ok"),
-    },
   },
   "a team that names no proxy, called directly": {
     team: "with a member",
     env: { ADMIN_TOKEN: token },
     by: direct,
     host: "localhost:4141",
-    gets: {
-      "this machine": row(401, "ok", 401, "ok"),
-      "a wrong host": row(401, 401, 401, 403),
-      "a member's key, under a wrong host": row("ok", "ok", "ok", 403),
-    },
   },
   "compose.yaml of a team": {
     team: "with a member",
@@ -247,16 +163,6 @@ const settings: Record<string, Setting> = {
     trusts: ["172.30.0.0/24"],
     by: composed,
     host: "dragoman.example.com",
-    gets: {
-      "this machine": row(401, 401, 401, "ok"),
-      "another machine": row(401, 401, 401, "ok"),
-      "another machine that calls itself this one": row(401, 401, 401, "ok"),
-      "a page of another site": row(401, 403, 403, 403),
-      "a page of its own over TLS": row(401, 401, 401, "ok"),
-      "the owner's key": row("ok", 401, "ok", "ok"),
-      "a member's key": row("ok", "ok", "ok", "ok"),
-      "the admin token": row(401, "ok", 401, "ok"),
-    },
   },
 };
 
@@ -307,55 +213,49 @@ async function start(
   };
 }
 
-const asks = {
+const asks: Record<string, [path: string, init?: RequestInit]> = {
   client: ["/v1/models"],
   admin: ["/api/admin/accounts"],
   token: ["/token"],
-  signIn: ["/oauth/device_authorization", { method: "POST", body: new URLSearchParams({ surface: "a tool" }) }],
-} as const satisfies Record<keyof Row, [path: string, init?: RequestInit]>;
+  "sign-in": ["/oauth/device_authorization", { method: "POST", body: new URLSearchParams({ surface: "a tool" }) }],
+};
 
-function inEach(chosen: [string, Setting][], place?: TeamPlace): void {
-  describe.each(chosen)("%s", (_, setting) => {
-    let started: Started;
-    beforeAll(async () => {
-      started = await start(setting, place);
-    });
-    afterAll(() => started?.[Symbol.asyncDispose]());
-
-    test.each(Object.entries(setting.gets) as [keyof typeof callers, Row][])("%s", async (who, gets) => {
-      const caller: { client: string; host?: string; sent?: Record<string, string> } = callers[who];
-      const host = caller.host ?? setting.host;
-      const sent = Object.entries(caller.sent ?? {}).map(([name, value]) => [
-        name,
-        value.replace("HOST", host).replace("MEMBER", started.memberKey),
-      ]);
-      const connection = setting.by(caller.client, host, Object.fromEntries(sent));
-      const got: Record<string, Outcome | number> = {};
-      for (const [kind, [path, init]] of Object.entries(asks) as [keyof Row, [string, RequestInit?]][]) {
-        const response = await started.ask(path, connection, init);
-        const text = await response.text();
-        const isRefused = response.status === 401 || response.status === 403;
-        got[kind] =
-          gets[kind] === "–" && response.status === 404 ? "–" : isRefused || !response.ok ? response.status : "ok";
-        if (!isRefused) continue;
-        // In the shape of the path, and in words that help.
-        const { error } = JSON.parse(text) as { error: { message: string } };
-        expect(error.message).toMatch(/\w+ \w+ \w+/);
-        if (kind === "client" && text.includes("no_client_key")) expect(error.message).toContain("dragoman key add");
-      }
-      // A wrong host or page is refused before anybody learns that nobody signs in here.
-      const signIn = gets.signIn === "–" && got.signIn === 403 ? "–" : got.signIn;
-      expect({ ...got, signIn } as Record<string, unknown>).toEqual({ ...gets });
-    });
-  });
+/** Each caller of a setting in a line, with what it gets of each kind: a status and, where it is refused, why. */
+async function tableOf(setting: Setting, place?: TeamPlace): Promise<string> {
+  await using started = await start(setting, place);
+  const lines = [["", ...Object.keys(asks)]];
+  for (const [who, caller] of Object.entries(callers)) {
+    const host = caller.host ?? setting.host;
+    const sent = Object.entries(caller.sent ?? {}).map(([name, value]) => [
+      name,
+      value.replace("HOST", host).replace("MEMBER", started.memberKey),
+    ]);
+    const connection = setting.by(caller.client, host, Object.fromEntries(sent));
+    const cells = Object.values(asks).map(async ([path, init]) => outcomeOf(await started.ask(path, connection, init)));
+    lines.push([who, ...(await Promise.all(cells))]);
+  }
+  return lines.map(([who, ...cells]) => who!.padEnd(48) + cells.map((cell) => cell.padEnd(26)).join("")).join("\n");
 }
 
-inEach(Object.entries(settings).filter(([, { team }]) => !team));
+async function outcomeOf(response: Response): Promise<string> {
+  const text = await response.text();
+  if (response.ok) return String(response.status);
+  // In the shape of the path, and in words that help.
+  const { error, error_description } = JSON.parse(text);
+  expect(error.message ?? error_description).toMatch(/\w+ \w+ \w+/);
+  if (error.code === "no_client_key") expect(error.message).toContain("dragoman key add");
+  return `${response.status} ${error.code ?? error.type ?? error}`;
+}
+
+const rowsOf = (isTeam: boolean, place?: TeamPlace) =>
+  Object.entries(settings)
+    .filter(([, { team }]) => (team !== undefined) === isTeam)
+    .map(([title, setting]) => [title, () => tableOf(setting, place)] as const);
+
+testWritten("access/guide.txt", rowsOf(false));
+
 describeWithMembers("for a team", (place) => {
-  inEach(
-    Object.entries(settings).filter(([, { team }]) => team),
-    place,
-  );
+  testWritten("access/guide-team.txt", rowsOf(true, place));
 
   test("`https://localhost` behind a trusted proxy can be signed in to, with the form of its own page", async () => {
     const setting = settings["a team behind a proxy on this machine, before anybody has a key"]!;
