@@ -1,10 +1,13 @@
-/** Scenario: Copilot's tokens: exchanged in time, whatever GitHub answers. */
+/**
+ * Scenario: Copilot's tokens: exchanged in time, for all who wait at once; `fixtures/scenes/tokens.txt` has what becomes of
+ * requests, whatever GitHub answers.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Demo, type Interceptor, startDemo } from "../../../src/demo/demo";
 import { Account } from "../../../src/people/accounts/account";
 import { hostsFor } from "../../../src/people/accounts/hosts";
 import { failureOf } from "../../support/refusal";
-import { refuseExchange } from "../../support/refused-exchange";
+import { testScenes } from "../../support/scenes";
 import { until } from "../../support/until";
 import {
   callsTo,
@@ -20,6 +23,8 @@ import {
   savedFrom,
   second,
 } from "./bench";
+
+testScenes("tokens");
 
 let demo: Demo;
 beforeEach(() => {
@@ -124,50 +129,6 @@ describe("odd answers of the exchange", () => {
     }
     expect(exchangesOf(demo)).toBeLessThanOrEqual(9); // four minutes
   });
-
-  test.each(["http://evil.example", "https://evil.example", "https://githubcopilot.com.evil.example", "file:///etc"])(
-    "a token for the model host %s is not sent there",
-    async (api) => {
-      exchangeSays({ endpoints: { api } });
-      const { account, lines } = openDemoAccount(demo);
-      expect((await account.copilotToken()).baseUrl).toBe(demo.url);
-      expect(lines.join("")).toContain(
-        `warn  octo-demo: GitHub named ${api} as the model host; tokens are not sent there`,
-      );
-    },
-  );
-
-  test("a token that no header can hold fails the account in words", async () => {
-    for (const token of ["tid=1\r\nx-evil: 1", "t".repeat(1024 * 1000), "t".repeat(17_000)]) {
-      exchangeSays({ token });
-      const { account } = openDemoAccount(demo);
-      expect((await failureOf(account.copilotToken())).kind).toBe("no_account");
-      const reason = expect.stringContaining("not a valid header value");
-      expect(account.state).toMatchObject({ name: "failed", reason });
-    }
-  });
-
-  test.each<[string, Interceptor]>([
-    [
-      "a login page with status 200",
-      () => new Response("<!doctype html><title>Hotel</title>", { headers: { "content-type": "text/html" } }),
-    ],
-    ["JSON that breaks off", () => new Response('{"token":"tid=1;ex')],
-    ["no token", () => Response.json({ expires_at: 5 })],
-    ["a list", () => Response.json([])],
-    ["two megabytes", () => new Response(`{"token":"${"t".repeat(2 * 1024 * 1024)}"}`)],
-    ["a redirect", () => Response.redirect("https://evil.example/token", 302)],
-  ])("%s is an outage in words, and the next good answer ends it", async (_, answer) => {
-    demo.intercept(exchangePath, answer);
-    const { account, clock } = openDemoAccount(demo);
-    const error = await failureOf(account.copilotToken());
-    expect(error.status).toBe(503);
-    expect(error.message).toStartWith("octo-demo cannot serve: GitHub");
-    expect(error.details.headers).toEqual({ "retry-after": "1" });
-    clock.pass(2 * second);
-    expect((await account.copilotToken()).bearer).toStartWith("tid=");
-    expect(account.state.name).toBe("ready");
-  });
 });
 
 describe("while GitHub is down", () => {
@@ -202,88 +163,6 @@ describe("while GitHub is down", () => {
     const error = await failureOf(other.copilotToken());
     expect([error.status, error.message]).toEqual([503, expect.stringContaining("did not answer within 0.1 s.")]);
     expect(other.state).toMatchObject({ name: "cooling", outage: true });
-  });
-
-  test("five minutes of outage: 503 with retry-after, few questions, and it recovers alone", async () => {
-    let isDown = true;
-    const { account, clock } = openDemoAccount(demo);
-    const old = await account.copilotToken();
-    clock.pass(hour);
-    demo.intercept(exchangePath, (seen, request) => (isDown ? down(seen, request) : undefined), always);
-    for (let turn = 0; turn < 300; turn++) {
-      const error = await failureOf(account.copilotToken());
-      expect(error.status).toBe(503);
-      expect(Number(error.details.headers?.["retry-after"])).toBeWithin(1, 61);
-      clock.pass(second);
-    }
-    expect(exchangesOf(demo) - 1).toBeWithin(8, 13);
-    isDown = false;
-    clock.pass(minute);
-    expect(await account.copilotToken()).not.toBe(old);
-
-    isDown = true; // another outage starts with short waits again
-    clock.pass(hour);
-    expect((await failureOf(account.copilotToken())).details.headers).toEqual({ "retry-after": "1" });
-  });
-
-  const date = "Mon, 20 Jul 2026 10:00:00 GMT";
-  test.each([
-    ["API rate limit exceeded for user ID 583231.", { "retry-after": "40" }],
-    ["You have exceeded a secondary rate limit.", { "retry-after": "Mon, 20 Jul 2026 10:00:40 GMT", date }],
-  ])(
-    "GitHub's own rate limit is waited out as long as GitHub says, by its own clock, and is no failure: %s",
-    async (message, headers) => {
-      demo.intercept(exchangePath, () => Response.json({ message }, { status: 403, headers }));
-      const { account, clock } = openDemoAccount(demo);
-      expect((await failureOf(account.copilotToken())).details.headers).toEqual({ "retry-after": "40" });
-      expect(account.state.name).toBe("cooling");
-      clock.pass(39 * second);
-      await failureOf(account.copilotToken());
-      expect(exchangesOf(demo)).toBe(1);
-      clock.pass(2 * second);
-      await account.copilotToken();
-    },
-  );
-});
-
-describe("a person must act", () => {
-  test.each([
-    ["revoked", "Sign in again, on the page Accounts or with `dragoman auth`."],
-    [
-      "no_copilot_access",
-      "Signup for GitHub Copilot. No access to GitHub Copilot found. You are currently logged in as octo-demo. See https://github.com/github-copilot/signup?editor=dragoman",
-    ],
-    ["snippy_not_configured", "Settings needed. Choose whether suggestions matching public code are allowed."],
-    ["billing_locked", "Billing problem. Your account is locked because of a billing problem."],
-  ] as const)("%s fails the account with GitHub's reason, and GitHub rests for five minutes", async (fault, reason) => {
-    const act = refuseExchange(demo, fault);
-    const { account, clock, lines } = openDemoAccount(demo);
-    const errors = await Promise.all([1, 2, 3].map(() => failureOf(account.copilotToken())));
-    for (const { status, message } of errors) expect([status, message]).toEqual([503, expect.stringContaining(reason)]);
-    expect(account.state).toMatchObject({ name: "failed", reason: expect.stringContaining(reason) });
-    expect(lines.filter((line) => line.includes("error octo-demo has failed")).length).toBe(1);
-
-    clock.pass(4.9 * minute);
-    await failureOf(account.copilotToken());
-    expect(exchangesOf(demo)).toBe(1);
-
-    act();
-    clock.pass(0.2 * minute);
-    await account.copilotToken();
-    expect(exchangesOf(demo)).toBe(2);
-    expect(account.state).toEqual({ name: "ready" });
-  });
-
-  test.each([
-    [{ error_details: { notification_id: "spammy_user", title: "Blocked", message: "Contact support." } }],
-    [{ message: "Your account has been suspended." }],
-  ])("words of abuse or suspension are an error of their own, so that nobody tries on", async (body) => {
-    demo.intercept(exchangePath, () => Response.json(body, { status: 403 }));
-    const { account, lines } = openDemoAccount(demo);
-    const error = await failureOf(account.copilotToken());
-    expect([error.kind, error.details.code]).toEqual(["permission", "account_suspended"]);
-    expect(account.state.name).toBe("failed");
-    expect(lines.join("")).toContain("error octo-demo has failed: GitHub has blocked this account:");
   });
 });
 
@@ -334,17 +213,6 @@ describe("the model host refuses", () => {
     }
     expect(exchangesOf(demo)).toBe(4);
     expect(await account.renewToken(token)).toBe(token);
-  });
-
-  test("a refused token is not used again while GitHub cannot give another", async () => {
-    const { account } = openDemoAccount(demo);
-    const old = await account.copilotToken();
-    demo.intercept(exchangePath, down);
-    const errors = await Promise.all([1, 2, 3].map(() => failureOf(account.renewToken(old))));
-    expect(errors.map(({ status }) => status)).toEqual([503, 503, 503]);
-    await failureOf(account.renewToken(old));
-    await failureOf(account.copilotToken());
-    expect(exchangesOf(demo)).toBe(2);
   });
 
   test("in direct mode there is no other token, and GitHub is not asked for one", async () => {
@@ -414,13 +282,6 @@ describe("the model host refuses", () => {
     expect(callsTo(demo, userPath)).toBe(1);
     clock.pass(6 * minute);
     expect((await account.copilotToken()).baseUrl).toBe(demo.businessUrl);
-  });
-
-  test("in direct mode a sign-in that GitHub has revoked fails before any request", async () => {
-    const { account } = openDemoAccount(demo, "plus-demo");
-    demo.intercept(userPath, () => Response.json({ message: "Bad credentials" }, { status: 401 }));
-    expect((await failureOf(account.copilotToken())).message).toContain("Sign in again");
-    expect(account.state.name).toBe("failed");
   });
 
   test.each(["octo-demo", "plus-demo"])("when GitHub names no other host, %s fails and says so", async (login) => {
