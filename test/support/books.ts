@@ -197,8 +197,9 @@ class Books {
       .map(([header, value]) => `${header}: ${value}`);
     this.#told.push([response.status, ...told].join(", "));
     if (json === undefined && target === "/metrics") this.#note("metrics", metricsIn(text));
-    else if (json === undefined) this.#told.push(...(text ? [isPage ? pageOf(text, part) : text] : []));
-    else if (!path || !response.ok) this.#tell(response.ok ? `answer of ${target}` : "error", json);
+    else if (json === undefined && !path) this.#told.push(...(text ? [isPage ? pageOf(text, part) : text] : []));
+    else if (json !== undefined && (!path || !response.ok))
+      this.#tell(response.ok ? `answer of ${target}` : "error", json);
   }
 
   async #send(path: string, filled = ""): Promise<Response> {

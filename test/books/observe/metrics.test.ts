@@ -1,5 +1,7 @@
-/** Scenario: `GET /metrics`: what it counts, who reads it, and what Prometheus makes of it. */
-
+/**
+ * Scenario: `GET /metrics`: its form, who reads it, and what Prometheus makes of it; `fixtures/books/history.txt` has what is
+ * counted.
+ */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
@@ -25,68 +27,26 @@ const scrape = async (url: string, init?: RequestInit) => {
   return readSamples(await response.text());
 };
 
-/** A provider's model has any name. */
-const oddModel = 'deep "1"\\ of\na kind';
-
 describe("what is counted", () => {
   let proxy: RunningProxy;
 
   beforeAll(async () => {
-    proxy = await startProxy({
-      accounts: ["octo-demo", "work-demo"],
-      config: {
-        auth: { apiKeys: [{ name: "anna", key: "key-of-anna-12345" }] },
-        budgets: [{ name: "all", unit: "requests", limit: 100, per: "month" }],
-        providers: { deep: { type: "anthropic", baseUrl: "http://127.0.0.1:1", apiKey: "k", models: [oddModel] } },
-      },
-    });
-    const post = (path: string, body: object) =>
-      proxy.post(path, body, { headers: { "x-api-key": "key-of-anna-12345" } }).then((response) => response.text());
-    await post("/v1/chat/completions", chat("Hello"));
-    await post("/v1/chat/completions", chat("Hello", true));
-    await post("/v1/messages", { model: "claude-sonnet-4.6", max_tokens: 99, messages: chat("Hello").messages });
-    await post("/v1/chat/completions", chat("[demo: cut 3] Hello", true));
-    await post("/v1/chat/completions", chat("[demo: 500] Hello"));
-    await post("/v1/chat/completions", { ...chat("Hello"), model: "no-such-model" });
-    await post("/v1/embeddings", { model: "text-embedding-3-small", input: "Hello" });
-    await post("/deep/v1/messages", { model: oddModel, max_tokens: 9, messages: chat("Hello").messages });
+    proxy = await startProxy({ config: { auth: { apiKeys: [{ name: "anna", key: "key-of-anna-12345" }] } } });
+    for (const body of [
+      chat("Hello"),
+      chat("Hello", true),
+      { ...chat("Hello"), model: "no-such-model" },
+      chat("Hello"),
+    ])
+      await (await proxy.post("/v1/chat/completions", body, { headers: { "x-api-key": "key-of-anna-12345" } })).text();
   });
   afterAll(() => proxy[Symbol.asyncDispose]());
-
-  test("requests are counted by how they ended", async () => {
-    const samples = await scrape(proxy.url);
-    const requests = (labels: Record<string, string>) => valueIn(samples, "dragoman_requests_total", labels);
-    expect(requests({})).toBe(8);
-    expect(requests({ dialect: "chat", model: "gpt-5-mini", status_class: "2xx", initiator: "user" })).toBe(2);
-    expect(requests({ status_class: "cut" })).toBe(1);
-    expect(requests({ model: "none", status_class: "4xx" })).toBe(1);
-    expect(requests({ model: oddModel, account: "none", status_class: "5xx" })).toBe(1);
-    expect(requests({ dialect: "embeddings", status_class: "2xx" })).toBe(1);
-    expect(requests({ account: "github.com/octo-demo" })).toBeGreaterThan(3);
-    expect(valueIn(samples, "dragoman_upstream_errors_total", { code: "500" })).toBe(1);
-    expect(valueIn(samples, "dragoman_upstream_errors_total", { code: "upstream_disconnected" })).toBe(1);
-  });
-
-  test("tokens and cost are those of the history", async () => {
-    const samples = await scrape(proxy.url);
-    const rows = proxy.rows();
-    const total = (read: (row: (typeof rows)[number]) => number | null) =>
-      rows.reduce((sum, row) => sum + (read(row) ?? 0), 0);
-    for (const kind of ["output", "cached", "reasoning"] as const)
-      expect(valueIn(samples, "dragoman_tokens_total", { kind })).toBe(total((row) => row[`${kind}_tokens`]));
-    const input = total((row) => (row.tokens_estimated ? 0 : row.input_tokens));
-    expect(valueIn(samples, "dragoman_tokens_total", { kind: "input" })).toBe(input);
-    expect(valueIn(samples, "dragoman_request_tokens_sum", { kind: "input" })).toBe(input);
-    const premium = total((row) => (row.cost_unit === "premium" ? row.cost : 0)) / 1e9;
-    expect(premium).toBeGreaterThan(0);
-    expect(valueIn(samples, "dragoman_cost_total", { unit: "premium", key: "anna" })).toBeCloseTo(premium, 9);
-  });
 
   test("times are histograms whose last bucket is the count", async () => {
     const samples = await scrape(proxy.url);
     for (const name of ["dragoman_request_duration_seconds", "dragoman_time_to_first_byte_seconds"]) {
       const count = valueIn(samples, `${name}_count`);
-      expect(count).toBeGreaterThan(4);
+      expect(count).toBe(name.includes("first_byte") ? 3 : 4);
       expect(valueIn(samples, `${name}_bucket`, { le: "+Inf" })).toBe(count);
       expect(valueIn(samples, `${name}_bucket`, { le: "327.68" })).toBe(count);
       const seconds = proxy.rows().reduce((sum, row) => sum + row.duration_ms / 1000, 0);
@@ -100,20 +60,9 @@ describe("what is counted", () => {
     expect(counted(await scrape(proxy.url))).toEqual([below!, all! + 1]);
   });
 
-  test("states: accounts, quota, budgets, the history, the process", async () => {
+  test("the process and its build are told", async () => {
     const samples = await scrape(proxy.url);
-    const account = "github.com/octo-demo";
-    expect(valueIn(samples, "dragoman_account_state", { account, state: "ready" })).toBe(1);
-    expect(valueIn(samples, "dragoman_account_state", { account })).toBe(1);
-    await proxy.app.accounts[0]!.quota();
-    const ratio = valueIn(await scrape(proxy.url), "dragoman_quota_remaining_ratio", { account });
-    expect(ratio).toBeGreaterThan(0);
-    expect(ratio).toBeLessThanOrEqual(1);
-    expect(valueIn(samples, "dragoman_budget_spent_ratio", { budget: "all" })).toBeGreaterThan(0);
     expect(valueIn(samples, "dragoman_build_info", { version: "0.0.0-test" })).toBe(1);
-    for (const name of ["dragoman_draining", "dragoman_history_degraded", "dragoman_requests_open"])
-      expect(valueIn(samples, name)).toBe(0);
-    expect(valueIn(samples, "dragoman_config_valid")).toBe(1);
     expect(valueIn(samples, "process_resident_memory_bytes")).toBeGreaterThan(1e7);
     expect(valueIn(samples, "process_cpu_seconds_total")).toBeGreaterThan(0);
     expect(valueIn(samples, "process_start_time_seconds")).toBeLessThan(Date.now() / 1000);
