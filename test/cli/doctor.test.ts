@@ -316,17 +316,4 @@ describe("clients and variables", () => {
     if (typeof expected === "string") return expect([status.state, status.caveats ?? []]).toEqual([expected, []]);
     expect([status.state, status.caveats!.join(", and ")]).toEqual(["overridden", expect.stringMatching(expected)]);
   });
-
-  test("a client that leads to the demo leads here while nothing but the demo runs", async () => {
-    await using github = scriptedGithub();
-    using demo = github.serve({ demo: true });
-    const { url } = demo;
-    mkdirSync(join(github.home, ".claude"));
-    writeFileSync(join(github.home, ".claude", "settings.json"), JSON.stringify({ env: { ANTHROPIC_BASE_URL: url } }));
-    const ofClient = async () => (await examine(github.env)).of("Claude Code")[0]!.state;
-    expect(await ofClient()).toBe("ok");
-    github.signIn("octo-demo");
-    using _ = github.serve();
-    expect(await ofClient()).toBe("warn");
-  });
 });

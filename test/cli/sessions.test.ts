@@ -6,11 +6,13 @@ for (const name of [
   "connect",
   "connect-files",
   "connect-keys",
+  "deep",
   "doctor",
   "help",
   "keys",
   "mistakes",
   "run",
+  "sign-in",
   "uninstall",
 ])
   testSessions(name);

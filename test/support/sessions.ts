@@ -14,7 +14,9 @@ import type { DemoOptions } from "../../src/demo/demo";
 import { scriptedGithub } from "../cli/bench";
 import { autoAccounts } from "./auto-accounts";
 import { milliseconds, testBlocks, withNames } from "./blocks";
+import { type DriftWay, drifted, type ListName, lists } from "./drifted";
 import { freePort } from "./free-port";
+import { appKey, installApp } from "./github-app";
 import { inProcess } from "./in-process";
 import { startOpenAiServer } from "./openai-server";
 import { until } from "./until";
@@ -31,13 +33,20 @@ interface Setup {
   env?: Record<string, string>;
   /** A server runs: of the data folder, the demo beside, or both. */
   server?: "own" | "demo" | "both";
+  /** How the upstream has changed without notice, and the form of its list of models. */
+  drift?: DriftWay[];
+  list?: ListName;
+  /** A GitHub App is installed in an organization, and its key is APPKEY, in one line APPLINE. */
+  app?: "ready" | "suspended";
+  /** Of the terminal that the commands print to, which shows no colours. */
+  columns?: number;
 }
 
 const begun = Date.parse("2026-11-10T06:00:00Z");
 /** What servers write whenever they want, and what has no text. */
 const unread = /\.sqlite(?:-\w+)?$|\.keys$|running\.json$|\.tmp-|\.?lock$|^\.bun|\.git$/;
-/** What an undo needs: that it is there, and not what it holds. */
-const kept = /dragoman\/connect\/.*\.json$/;
+/** What an undo needs, and a report that is looked at elsewhere: that it is there, and not what it holds. */
+const kept = /dragoman\/connect\/.*\.json$|^unread\.md$/;
 
 /** Paths, and what a service is, are those of Linux. */
 export const testSessions = (name: string) =>
@@ -77,23 +86,25 @@ async function openStage(setup: Setup) {
   const accounts = demoAccounts().concat(Object.values(autoAccounts()));
   for (const [login, quota] of Object.entries(setup.quota ?? {})) named(accounts, login).quota = quotas[quota]();
   if (setup.models) for (const account of accounts) account.models = setup.models;
+  const list = { generation: undefined, change: (answer: Response) => answer, ...(setup.list && lists[setup.list]) };
   const github = scriptedGithub({
     accounts,
     now: Date.now,
-    generation: setup.generation,
+    generation: setup.generation ?? list.generation,
     // The server's own clock is not the one that stands still.
-    change: async (response) => {
+    change: async (response, path) => {
       response.headers.set("date", new Date().toUTCString());
-      return response;
+      return drifted(...(setup.drift ?? []))(await list.change(response, path), path);
     },
   });
+  if (setup.app) installApp(github.demo, { suspended: setup.app === "suspended" });
   github.signIn(...(setup.accounts ?? []).map((name) => named(accounts, name).login));
   const { home, data, demo } = github;
   const port = freePort();
   const provider = JSON.stringify(setup.config ?? {}).includes("PROVIDER")
     ? await startOpenAiServer("pk-provider-0123456789")
     : undefined;
-  const env = { ...github.env, SHELL: "/bin/bash", ...setup.env };
+  const env = { ...github.env, SHELL: "/bin/bash", ...(setup.columns && { NO_COLOR: "1" }), ...setup.env };
   mkdirSync(data, { recursive: true, mode: 0o700 });
   if (setup.config)
     writeFileSync(join(data, "config.json"), JSON.stringify(setup.config).replaceAll("PROVIDER", provider?.url ?? ""), {
@@ -108,6 +119,8 @@ async function openStage(setup: Setup) {
     [demo.url.replace("http://", ""), "github.test"],
     [String(port), "44444"],
     [home, "/home/ann"],
+    [appKey.trim(), "APPKEY"],
+    [appKey.trim().replaceAll("\n", "\\n"), "APPLINE"],
     [`${process.platform} ${process.arch}`, "PLATFORM"],
     [Bun.version, "BUN"],
     ...servers.toReversed().flatMap(({ url, port }, at): [string, string][] => [
@@ -115,6 +128,9 @@ async function openStage(setup: Setup) {
       [String(port), "41410"],
     ]),
   ];
+
+  /** How much of the journal was told. */
+  let told = 0;
 
   const given = (text: string) => names.reduce((all, [actual, name]) => all.replaceAll(name, actual), text);
   const plain = (text: string) =>
@@ -177,7 +193,7 @@ async function openStage(setup: Setup) {
     async type(line: string): Promise<string[]> {
       const { words, more } = wordsOf(line);
       const before = files();
-      const { code, stdout, stderr } = await inProcess(words, { ...env, ...more });
+      const { code, stdout, stderr } = await inProcess(words, { ...env, ...more }, { columns: setup.columns });
       const after = files();
       const found = [stdout, ...after.values()].join("\n").match(/\bdrg_[\w-]{43}(?![\w-])/g) ?? [];
       for (const key of new Set(found).difference(new Set(names.map(([actual]) => actual)))) {
@@ -221,6 +237,17 @@ async function openStage(setup: Setup) {
             100,
           );
         },
+        /** What GitHub and Copilot were asked since, in no order, and by whose token. */
+        asked: () => {
+          const all = demo.journal.slice(told).map(({ method, path, headers, account }) => {
+            const owner = demo.accounts.find(({ githubToken }) => headers.authorization?.endsWith(githubToken));
+            return [method, path, account ?? owner?.login].filter(Boolean).join(" ");
+          });
+          told = demo.journal.length;
+          const counted = [...Map.groupBy(all.toSorted(), (each) => each)];
+          const lines = counted.map(([each, { length }]) => `  < ${length > 1 ? `${length}x ` : ""}${each}`);
+          return lines.length > 0 ? lines : ["  <"];
+        },
         revoke: () => {
           named(demo.accounts, one).githubToken = "ghu_revoked";
         },
@@ -246,8 +273,8 @@ async function openStage(setup: Setup) {
           until(() => server!.lines.some((line) => line.includes(words.join(" "))), `the log has ${words.join(" ")}`),
       };
       if (!events[what!]) throw new Error(`Nothing that happens: ${what}`);
-      const told = await events[what!]!();
-      return Array.isArray(told) ? told : [];
+      const lines = await events[what!]!();
+      return Array.isArray(lines) ? lines : [];
     },
     async [Symbol.asyncDispose]() {
       for (const each of servers) each[Symbol.dispose]();
