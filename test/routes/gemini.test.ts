@@ -1,9 +1,11 @@
 /** Scenario: Google's API for its own package, `@google/genai`, and for who writes the JSON by hand. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { ApiError, type Chat, type FunctionCall, GoogleGenAI } from "@google/genai";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
-import { offerOnly } from "../support/catalogue";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
+import { testScenes } from "../support/scenes";
+
+testScenes("google");
 
 const [account] = demoAccounts();
 const proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] } });
@@ -14,9 +16,6 @@ type Json = any;
 
 const google = (url = proxy.url, apiVersion?: string) =>
   new GoogleGenAI({ apiKey: "unused", httpOptions: { baseUrl: url, ...(apiVersion && { apiVersion }) } });
-const path = (method: string, model = "gpt-5-mini") => `/v1beta/models/${model}:${method}`;
-const hello = { contents: [{ role: "user", parts: [{ text: "Say hello." }] }] };
-
 const declaration = {
   name: "get_weather",
   description: "The weather in a city",
@@ -68,7 +67,7 @@ describe.each(["gemini-3.1-pro-preview", "claude-sonnet-4.6", "gpt-5.3-codex"])(
   });
 });
 
-test("both versions of the address, and the key in a header or as a bearer token", async () => {
+test("both versions of the address take the key in the package's header", async () => {
   const key = "a-client-key-of-gemini-123";
   await using guarded = await startProxy({ config: { auth: { apiKeys: [key] } } });
   for (const version of ["v1", "v1beta"]) {
@@ -77,157 +76,13 @@ test("both versions of the address, and the key in a header or as a bearer token
     expect((await ai.models.get({ model: "gpt-5-mini" })).name).toBe("models/gpt-5-mini");
     expect((await ai.models.list()).page.map(({ name }) => name)).toContain("models/claude-sonnet-4.6");
   }
-  const headers = { authorization: `Bearer ${key}` };
-  expect((await guarded.post(path("generateContent"), hello, { headers })).status).toBe(200);
 });
 
-describe("the key", () => {
-  const key = "a-client-key-of-gemini-123";
-  let guarded: RunningProxy;
-  beforeAll(async () => {
-    guarded = await startProxy({ config: { auth: { apiKeys: [key] } } });
-  });
-  afterAll(() => guarded[Symbol.asyncDispose]());
-
-  test.each([
-    ["POST", path("generateContent")],
-    ["POST", path("streamGenerateContent")],
-    ["POST", path("countTokens")],
-    ["POST", "/v1/models/gpt-5-mini:generateContent"],
-    ["GET", "/v1beta/models"],
-    ["GET", "/v1beta/models/gpt-5-mini"],
-  ])("a Gemini client's key is needed for %s %s, and the error is Google's", async (method, at) => {
-    for (const sent of [{}, { "x-goog-api-key": `${key}x` }] as Record<string, string>[]) {
-      const body = method === "POST" ? JSON.stringify(hello) : undefined;
-      const response = await fetch(guarded.url + at, { method, body, headers: sent });
-      expect(response.status).toBe(401);
-      const { error } = (await response.json()) as Json;
-      expect([error.code, error.status]).toEqual([401, "UNAUTHENTICATED"]);
-      expect(error.details[0]).toMatchObject({ reason: "INVALID_API_KEY" });
-    }
-  });
-
-  test("a key in the address is refused in words, though it is right, and is written nowhere", async () => {
-    for (const at of [`${path("generateContent")}?key=${key}`, `${path("streamGenerateContent")}?alt=sse&key=${key}`]) {
-      const response = await guarded.post(at, hello);
-      const text = await response.text();
-      expect(response.status).toBe(400);
-      expect(JSON.parse(text).error.message).toContain("x-goog-api-key");
-      expect(text).not.toContain(key);
-    }
-    expect((await fetch(`${guarded.url}/v1beta/models?key=${key}`)).status).toBe(400);
-    expect(guarded.lines.join("\n")).not.toContain(key);
-    expect(JSON.stringify(guarded.rows())).not.toContain(key);
-  });
-});
-
-describe("errors", () => {
-  const refused = async (at: string, init: RequestInit = {}) => {
-    const response = await fetch(proxy.url + at, { method: "POST", body: JSON.stringify(hello), ...init });
-    const { error } = (await response.json()) as Json;
-    expect(error.code).toBe(response.status);
-    return [response.status, error.status, error.message];
-  };
-
-  test.each<[string, RequestInit, number, string]>([
-    ["/v1beta/models", {}, 405, "UNIMPLEMENTED"],
-    ["/v1beta/nothing", {}, 404, "NOT_FOUND"],
-    [path("sing"), {}, 404, "NOT_FOUND"],
-    [path("generateContent", "nothing"), {}, 404, "NOT_FOUND"],
-    ["/v1/models/nothing:generateContent", {}, 404, "NOT_FOUND"],
-    ["/v1beta/models/%ff:generateContent", {}, 400, "INVALID_ARGUMENT"],
-    [path("generateContent"), { method: "PUT" }, 405, "UNIMPLEMENTED"],
-    [path("generateContent"), { body: "{" }, 400, "INVALID_ARGUMENT"],
-    [path("generateContent"), { body: '{"contents":[]}' }, 400, "INVALID_ARGUMENT"],
-    [path("streamGenerateContent?alt=xml"), {}, 400, "INVALID_ARGUMENT"],
-    [path("generateContent"), { headers: { origin: "https://evil.example" } }, 403, "PERMISSION_DENIED"],
-  ])("errors for a Gemini client, here of %s (%j), are Google's: %d %s", async (at, init, status, word) => {
-    expect((await refused(at, init)).slice(0, 2)).toEqual([status, word]);
-  });
-
-  test("an error for a Gemini client names the field", async () => {
-    const response = await proxy.post(path("generateContent"), {
-      contents: [{ parts: [{ inlineData: { data: "x" } }] }],
-    });
-    const { error } = (await response.json()) as Json;
-    expect(error.message).toContain("contents[0].parts[0].inlineData.mimeType");
-    const fault = error.details.find((detail: Json) => detail["@type"].endsWith("BadRequest"));
-    expect(fault.fieldViolations[0].field).toBe("contents[0].parts[0].inlineData.mimeType");
-  });
-
-  test("that a person must act on have a status that Gemini CLI does not retry, with our words", async () => {
-    await using nobody = await startProxy({ accounts: [] });
-    const response = await nobody.post(path("generateContent"), hello);
-    expect([response.status, ((await response.json()) as Json).error.status]).toEqual([400, "FAILED_PRECONDITION"]);
-    await using spent = await startProxy({
-      demo: { accounts: [{ ...demoAccounts()[0]!, quota: quotas.exhausted() }] },
-    });
-    const answer = await spent.post(path("generateContent", "claude-sonnet-4.6"), hello);
-    const { error } = (await answer.json()) as Json;
-    expect(error.message).toContain("quota is used up");
-    // 429 with a delay of more than five minutes is shown at once, too.
-    const retry = error.details.find((detail: Json) => detail["@type"].endsWith("RetryInfo"));
-    expect(answer.status === 400 || Number.parseFloat(retry.retryDelay) > 300).toBe(true);
-  });
-
-  test("reach the package with their status", async () => {
-    const wrong = google().models.generateContent({ model: "nothing", contents: "Hi" });
-    await expect(wrong).rejects.toMatchObject({ name: "ApiError", status: 404 });
-    const cut = google().models.generateContentStream({ model: "gpt-5-mini", contents: "[demo: end 4] Say hello." });
-    await expect(Array.fromAsync(await cut)).rejects.toBeInstanceOf(ApiError);
-  });
-});
-
-describe("a stream without alt=sse", () => {
-  test("a stream without alt=sse is one JSON array of whole replies", async () => {
-    const response = await proxy.post(path("streamGenerateContent"), hello);
-    expect(response.headers.get("content-type")).toStartWith("application/json");
-    const pieces = (await response.json()) as Json[];
-    expect(pieces.length).toBeGreaterThan(3);
-    const text = pieces
-      .flatMap(({ candidates }) => candidates[0].content.parts.map((part: Json) => part.text))
-      .join("");
-    expect(text).toContain("DEMO: Hello!");
-    expect(pieces.at(-1).candidates[0].finishReason).toBe("STOP");
-    expect(proxy.rows()[0]).toMatchObject({ stream: 1, http_status: 200 });
-  });
-
-  test("a stream without alt=sse is an array too when it breaks, and when the upstream is silent", async () => {
-    await using quiet = await startProxy();
-    quiet.app.limits.keepAlive = 40;
-    const ask = async (text: string) =>
-      (await (await quiet.post(path("streamGenerateContent"), { contents: [{ parts: [{ text }] }] })).text()) as string;
-    const broken = JSON.parse(await ask("[demo: end 4] Tell me of [demo: long 20]")) as Json[];
-    expect(broken.at(-1).error).toMatchObject({ code: 503, status: "UNAVAILABLE" });
-    const slow = await ask("[demo: silence 0.3] Say hello.");
-    expect(slow).toMatch(/\n\n/);
-    expect((JSON.parse(slow) as Json[]).at(-1).candidates[0].finishReason).toBe("STOP");
-  });
-});
-
-describe("names of Google's models that are not listed", () => {
-  test("never for another line, for another vendor's client, or against the config", async () => {
-    await using own = await startProxy({ config: { modelAliases: { "gemini-2.5-flash": "gpt-5-mini" } } });
-    expect((await own.post(path("generateContent", "gemini-2.5-flash"), hello)).status).toBe(200);
-    expect(own.rows()[0]!.upstream_model).toBe("gpt-5-mini");
-    offerOnly(own.demo, { "gpt-5-mini": ["/chat/completions"] });
-    expect((await proxy.post(path("generateContent", "gemini-imagen"), hello)).status).toBe(404);
-    const chat = { model: "gemini-2.5-flash", messages: [{ role: "user", content: "Hi" }] };
-    expect((await proxy.post("/v1/chat/completions", chat)).status).toBe(404);
-  });
-});
-
-test("tokens are counted of contents and of a whole request", async () => {
-  const { totalTokens } = await google().models.countTokens({ model: "gpt-5-mini", contents: "hello there" });
-  expect(totalTokens).toBeGreaterThan(2);
-  const whole = {
-    model: "models/gpt-5-mini",
-    ...hello,
-    systemInstruction: { parts: [{ text: "Be brief. ".repeat(50) }] },
-  };
-  const response = await proxy.post(path("countTokens"), { generateContentRequest: whole });
-  expect(response.headers.get("x-token-count")).toBe("estimate");
-  expect(((await response.json()) as Json).totalTokens).toBeGreaterThan(100);
+test("errors reach Google's package with their status", async () => {
+  const wrong = google().models.generateContent({ model: "nothing", contents: "Hi" });
+  await expect(wrong).rejects.toMatchObject({ name: "ApiError", status: 404 });
+  const cut = google().models.generateContentStream({ model: "gpt-5-mini", contents: "[demo: end 4] Say hello." });
+  await expect(Array.fromAsync(await cut)).rejects.toBeInstanceOf(ApiError);
 });
 
 test("the list has limits and methods, and pages", async () => {
@@ -273,17 +128,3 @@ describe.each(["gpt-5-mini", "gpt-5.3-codex", "claude-sonnet-4.6", "gemini-3.1-p
     });
   },
 );
-
-test("Google's own example for the command line is answered, and an empty count is refused", async () => {
-  const body = {
-    system_instruction: { parts: { text: "You are a cat." } },
-    contents: { parts: { text: "Hello there" } },
-  };
-  const response = await proxy.post(path("generateContent"), body);
-  expect(response.status).toBe(200);
-  expect(JSON.stringify(proxy.demo.journal.at(-1)!.body)).toContain("You are a cat.");
-  const counted = await proxy.post(path("countTokens"), body);
-  expect(((await counted.json()) as Json).totalTokens).toBeGreaterThan(5);
-  for (const empty of [{ contents: [] }, { generateContentRequest: { contents: [] } }])
-    expect((await proxy.post(path("countTokens"), empty)).status).toBe(400);
-});

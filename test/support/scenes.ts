@@ -455,11 +455,11 @@ const clients: Record<string, Speech> = {
   },
 };
 
-/** `GET` or `POST` with a path; or a dialect, a model, what was said in turn, and more members of the body. */
+/** A method with a path; or a dialect, a model, what was said in turn, and more members of the body. */
 function requestOf([client, model, ...words]: Json[], talks: Map<string, Json[]>) {
   const { headers = {}, leave, results, ...more }: Json = typeof words.at(-1) === "object" ? words.pop() : {};
-  if (client === "GET") return { method: "GET", path: model, body: undefined, headers };
-  if (client === "POST") return { method: "POST", path: model, body: words[0] ?? more, headers };
+  if (client === "GET") return { method: client, path: model, body: undefined, headers };
+  if (/^[A-Z]+$/.test(client)) return { method: client, path: model, body: words[0] ?? more, headers };
   const talk = words[0]?.startsWith?.("+") ? words.shift() : undefined;
   const speech = clients[client]!;
   const before = talks.get(talk) ?? [];
