@@ -1,21 +1,18 @@
 /** Scenario: `dragoman doctor`: what is wrong is found and named, what is right is left exactly as it is. */
 import { describe, expect, test } from "bun:test";
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { version } from "../../package.json";
 import { checkIntegrity } from "../../src/books/history/integrity-check";
 import type { CheckContext, Finding } from "../../src/cli/checks/check";
 import { checkProxy, checkTrust } from "../../src/cli/checks/network";
 import { bannerFacts } from "../../src/cli/start/banner";
-import { type ClientId, clientOf } from "../../src/clients/index";
-import { type ClientStatus, clientStatus } from "../../src/clients/status";
 import { readEnvironment } from "../../src/config/environment";
 import { openTrustedProxies } from "../../src/lib/net/in/trusted-proxies";
 import { run } from "../support/command";
 import { companyRoot, declining, startCompany } from "../support/corporate-proxy";
 import { freePort } from "../support/free-port";
 import { inProcess } from "../support/in-process";
-import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 import { type Github, scriptedGithub } from "./bench";
 
@@ -274,46 +271,5 @@ describe("the way to GitHub", () => {
     await using github = scriptedGithub();
     github.demo.intercept(/^\/(_ping)?$/, () => new Response("", { headers: { date: new Date(0).toUTCString() } }), 3);
     expect((await examine(github.env)).of("clock")[0]!.state).toBe("fail");
-  });
-});
-
-describe("clients and variables", () => {
-  const url = "http://127.0.0.1:4141";
-  const named = { env: { ANTHROPIC_BASE_URL: url } };
-  const codex = (more = "", provider = "x") =>
-    `model_provider = "${provider}"\n${more}\n[model_providers.x]\nbase_url = "${url}/v1"\n`;
-  const work = (provider: string) => `[profiles.work]\nmodel_provider = "${provider}"\n`;
-  const zed = {
-    agent: { default_model: { provider: "zed.dev", model: "x" } },
-    language_models: { openai_compatible: { d: { api_url: `${url}/v1` } } },
-  };
-
-  test.each<[ClientId, text: object | string, stateOrCaveat: ClientStatus["state"] | RegExp]>([
-    ...["BEDROCK", "VERTEX", "FOUNDRY", "MANTLE", "ANTHROPIC_AWS"].map((cloud): [ClientId, object, RegExp] => [
-      "claude-code",
-      { env: { ...named.env, [`CLAUDE_CODE_USE_${cloud}`]: "1" } },
-      new RegExp(`CLAUDE_CODE_USE_${cloud} in it makes Claude Code use `),
-    ]),
-    ["claude-code", { env: { ...named.env, CLAUDE_CODE_USE_BEDROCK: "0" } }, "here"],
-    ["codex", codex(), "here"],
-    ["codex", codex(`profile = "work"\n${work("openai")}`), /not start with that key, and older .* openai$/],
-    ["codex", codex(`profile = "work"\n${work("x")}`), /does not start with that key$/],
-    ["codex", codex(work("openai")), "here"],
-    ["codex", `openai_base_url = "${url}/v1"\n`, "here"],
-    ["codex", codex(`openai_base_url = "${url}/v1"`, "y"), "elsewhere"],
-    [
-      "opencode",
-      { model: "own/x", provider: { d: { options: { baseURL: `${url}/v1` } } } },
-      /its `model` is own\/x, which belongs to another provider/,
-    ],
-    ["zed", zed, /its agent's `default_model` belongs to another provider, zed\.dev/],
-  ])("%s: what in its own file goes before our address is told: %j", (id, text, expected) => {
-    const home = temporaryFolder();
-    const path = clientOf(id).file!.locate({ home, env: {} });
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, typeof text === "string" ? text : JSON.stringify(text));
-    const status = clientStatus(id, { home, env: {}, url });
-    if (typeof expected === "string") return expect([status.state, status.caveats ?? []]).toEqual([expected, []]);
-    expect([status.state, status.caveats!.join(", and ")]).toEqual(["overridden", expect.stringMatching(expected)]);
   });
 });
