@@ -15,7 +15,18 @@ import {
   opencodeLists,
 } from "./caveats";
 import { anthropicId } from "./claude-code-names";
-import { type Client, destinationsAt, known, namedIn, noKey, nothing, type Switch, windowOf, yamlFile } from "./client";
+import {
+  type Client,
+  type Destination,
+  destinationsAt,
+  known,
+  namedIn,
+  noKey,
+  nothing,
+  type Switch,
+  windowOf,
+  yamlFile,
+} from "./client";
 import { settingAt, whatever } from "./edit";
 import { codexProfile, locations } from "./locate";
 import { type ClientModel, dialectOf, withModel } from "./models";
@@ -136,16 +147,13 @@ const codexSwitches: readonly Switch[] = [
   },
 ];
 
-/** Its built-in provider takes the address from a separate key. */
-function addressOfCodex({
-  model_provider = "openai",
-  model_providers,
-  openai_base_url,
-}: Record<string, unknown>): unknown {
-  return (
-    settingAt(model_providers, [String(model_provider), "base_url"]) ??
-    (model_provider === "openai" ? openai_base_url : undefined)
-  );
+/** Its built-in provider takes the address from a separate key, and the key for it from elsewhere. */
+function destinationOfCodex(settings: Record<string, unknown>): Destination {
+  const { model_provider = "openai", openai_base_url } = settings;
+  const provider = ["model_providers", String(model_provider)];
+  const address = settingAt(settings, [...provider, "base_url"]);
+  if (address !== undefined) return { address, keyAt: [...provider, "experimental_bearer_token"] };
+  return { address: model_provider === "openai" ? openai_base_url : undefined };
 }
 
 const codex: Client = {
@@ -157,12 +165,7 @@ const codex: Client = {
     format: "toml",
     locate: locations.codex,
     choices: [["model"]],
-    destinations: (settings) => [
-      {
-        address: addressOfCodex(settings),
-        keyAt: ["model_providers", String(settings.model_provider), "experimental_bearer_token"],
-      },
-    ],
+    destinations: (settings) => [destinationOfCodex(settings)],
     model: ({ model }) => model,
     beside: (_, file) => codexBeside(dirname(file)),
     caveats: (settings, { isHere }) => {
@@ -172,7 +175,7 @@ const codex: Client = {
       if (typeof profile !== "string") return reviewed;
       const own = settingAt(settings, ["profiles", profile]);
       const says = `\`profile = ${JSON.stringify(profile)}\` in it takes precedence: Codex 0.134 and later does not start with that key`;
-      const isOurs = !isObject(own) || isHere(addressOfCodex({ ...settings, ...own }));
+      const isOurs = !isObject(own) || isHere(destinationOfCodex({ ...settings, ...own }).address);
       const older = `, and older versions use the provider ${String(settingAt(own, ["model_provider"]))}`;
       return [{ says: isOurs ? says : says + older, overrides: true }, ...reviewed];
     },

@@ -145,10 +145,10 @@ const qwen: Client = {
     destinations: ({ modelProviders }) =>
       each(modelProviders)
         .flatMap(each)
-        .map((one) => ({
-          address: settingAt(one, ["baseUrl"]),
-          keyAt: ["env", String(settingAt(one, ["envKey"]))],
-        })),
+        .map((one) => {
+          const name = settingAt(one, ["envKey"]);
+          return { address: settingAt(one, ["baseUrl"]), keyAt: typeof name === "string" ? ["env", name] : undefined };
+        }),
     model: ({ model }) => settingAt(model, ["name"]),
     beside: (around, file) => [
       ...geminiBeside("QWEN_CODE_SYSTEM_SETTINGS_PATH", "qwen-code", "", around),
