@@ -1,5 +1,6 @@
 /** Scenario: traces for a collector: what arrives there, and what an exchange has to do with it. */
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { readOtelSettings } from "../../../src/books/observe/otel-settings";
 import { startTraces } from "../../../src/books/observe/trace-export";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
@@ -7,10 +8,15 @@ import { type Collector, startCollector } from "../../support/collector";
 import { type Command, run } from "../../support/command";
 import { startProvider } from "../../support/provider";
 import { startProxy } from "../../support/proxy";
+import { temporaryFolder } from "../../support/temporary-folder";
 import { until } from "../../support/until";
+import { usedDemo } from "../../support/used-demo";
 
+const folder = temporaryFolder(afterAll);
 const start = (env: Record<string, string>, ...options: string[]) =>
-  run(["start", "--demo", "--json", "--port", "0", ...options], { env });
+  run(["start", "--demo", "--json", "--port", "0", ...options], {
+    env: { DRAGOMAN_HOME: usedDemo(join(folder, crypto.randomUUID())), ...env },
+  });
 
 const canary = "zebra-crossing";
 const chat = (content: string, stream = true) => ({
