@@ -1,12 +1,14 @@
-/** Rows: the account that serves a request, and the reasons for which none can. */
+/** Rows: the account that serves a request; `fixtures/scenes/nobody.txt` has the reasons for which none can. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Demo, startDemo } from "../../../src/demo/demo";
 import { ProxyError } from "../../../src/lib/errors";
 import { zonedTime } from "../../../src/lib/format";
 import { Account } from "../../../src/people/accounts/account";
 import { type AccountFailure, Pool } from "../../../src/people/accounts/pool";
-import { refuseExchange } from "../../support/refused-exchange";
-import { exchangePath, handClock, hostsOf, keptLog, minute, savedFrom, second } from "./bench";
+import { testScenes } from "../../support/scenes";
+import { handClock, hostsOf, keptLog, minute, savedFrom, second } from "./bench";
+
+testScenes("nobody");
 
 let demo: Demo;
 beforeEach(() => {
@@ -51,56 +53,9 @@ describe("who serves", () => {
     const { pool, work } = threeAccounts();
     expect(names(pool.candidates({ premium: true, capable: (account) => account !== work }))).toEqual(["octo", "plus"]);
   });
-
-  test("an account that is out of everything serves no free model either", () => {
-    const { pool, octo } = threeAccounts();
-    octo.setState({ name: "exhausted", reason: "You have no quota.", alsoFree: true });
-    expect(names(pool.takeTurn({ premium: false }))).toEqual(["work", "plus"]);
-  });
 });
 
 describe("why nobody can serve", () => {
-  test("nobody is signed in: 503 with the one command that helps", () => {
-    const error = new Pool({ accounts: () => [] }).whyNone();
-    expect([error.status, error.details.code]).toEqual([503, "no_account"]);
-    expect(error.message).toContain("Run `dragoman auth` to sign in.");
-  });
-
-  test("all have failed: 503 that names each and its reason", async () => {
-    refuseExchange(demo, "billing_locked");
-    const { pool, octo, work, plus } = threeAccounts();
-    await Promise.allSettled([octo.copilotToken(), work.copilotToken()]);
-    plus.setState({ name: "failed", reason: "Its sign-in was revoked." });
-    expect(pool.candidates({ premium: true })).toEqual([]);
-    const error = pool.whyNone();
-    expect(error.status).toBe(503);
-    expect(error.message).toContain("octo-demo: GitHub does not let this account use Copilot: Billing problem.");
-    expect(error.message).toContain("work-demo: GitHub does not let");
-    expect(error.message).toContain("plus-demo: Its sign-in was revoked.");
-    const alone = pool.whyNone({ premium: true, capable: (account) => account === plus });
-    expect([error, alone].map(({ details }) => details.code)).toEqual(["accounts_failed", "accounts_failed"]);
-  });
-
-  test("all exhausted: 429 that names each, with the earliest reset as retry-after", () => {
-    const { pool, octo, work, plus, clock } = threeAccounts();
-    const first = Date.parse("2026-12-01T00:00:00Z");
-    octo.setState({ name: "exhausted", until: first + 9 * minute, reason: "You have no quota." });
-    work.setState({ name: "exhausted", until: first, reason: "You have no quota." });
-    plus.setState({ name: "failed", reason: "Its sign-in was revoked." });
-    const error = pool.whyNone();
-    const at = (time: number) => zonedTime(time, clock.now());
-    expect([error.kind, error.status]).toEqual(["quota", 429]);
-    expect(error.details.headers).toEqual({
-      "retry-after": String((first - clock.now()) / second),
-      "x-should-retry": "false",
-    });
-    expect(error.message).toBe(
-      `No account can serve this before ${at(first)}. octo-demo: You have no quota (until ${at(first + 9 * minute)}). ` +
-        `work-demo: You have no quota (until ${at(first)}). plus-demo: Its sign-in was revoked. ` +
-        "Models that cost no quota may still work.",
-    );
-  });
-
   test("the words of a request's own failures stand for the states, and the error is the last one that decides how long to wait", () => {
     const { pool, octo, work, plus, clock } = threeAccounts();
     const refused = (account: Account, code: string, seconds: number): [Account, AccountFailure] => {
@@ -134,17 +89,6 @@ describe("why nobody can serve", () => {
       [octo, { reason: { told: "No.", written: "No." }, error: person }],
     ] as const);
     expect(pool.whyNone(undefined, both).details.code).toBe("one");
-  });
-
-  test("one account that cools down while the others need a person: 429 with its wait", () => {
-    const { pool, octo, work, plus, clock } = threeAccounts();
-    expect(pool.suspensionError()).toBeUndefined();
-    octo.setState({ name: "cooling", until: clock.now() + 20 * second, reason: "Slow down." });
-    for (const account of [work, plus]) account.setState({ name: "failed", reason: "Its sign-in was revoked." });
-    const error = pool.whyNone();
-    expect([error.kind, error.details.code]).toEqual(["rate_limit", "rate_limited"]);
-    expect(error.details.headers).toEqual({ "retry-after": "20" });
-    expect(error.message).toContain("work-demo: Its sign-in was revoked.");
   });
 
   test("an account whose quota has no known reset never shortens the wait, and alone names none", () => {
@@ -186,22 +130,6 @@ describe("why nobody can serve", () => {
     for (const account of accounts) account.setState({ name: "failed", reason: "Its sign-in was revoked." });
     expect(pool.wait(need)).toBeUndefined();
     expect(pool.wait({ ...need, capable: () => false })).toBeUndefined();
-  });
-
-  test("GitHub is down for all: 503 with retry-after, and the next request after it is served", async () => {
-    demo.intercept(exchangePath, () => new Response("", { status: 500 }), 2);
-    const { pool, octo, work, plus, clock } = threeAccounts();
-    const two = new Pool({ accounts: () => [octo, work], now: clock.now });
-    await Promise.allSettled([octo.copilotToken(), work.copilotToken()]);
-    expect(two.candidates({ premium: false })).toEqual([]);
-    const error = two.whyNone({ premium: false });
-    expect([error.status, error.details.code]).toEqual([503, "github_unavailable"]);
-    expect(error.details.headers).toEqual({ "retry-after": "1" });
-    expect(names(pool.candidates({ premium: true }))).toEqual(["plus"]);
-    clock.pass(second);
-    expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "work", "plus"]);
-    await octo.copilotToken();
-    expect(plus.state.name).toBe("ready");
   });
 
   test("nobody has the model: the accounts are named", () => {
