@@ -29,6 +29,8 @@ interface Setup {
   others?: string[];
   quota?: keyof typeof quotas;
   env?: Record<string, string>;
+  /** A receiver of notices, of which `$hook` is the address. */
+  hook?: boolean;
 }
 
 const width = 128;
@@ -59,7 +61,11 @@ function indented(text: string): string[] {
   });
 }
 
-async function openStage({ at = "2026-11-11T12:00:00Z", config, accounts = ["octo"], others = [], quota, env }: Setup) {
+async function openStage(setup: Setup) {
+  const { at = "2026-11-11T12:00:00Z", accounts = ["octo"], others = [], quota, env } = setup;
+  const receiver = setup.hook ? startReceiver() : undefined;
+  const put = (text: string) => text.replaceAll("$hook", () => `${receiver?.url}/hooks/secret-path`);
+  const config = setup.config && JSON.parse(put(JSON.stringify(setup.config)));
   let [wall, monotonic] = [Date.parse(at), 1e6];
   const known = [...accounts, ...others].map((name) => {
     const account = demoAccounts().find(({ login }) => login === `${name}-demo`)!;
@@ -78,7 +84,7 @@ async function openStage({ at = "2026-11-11T12:00:00Z", config, accounts = ["oct
     config,
     env: { TZ: "UTC", ...env },
   });
-  const books = new Books(proxy);
+  const books = new Books(proxy, receiver);
   await books.ask(["GET", "/api/admin/config"]);
   books.forget();
 
@@ -123,11 +129,13 @@ async function openStage({ at = "2026-11-11T12:00:00Z", config, accounts = ["oct
     expire: () => proxy.demo.expireTokens(),
     learn: () => Promise.all(proxy.app.accounts.map((account) => account.quota())),
     notices: () => proxy.app.notices.check(),
+    /** What the receiver answers next. */
+    hook: (...statuses: string[]) => receiver!.statuses.push(...statuses.map(Number)),
   };
 
   return {
     async happen(step: string): Promise<string[]> {
-      const [asked, part] = step.split(" ~ ") as [string, string?];
+      const [asked, part] = put(step).split(" ~ ") as [string, string?];
       const words: Json[] = (asked.slice(2).match(/"(?:[^"\\]|\\.)*"|[{[].*$|\S+/g) ?? []).map((word) =>
         /^["{[]/.test(word) ? JSON.parse(word) : word,
       );
@@ -135,13 +143,30 @@ async function openStage({ at = "2026-11-11T12:00:00Z", config, accounts = ["oct
       else await books.ask(words, part);
       return books.changed();
     },
-    [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await proxy[Symbol.asyncDispose]();
+      await receiver?.stop();
+    },
   };
+}
+
+function startReceiver() {
+  const [received, statuses] = [[] as string[], [] as number[]];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      received.push(await request.text());
+      return new Response("", { status: statuses.shift() ?? 204 });
+    },
+  });
+  return { url: server.url.origin, received, statuses, stop: () => server.stop(true) };
 }
 
 /** What the proxy keeps, told by what changed since it was told last: by each name the members that have another value. */
 class Books {
   readonly #proxy: RunningProxy;
+  readonly #receiver: ReturnType<typeof startReceiver> | undefined;
   /** By the secret its name. */
   readonly #secrets = new Map<string, string>();
   readonly #ids = new Map<string, string>();
@@ -150,8 +175,9 @@ class Books {
   #lines = 0;
   #rows = 0;
 
-  constructor(proxy: RunningProxy) {
+  constructor(proxy: RunningProxy, receiver: ReturnType<typeof startReceiver> | undefined) {
     this.#proxy = proxy;
+    this.#receiver = receiver;
   }
 
   /** The page on which a form is sent. */
@@ -236,6 +262,7 @@ class Books {
     for (const file of filesIn(home)) this.#tell(`file ${file}`, contentOf(join(home, file)));
     for (const line of lines.slice(this.#lines).filter((each) => !byTimer.test(each)))
       this.#told.push(`log${line.slice(line.indexOf(" ")).trimEnd()}`);
+    this.#told.push(...(this.#receiver?.received.splice(0).map((body) => `posted: ${body}`) ?? []));
     [this.#lines, this.#rows] = [lines.length, rows.length];
     return this.#told.splice(0).map((line) => this.#plain(line));
   }
@@ -260,8 +287,9 @@ class Books {
   /** Without ports, folders, ids, secrets, and measured times. */
   #plain(text: string): string {
     const { home, url, demo } = this.#proxy;
+    const hooks = this.#receiver ? [[this.#receiver.url, "http://hook"] as const] : [];
     const secrets = [...this.#secrets].map(([secret, name]) => [secret, `<${name}>`] as const);
-    return withNames(text, [[home, "~"], [url, "http://proxy"], [demo.url, "http://github"], ...secrets])
+    return withNames(text, [[home, "~"], [url, "http://proxy"], [demo.url, "http://github"], ...hooks, ...secrets])
       .replace(/\b\d+ ms\b/g, "0 ms")
       .replace(
         /(?<![\w.-])(?:[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{16}|[0-9a-f]{64}|(?<=join\/)[\w-]{32}|(?:req|chatcmpl|msg)[-_][\w-]{16,})(?![\w-])/g,

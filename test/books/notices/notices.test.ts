@@ -1,4 +1,4 @@
-/** Scenario: notices: what is worth one, that each is sent once in its period, and what the receivers get. */
+/** Scenario: notices: what the receivers get, and what is still known after a restart; `fixtures/books/notices.txt` has what is worth one. */
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { chmodSync, mkdirSync, watch, writeFileSync } from "node:fs";
@@ -6,15 +6,16 @@ import { join } from "node:path";
 import { postNotice, showOnDesktop, type Webhook } from "../../../src/books/notices/channels";
 import { isFailing, type Notice, watchedMs } from "../../../src/books/notices/conditions";
 import { openSentNotices } from "../../../src/books/notices/sent-notices";
-import { demoAccounts } from "../../../src/demo/accounts";
 import type { Subject } from "../../../src/people/budgets/budgets";
 import type { Reservation } from "../../../src/people/budgets/entries";
 import { credits } from "../../support/amounts";
+import { testBooks } from "../../support/books";
 import { mostHeldMs, workOf } from "../../support/held";
 import { type RunningProxy, startProxy } from "../../support/proxy";
-import { refuseExchange } from "../../support/refused-exchange";
 import { temporaryFolder } from "../../support/temporary-folder";
 import { until } from "../../support/until";
+
+testBooks("notices");
 
 interface Received {
   headers: Record<string, string>;
@@ -42,72 +43,9 @@ function spend({ app: { budgets } }: RunningProxy, amount: number, by = subject)
   budgets.settle(budgets.reserve(by, amounts) as Reservation, { model: by.model, expected: amounts, real: amounts });
 }
 
-const lastMessageOf = (received: Received[]) => (JSON.parse(received.at(-1)!.body) as { message: string }).message;
 const titlesOf = (received: Received[]) => received.map(({ body }) => (JSON.parse(body) as { title: string }).title);
 
 describe("conditions", () => {
-  const budgets = [{ name: "Month", unit: "credits", limit: 100, per: "month", then: "warn" }];
-  const told = ({ url }: { url: string }) => ({ config: { budgets, notices: { webhookUrl: url } } });
-
-  test("a budget: each threshold once, the highest that is reached, and again in the next period", async () => {
-    await using receiver = startReceiver();
-    let now = Date.parse("2026-11-30T12:00:00Z");
-    await using proxy = await startProxy({ clock: { now: () => now }, ...told(receiver) });
-    await proxy.app.notices.check();
-    expect(receiver.received).toEqual([]);
-    spend(proxy, 55);
-    await proxy.app.notices.check();
-    await proxy.app.notices.check();
-    expect(titlesOf(receiver.received)).toEqual(["Budget Month: 50% used"]);
-    expect(lastMessageOf(receiver.received)).toMatch(/^55 of 100 \w+ used\. /);
-    spend(proxy, 35);
-    await proxy.app.notices.check();
-    spend(proxy, 20);
-    await proxy.app.notices.check();
-    expect(titlesOf(receiver.received).slice(1)).toEqual(["Budget Month: 80% used", "Budget Month is used up"]);
-    now = Date.parse("2026-12-30T12:00:00Z");
-    spend(proxy, 60);
-    await proxy.app.notices.check();
-    expect(titlesOf(receiver.received).slice(3)).toEqual(["Budget Month: 50% used"]);
-    expect(proxy.lines.filter((line) => line.includes("Budget Month"))).toHaveLength(4);
-  });
-
-  test("a budget that will not last to its end is announced once", async () => {
-    await using receiver = startReceiver();
-    await using proxy = await startProxy({
-      clock: { now: () => Date.parse("2026-11-05T00:00:00Z") },
-      ...told(receiver),
-    });
-    spend(proxy, 40);
-    await proxy.app.notices.check();
-    expect(titlesOf(receiver.received)).toEqual(["Budget Month will not last"]);
-    expect(receiver.received[0]!.body).toContain("11 November, 00:00 UTC");
-  });
-
-  test("an account: its quota, and that it failed", async () => {
-    await using receiver = startReceiver();
-    const [account] = demoAccounts();
-    account!.quota.premium = { ...account!.quota.premium, entitlement: 2_000, remaining: 360 };
-    await using proxy = await startProxy({
-      demo: { accounts: [account!] },
-      config: { notices: { webhookUrl: receiver.url } },
-    });
-    await fetch(`${proxy.url}/usage`);
-    await proxy.app.notices.check();
-    expect(titlesOf(receiver.received)).toEqual(["Quota of octo-demo: 80% used"]);
-    expect(lastMessageOf(receiver.received)).toStartWith("360 of 2,000 premium requests are left.");
-    refuseExchange(proxy.demo, "billing_locked");
-    proxy.demo.expireTokens();
-    await proxy.post("/v1/messages", {
-      model: "gpt-5-mini",
-      max_tokens: 9,
-      messages: [{ role: "user", content: "Hi" }],
-    });
-    await proxy.app.notices.check();
-    await proxy.app.notices.check();
-    expect(titlesOf(receiver.received).slice(1)).toEqual(["Account octo-demo failed"]);
-  });
-
   test("an upstream fails for minutes, and not for a moment", () => {
     const now = 1e12;
     const recent = { count: 5, failed: 5, firstAt: now - 4 * 60_000 };
@@ -116,25 +54,6 @@ describe("conditions", () => {
     expect(isFailing({ ...recent, firstAt: now - 60_000 }, now)).toBe(false);
     expect(isFailing({ count: 2, failed: 2, firstAt: now - watchedMs }, now)).toBe(false);
     expect(isFailing({ count: 0, failed: 0, firstAt: null }, now)).toBe(false);
-  });
-
-  test("a notice that the webhook refuses is sent by a later check, with the same id, once, for an hour", async () => {
-    await using receiver = startReceiver(404, 404);
-    let now = Date.parse("2026-11-30T12:00:00Z");
-    await using proxy = await startProxy({ clock: { now: () => now }, ...told(receiver) });
-    spend(proxy, 55);
-    const checked = async (after: number) => {
-      now += after;
-      await proxy.app.notices.check();
-      return receiver.received.length;
-    };
-    // The one of the moment is not tried twice at once, such as by two servers.
-    expect([await checked(0), await checked(30_000), await checked(31_000)]).toEqual([1, 1, 2]);
-    expect([await checked(61_000), await checked(61_000)]).toEqual([3, 3]);
-    const ids = receiver.received.map(({ body }) => (JSON.parse(body) as { id: string }).id);
-    expect(new Set(ids).size).toBe(1);
-    expect(proxy.lines.filter((line) => line.includes("Budget Month: 50% used"))).toHaveLength(1);
-    expect(proxy.lines.filter((line) => line.includes("tried again for an hour"))).toHaveLength(2);
   });
 
   test("a notice is not tried for more than an hour, and goes to each channel once", () => {
@@ -159,6 +78,7 @@ describe("conditions", () => {
   test("a restart announces nothing a second time", async () => {
     await using receiver = startReceiver();
     const home = temporaryFolder();
+    const budgets = [{ name: "Month", unit: "credits", limit: 100, per: "month", then: "warn" }];
     const config = { budgets, notices: { webhookUrl: receiver.url } };
     const run = async (credits: number) => {
       await using proxy = await startProxy({ config, env: { DRAGOMAN_HOME: home } });
@@ -238,26 +158,6 @@ describe("the desktop", () => {
 
   test("a system without notifications says so", async () => {
     await expect(showOnDesktop(notice, "aix")).rejects.toThrow("not supported on aix");
-  });
-});
-
-describe("the test button", () => {
-  const press = async (proxy: RunningProxy) => {
-    return (await proxy.post("/api/admin/notices/test", {})).json();
-  };
-
-  test("the test button sends a notice, or says what failed without the address", async () => {
-    await using receiver = startReceiver(204, 404, 204);
-    await using proxy = await startProxy({ config: { notices: { webhookUrl: receiver.url } } });
-    expect(await press(proxy)).toEqual({ faults: [] });
-    expect(titlesOf(receiver.received)).toEqual(["Test notice from dragoman"]);
-    const { faults } = (await press(proxy)) as { faults: string[] };
-    expect(faults).toEqual(["The notice could not be sent to the webhook: The webhook answered with status 404."]);
-    await proxy.app.config.change({ notices: { webhookUrl: receiver.url, webhookFormat: "slack" } });
-    expect(await press(proxy)).toEqual({ faults: [] });
-    expect(JSON.parse(receiver.received.at(-1)!.body)).toEqual({ text: expect.stringContaining("*Test notice") });
-    const config = await (await fetch(`${proxy.url}/api/admin/config`)).text();
-    expect(config + proxy.lines.join("\n")).not.toContain("secret-path");
   });
 });
 
