@@ -1,4 +1,5 @@
-/** Answers of models as official packages read them, streamed or not. */
+/** Streams of models' answers, as official packages read them, and those that broke. */
+import { expect } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import type { ClientDialect } from "../../src/dialects/hub/conversation";
@@ -45,3 +46,64 @@ async function chatReply(openai: OpenAI, text: string): Promise<Json> {
   if (thoughts.some(Boolean)) reply.choices[0].message.reasoning_text = thoughts.join("");
   return reply;
 }
+
+/** The last event of a stream that broke: an error, and nothing before it looks complete. */
+export function readBroken(dialect: ClientDialect, text: string): Json {
+  const frames = run(readSse, [new TextEncoder().encode(text)]).flatMap(({ event, data }) =>
+    data === undefined ? [] : [{ ...(event && { event }), data: data === "[DONE]" ? data : JSON.parse(data) }],
+  );
+  // Bun's matchers put themselves in place of what they match.
+  const last = structuredClone(frames.at(-1)!.data);
+  looksBroken[dialect](frames);
+  return last;
+}
+
+interface Frame {
+  event?: string;
+  data: Json;
+}
+
+/** What a client must see last in a stream that broke; and nothing in it may look complete. */
+const looksBroken: Record<ClientDialect, (seen: Frame[]) => void> = {
+  chat(seen) {
+    const { error } = seen.at(-1)!.data;
+    expect(error).toMatchObject({ message: expect.any(String), code: expect.any(String) });
+    expect(seen.some(({ data }) => data === "[DONE]")).toBe(false);
+    // A call that was cut must not be told as one to be run.
+    const reasons = seen.flatMap(({ data }) => data.choices ?? []).map((choice) => choice.finish_reason ?? null);
+    expect(reasons.every((reason) => reason === null)).toBe(true);
+  },
+  responses(seen) {
+    const { event, data } = seen.at(-1)!;
+    expect(event).toBe("response.failed");
+    expect(data.response).toMatchObject({
+      id: seen[0]!.data.response.id,
+      status: "failed",
+      error: { code: expect.any(String), message: expect.any(String) },
+    });
+    const numbers: number[] = seen.map((frame) => frame.data.sequence_number);
+    expect(numbers).toEqual([...new Set(numbers)].sort((one, other) => one - other));
+    const done = seen.filter((frame) => frame.event === "response.output_item.done").map((frame) => frame.data.item);
+    expect(done.filter(({ type }) => type === "function_call")).toEqual([]);
+    expect(data.response.output.filter(({ type }: Json) => type === "function_call")).toEqual([]);
+  },
+  messages(seen) {
+    const { event, data } = seen.at(-1)!;
+    expect(event).toBe("error");
+    expect(data).toMatchObject({ type: "error", error: { type: expect.any(String), message: expect.any(String) } });
+    const types = seen.map((frame) => frame.data.type);
+    expect(types).not.toContain("message_stop");
+    expect(types).not.toContain("message_delta");
+    const call = seen.find((frame) => frame.data.content_block?.type === "tool_use")?.data.index;
+    const ended = seen.some((frame) => frame.data.type === "content_block_stop" && frame.data.index === call);
+    expect(call !== undefined && ended).toBe(false);
+  },
+  gemini(seen) {
+    const { code, message, status } = seen.at(-1)!.data.error;
+    expect([code >= 400, typeof message]).toEqual([true, "string"]);
+    expect(status).toMatch(/^[A-Z_]+$/);
+    const candidates = seen.flatMap(({ data }) => data.candidates ?? []);
+    expect(candidates.filter((candidate) => candidate.finishReason)).toEqual([]);
+    expect(candidates.flatMap(({ content }) => content.parts).filter((part) => part.functionCall)).toEqual([]);
+  },
+};

@@ -4,7 +4,7 @@
  */
 
 import { afterAll, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import type { DemoOptions } from "../../src/demo/state";
@@ -15,7 +15,7 @@ import { type Offers, offerOnly } from "./catalogue";
 import { eventStream, namedEvent } from "./event-stream";
 import type { Json } from "./json";
 import { type ProxyOptions, type RunningProxy, startProxy } from "./proxy";
-import { readReply } from "./read-reply";
+import { readBroken, readReply } from "./read-reply";
 import { fixtures } from "./streams";
 import { until } from "./until";
 
@@ -64,7 +64,7 @@ interface Answer {
   own?: boolean;
   /** In milliseconds. */
   delay?: number;
-  /** It does not come. */
+  /** It does not come, or nothing after its events. */
   hangs?: boolean;
 }
 
@@ -182,7 +182,7 @@ async function openStage(setup: Setup) {
       const [code, message] = more as string[];
       const respond = async () => {
         if (given.delay) await Bun.sleep(given.delay);
-        if (given.hangs) await held.promise;
+        if (given.hangs && !given.events) await held.promise;
         return responseOf(Number(status), code, message, given);
       };
       if (given.at === "own") return provider!.answers.push(...Array.from({ length: given.times ?? 1 }, () => respond));
@@ -240,7 +240,7 @@ async function openStage(setup: Setup) {
     const id = response.headers.get("x-request-id");
     const row = made.find(({ parent_id, request_id }) => parent_id === null && (!id || request_id === id));
     return outcomeOf(
-      { response, text, reply, row, rows: made },
+      { client: asked.client, response, text, reply, row, rows: made },
       { proxy, calls: proxy.demo.journal.slice(asked.calls), expected, tokens, ids, provider },
     );
   }
@@ -259,7 +259,9 @@ async function openStage(setup: Setup) {
     async function get() {
       if (leave) holdUntilGone(leave, leaving);
       const response = await proxy.post(
-        path.replace("$last", () => proxy.rows(1)[0]!.request_id),
+        path
+          .replace("$last", () => proxy.rows(1)[0]!.request_id)
+          .replace("$prompt", () => proxy.rows().find(({ prompt }) => prompt)!.prompt!),
         body,
         { method, headers, signal: leaving.signal },
       );
@@ -269,11 +271,12 @@ async function openStage(setup: Setup) {
     }
   }
 
-  /** A request that waits for the end of a limit. */
+  /** A request that waits for the end of a limit, or whose answer has begun. */
   async function begin([name, ...words]: Json[]) {
     const { count } = proxy.app.waitingRoom;
     begun.set(name, send(words));
-    await until(() => proxy.app.waitingRoom.count > count, `${name} waits`);
+    const isTold = () => begun.get(name)!.text !== "";
+    await until(() => proxy.app.waitingRoom.count > count || isTold(), `${name} waits, or is told something`);
   }
 
   /** The client hangs up while the upstream has not answered at this path. */
@@ -329,15 +332,16 @@ function responseOf(
   status: number,
   code = "",
   message = "Told by GitHub.",
-  { after, headers, text, json, events }: Answer,
+  { after, headers, text, json, events, hangs }: Answer,
 ) {
   const all = { ...(after !== undefined && { "retry-after": String(after) }), ...headers };
-  if (events)
-    return eventStream(
-      events
-        .map((event) => (event.type && !event.choices ? namedEvent(event) : `data: ${JSON.stringify(event)}\n\n`))
-        .join(""),
+  if (events) {
+    const written = events.map((event) =>
+      event.type && !event.choices ? namedEvent(event) : `data: ${JSON.stringify(event)}\n\n`,
     );
+    const bytes = new TextEncoder().encode(written.join(""));
+    return eventStream(hangs ? new ReadableStream({ start: (next) => next.enqueue(bytes) }) : bytes);
+  }
   const type = text && /^(?:data|event):/.test(text) ? "text/event-stream" : "application/json";
   if (text !== undefined)
     return new Response(text, { status, headers: { ...(status === 200 && { "content-type": type }), ...all } });
@@ -455,17 +459,31 @@ const clients: Record<string, Speech> = {
   },
 };
 
+const referenceTo = ({ id }: Json) => ({ type: "item_reference", id });
+
+/** With other values of members wherever they have these names; null leaves them out. */
+const edited = (value: Json, values: Json = {}): Json =>
+  JSON.parse(JSON.stringify(value), (name, member) => (name in values ? (values[name] ?? undefined) : member));
+
 /** A method with a path; or a dialect, a model, what was said in turn, and more members of the body. */
 function requestOf([client, model, ...words]: Json[], talks: Map<string, Json[]>) {
-  const { headers = {}, leave, results, ...more }: Json = typeof words.at(-1) === "object" ? words.pop() : {};
+  const {
+    headers = {},
+    leave,
+    results,
+    edit,
+    references,
+    ...more
+  }: Json = typeof words.at(-1) === "object" ? words.pop() : {};
   if (client === "GET") return { method: client, path: model, body: undefined, headers };
   if (/^[A-Z]+$/.test(client)) return { method: client, path: model, body: words[0] ?? more, headers };
   const talk = words[0]?.startsWith?.("+") ? words.shift() : undefined;
   const speech = clients[client]!;
-  const before = talks.get(talk) ?? [];
+  const before = edited(talks.get(talk) ?? [], edit);
   const turns = words.map((text, at) => said(at % 2 === 0 ? "user" : "assistant", text));
   const now = results ? [...speech.results!(before, results), ...turns] : turns;
-  const all = [...before, ...(before.length > 0 || now.length > 0 ? now : [said("user", "Hello")])];
+  const sent = references ? before.map((item: Json) => (item.id ? referenceTo(item) : item)) : before;
+  const all = [...sent, ...(before.length > 0 || now.length > 0 ? now : [said("user", "Hello")])];
   const keep =
     talk &&
     ((reply: Json) => {
@@ -517,6 +535,7 @@ interface Scene {
 }
 
 interface Seen {
+  client: ClientDialect;
   response: Response;
   text: string;
   /** As its client reads it, also a stream. */
@@ -530,7 +549,7 @@ interface Seen {
  * what the expected outcome names besides.
  */
 function outcomeOf(
-  { response, text, reply, row, rows }: Seen,
+  { client, response, text, reply, row, rows }: Seen,
   { proxy, calls, expected, tokens, ids, provider }: Scene,
 ): Json {
   const { code, type, status } = reply?.error ?? {};
@@ -559,10 +578,11 @@ function outcomeOf(
     text: () => text,
     left: () => response.headers.get("x-dragoman-budget-remaining"),
     never: () => {
-      const kept = JSON.stringify(proxy.rows()) + proxy.lines.join("");
+      const kept = JSON.stringify(proxy.rows()) + proxy.lines.join("") + filesIn(proxy.home);
       return expected.never.filter((part: string) => !kept.includes(part));
     },
     reply: () => withNamedIds(reply, ids),
+    broken: () => withNamedIds(readBroken(client, text), ids),
     headers: () => Object.fromEntries(response.headers),
     names: () => namesOf(response.headers),
     row: () => withJson(row),
@@ -630,6 +650,13 @@ const countsIn = (text: string, parts: Json) =>
   Object.fromEntries(Object.keys(parts).map((part) => [part, text.split(part).length - 1]));
 const toolsIn = ({ tools = [] }: Json): string[] =>
   tools.map((tool: Json) => tool.name ?? tool.function?.name ?? tool.type);
+
+/** All but what the owner wrote. */
+const filesIn = (home: string): string =>
+  readdirSync(home, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name !== "config.json")
+    .map(({ name, parentPath }) => readFileSync(join(parentPath, name), "latin1"))
+    .join("");
 
 /** The names of the tools that the model has in its prompt; not of a search among those that wait. */
 const offeredIn = ({ tools = [] }: Json): string[] =>
