@@ -1,208 +1,64 @@
 /**
- * Scenario: the bill of a prompt: a session of Claude Code 2.1.330 with two subagents and a compaction, and a turn of
- * Codex 0.169, with the headers that these clients sent to the demo (2026-11). Their prompts were shortened.
+ * Scenario: the bill of a prompt, what is known of a cost, and what belongs to which prompt; from `fixtures/scenes/bills.txt`
+ * and `costs.txt`, and here at a command line, while requests run at once, and for sessions without requests.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Prompt } from "../../../src/admin/api/prompts";
-import type { ShownEntry } from "../../../src/admin/api/requests";
-import { demoAccounts, quotas } from "../../../src/demo/accounts";
-import { percent } from "../../../src/lib/format";
-import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
+import { SessionPrompts } from "../../../src/books/live/session-prompts";
 import { entry } from "../../support/history-rows";
 import { inProcess } from "../../support/in-process";
 import { type RunningProxy, startProxy } from "../../support/proxy";
+import { testScenes } from "../../support/scenes";
+import { until } from "../../support/until";
 
-const canary = "xylophone-canary";
-const session = "3dd6ba18-91d4-42f2-b341-79a64c0c2cf1";
-const [first, second] = ["5d5feebe-5a08-441f-93bc-adafc8fd38ce", "a1b9b8d5-6fb7-492e-8d5d-62565beea127"];
-const agents = ["aab808bc7a80bf486", "a2ada2c8e529ecabb"];
+testScenes("bills");
+testScenes("costs");
 
-let proxy: RunningProxy;
-
-beforeAll(async () => {
-  const [account] = demoAccounts();
-  proxy = await startProxy({
-    demo: { accounts: [{ ...account!, plan: "individual_pro", quota: quotas.credits() }], generation: "C" },
-    config: { logLevel: "debug" },
-  });
-  for (const [hints, text] of claudeSession) {
-    const answer = await fetch(`${proxy.url}/v1/messages?beta=true`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        "anthropic-version": "2023-06-01",
-        "user-agent": "claude-cli/2.1.330 (external, sdk-cli)",
-        "x-claude-code-session-id": session,
-        ...hints,
-      },
-      body: JSON.stringify({
-        model: "claude-sonnet-4-6",
-        max_tokens: 200,
-        messages: [{ role: "user", content: `${text} ${canary}` }],
-      }),
-    });
-    expect(answer.status).toBe(200);
-    await answer.text();
-  }
-  const turn = {
-    turn_id: "01a208f6-74f6-7da1-b222-7264db032151",
-    root_turn_id: "01a208f6-74f6-7da1-b222-7264db032150",
+const ask = async (proxy: RunningProxy, requestClass: string, prompt?: string) => {
+  const headers = {
+    "user-agent": "claude-cli/2.1.332 (external, cli)",
+    "x-claude-code-session-id": "3dd6ba18-91d4-42f2-b341-79a64c0c2cf1",
+    "x-claude-code-request-class": requestClass,
+    ...(prompt && { "x-claude-code-prompt-id": prompt }),
   };
-  for (const client_metadata of [{ ...turn, turn_id: turn.root_turn_id }, turn]) {
-    const answer = await fetch(`${proxy.url}/v1/responses`, {
-      method: "POST",
-      headers: { "content-type": "application/json", "user-agent": "codex_exec/0.169.0 (Debian 12.0.0; x86_64)" },
-      body: JSON.stringify({ model: exampleModels.gpt, input: `hello ${canary}`, client_metadata }),
-    });
-    expect(answer.status).toBe(200);
-    await answer.text();
-  }
-  proxy.app.history.flush();
-});
-afterAll(() => proxy[Symbol.asyncDispose]());
+  const messages = [{ role: "user", content: "Run ls in this folder with Bash." }];
+  const body = { model: "claude-sonnet-4-6", max_tokens: 200, messages };
+  expect((await proxy.post("/v1/messages?beta=true", body, { headers })).status).toBe(200);
+};
+const promptsOf = async ({ url }: RunningProxy) =>
+  ((await (await fetch(`${url}/api/admin/prompts`)).json()) as { items: Prompt[] }).items;
 
-const main = { "x-claude-code-request-class": "main", "x-claude-code-prompt-id": first };
-const subagent = (at: number) => ({
-  "x-claude-code-request-class": "subagent",
-  "x-claude-code-agent-type": "Explore",
-  "x-claude-code-agent-id": agents[at]!,
-  "x-claude-code-prompt-id": first,
-});
-const compaction = { "x-claude-code-request-class": "compaction", "x-claude-code-compaction": "manual" };
-const long = "Look at everything. ".repeat(400);
-
-const claudeSession: [Record<string, string>, string][] = [
-  [main, "call Agent twice in parallel"],
-  [subagent(0), `${long} one`],
-  [subagent(1), `${long} two`],
-  [main, "go on"],
-  [{ ...main, "x-claude-code-prompt-id": second }, "thanks"],
-  [compaction, "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."],
-  [{ ...compaction, "x-claude-code-session-id": "another" }, "CRITICAL: Respond with TEXT ONLY."],
-];
-
-interface Page {
-  items: Prompt[];
-  without_prompt: Pick<Prompt, "request_count" | "cost">;
-  next_cursor_id: number | null;
-  has_more: boolean;
-}
-const get = async <Answer>(path: string) => (await (await fetch(`${proxy.url}${path}`)).json()) as Answer;
-const prompts = (query = "") => get<Page>(`/api/admin/prompts${query}`);
-const rows = async (query = "") => (await get<{ items: ShownEntry[] }>(`/api/admin/requests${query}`)).items;
-const sum = (values: (number | null)[]) => values.reduce<number>((total, value) => total + (value ?? 0), 0);
-
-test("the requests of a prompt are found by the ids of the client, and nobody else's", async () => {
-  const { items } = await prompts();
-  expect(items.map(({ client_name, request_count }) => [client_name, request_count])).toEqual([
-    ["codex_exec/0.169.0", 2],
-    ["claude-cli/2.1.330", 2],
-    ["claude-cli/2.1.330", 4],
-  ]);
-  expect(items[2]!.session).toBe(items[1]!.session);
-  expect(items.every(({ prompt }) => /^[0-9a-f]{12}$/.test(prompt))).toBe(true);
+test("a title that is asked for before the prompt's first request belongs to it, if it ends after that has begun", async () => {
+  await using proxy = await startProxy();
+  const asked = Promise.withResolvers<undefined>();
+  proxy.demo.intercept("/v1/messages", () => asked.promise);
+  const early = ask(proxy, "auxiliary");
+  await until(() => proxy.app.inFlight.count === 1, "the title is asked for");
+  await ask(proxy, "main", "first");
+  asked.resolve(undefined);
+  await early;
+  expect((await promptsOf(proxy)).map(({ request_count }) => request_count)).toEqual([2]);
 });
 
-test("the sums are those of the rows, to the last billionth", async () => {
-  const { items, without_prompt } = await prompts();
-  const all = await rows();
-  expect(all).toHaveLength(claudeSession.length + 2);
-  for (const item of items) {
-    const own = await rows(`?prompt=${item.prompt}`);
-    expect(item.cost).toEqual({ credits: sum(own.map(({ cost }) => cost)) });
-    for (const name of ["input_tokens", "output_tokens"] as const)
-      expect([name, item[name]]).toEqual([name, sum(own.map((row) => row[name]))]);
-    expect(item.request_count).toBe(own.length);
-    expect(sum(item.parts.map(({ cost }) => cost.credits!))).toBe(item.cost.credits!);
-    expect(sum(item.parts.map(({ request_count }) => request_count))).toBe(item.request_count);
-  }
-  const listed = sum([...items, without_prompt].map(({ cost }) => cost.credits!));
-  expect(listed).toBe(sum(all.map(({ cost }) => cost)));
-  expect(without_prompt.request_count).toBe(1);
-});
-
-test("a sentence names the largest reason", async () => {
-  const { items } = await prompts();
-  const [, , { why, parts }] = items as [Prompt, Prompt, Prompt];
-  const [largest] = parts;
-  expect([largest!.kind, largest!.agent_type]).toEqual(["subagent", "Explore"]);
-  const share = largest!.cost.credits! / sum(parts.map(({ cost }) => cost.credits!));
-  expect(why).toStartWith(`${percent(share)} in Explore subagents (2 requests)`);
-  expect(items[0]!.why).toBe("All of it in the conversation itself.");
-  expect(items[1]!.why).toMatch(/^\d+% in a compaction; \d+% in the conversation itself\.$/);
-});
-
-test("the hint decides who caused the request, where it says so", async () => {
-  const all = (await rows()).toReversed();
-  expect(all.map(({ kind, agent_type, initiator }) => [kind, agent_type, initiator])).toEqual([
-    ["main", null, "user"],
-    ["subagent", "Explore", "agent"],
-    ["subagent", "Explore", "agent"],
-    ["main", null, "user"],
-    ["main", null, "user"],
-    ["compaction", null, "agent"],
-    ["compaction", null, "agent"],
-    ["main", null, "user"],
-    ["main", null, "user"],
-  ]);
-  expect(all[6]!.prompt).toBeNull();
-  expect(all[5]).toMatchObject({ prompt: all[4]!.prompt, initiator_reason: "the client summarizes the conversation" });
-});
-
-test("pages follow one another without a gap", async () => {
-  const all = (await prompts()).items.map(({ prompt }) => prompt);
-  const found: string[] = [];
-  for (let cursor: number | null | undefined; cursor !== null; ) {
-    const page = await prompts(`?limit=1${cursor === undefined ? "" : `&cursor_id=${cursor}`}`);
-    found.push(...page.items.map(({ prompt }) => prompt));
-    cursor = page.next_cursor_id;
-  }
-  expect(found).toEqual(all);
-  expect((await prompts("?client_name=codex_exec%2F0.169.0")).items).toHaveLength(1);
-});
-
-test("the pages show the bill and each request", async () => {
-  const { items } = await prompts();
-  const list = await (await fetch(`${proxy.url}/admin/prompts`)).text();
-  expect(list).toContain(items[2]!.why);
-  expect(list).toContain("1 request</a> named no prompt");
-  const dearest = await (await fetch(`${proxy.url}/admin/prompts?order=dearest&limit=1&period=24h`)).text();
-  const most = items.toSorted((one, other) => (other.cost.credits ?? 0) - (one.cost.credits ?? 0))[0]!;
-  expect(dearest).toContain(`/admin/prompts/${most.prompt}"`);
-  expect(dearest).toContain("cursor_id=1");
-  const page = await (await fetch(`${proxy.url}/admin/prompts/${items[2]!.prompt}`)).text();
-  expect(page.split("Subagent: Explore</a>").length - 1).toBe(2);
-  expect((await fetch(`${proxy.url}/admin/prompts/0`)).status).toBe(404);
-});
-
-test("`dragoman usage prompts` says the same", async () => {
-  const { items } = await prompts();
+test("`dragoman usage prompts` says what the bill says", async () => {
+  await using proxy = await startProxy();
+  await ask(proxy, "compaction");
+  await ask(proxy, "main", "first");
+  await ask(proxy, "compaction");
   writeFileSync(join(proxy.home, "running.json"), JSON.stringify({ url: proxy.url, pid: 1 }));
   const { code, stdout, stderr } = await inProcess(["usage", "prompts"], { DRAGOMAN_HOME: proxy.home });
   expect([code, stderr]).toEqual([
     0,
     expect.stringMatching(/1 request named no prompt, .*: what they belong to is unknown/),
   ]);
-  for (const { why } of items) expect(stdout).toContain(why.slice(0, 30));
-});
-
-test("no word of a prompt and none of the client's ids is kept or shown", async () => {
-  const { items } = await prompts();
-  const shown = await Promise.all(
-    ["/api/admin/prompts", "/api/admin/requests", "/admin/prompts", `/admin/prompts/${items[2]!.prompt}`].map(
-      async (path) => (await fetch(`${proxy.url}${path}`)).text(),
-    ),
-  );
-  const files = (readdirSync(proxy.home, { recursive: true }) as string[]).filter((name) => name.includes(".sqlite"));
-  expect(files).not.toEqual([]);
-  const kept = files.map((name) => readFileSync(join(proxy.home, name), "latin1"));
-  for (const secret of [canary, session, first, second, ...agents])
-    expect([...shown, ...kept, proxy.lines.join("\n")].filter((text) => text.includes(secret))).toEqual([]);
+  const [{ why }] = (await promptsOf(proxy)) as [Prompt];
+  expect(stdout).toContain(why.slice(0, 30));
 });
 
 test("what was lost without the cache is said for each reason with its own credits", async () => {
+  await using proxy = await startProxy();
   const credits = (amount: number) => amount * 1e9;
   const own = { prompt: "feedfeedfeed", kind: "main", started_at_ms: Date.now(), cost: credits(25) } as const;
   for (const missed of [
@@ -213,8 +69,50 @@ test("what was lost without the cache is said for each reason with its own credi
   ])
     proxy.history.add(entry({ ...own, ...missed }));
   proxy.history.flush();
-  const { items } = await prompts();
+  const items = await promptsOf(proxy);
   expect(items.find(({ prompt }) => prompt === own.prompt)!.why).toBe(
     "All of it in the conversation itself; 17 AI credits because the cache had gone cold after 9 minutes; 10 AI credits because the tools changed.",
   );
+});
+
+const of = (member: string | null, name = "s1", keyName: string | null = null) => ({
+  member,
+  keyName,
+  session: name,
+});
+
+test("the prompt that runs in a session is the member's, the key's and the session's own", () => {
+  const prompts = new SessionPrompts(() => 0);
+  prompts.begin(of("m1"), "one");
+  prompts.begin(of("m2"), "two");
+  prompts.begin(of(null), "owner's");
+  prompts.begin({ member: "m1", keyName: null }, "none");
+  expect(
+    [of("m1"), of("m2"), of(null), of("m3"), of("m1", "s2"), of("m1", "s1", "key")].map((each) =>
+      prompts.runningIn(each),
+    ),
+  ).toEqual(["one", "two", "owner's", undefined, undefined, undefined]);
+  expect(prompts.runningIn({ member: "m1", keyName: null })).toBeUndefined();
+});
+
+test("the prompt that runs in a session is the last one that began, and runs for an hour after its last request", () => {
+  let now = 0;
+  const prompts = new SessionPrompts(() => now);
+  prompts.begin(of(null), "one");
+  prompts.begin(of(null), "two");
+  prompts.end(of(null), "one");
+  expect(prompts.runningIn(of(null))).toBe("two");
+  now = 1_800_000;
+  prompts.end(of(null), "two");
+  now += 3_599_999;
+  expect(prompts.runningIn(of(null))).toBe("two");
+  now += 1;
+  expect(prompts.runningIn(of(null))).toBeUndefined();
+});
+
+test("the prompt that runs in a session is forgotten for those of thousands of other sessions", () => {
+  const prompts = new SessionPrompts(() => 0);
+  for (let at = 0; at < 6_000; at++) prompts.begin(of(null, `s${at}`), "p");
+  expect(prompts.runningIn(of(null, "s0"))).toBeUndefined();
+  expect(prompts.runningIn(of(null, "s5999"))).toBe("p");
 });
