@@ -1,14 +1,12 @@
 /** Scenario: `dragoman doctor`: what is wrong is found and named, what is right is left exactly as it is. */
 import { describe, expect, test } from "bun:test";
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../package.json";
 import { checkIntegrity } from "../../src/books/history/integrity-check";
 import type { CheckContext, Finding } from "../../src/cli/checks/check";
 import { checkProxy, checkTrust } from "../../src/cli/checks/network";
-import { bannerFacts } from "../../src/cli/start/banner";
 import { readEnvironment } from "../../src/config/environment";
-import { openTrustedProxies } from "../../src/lib/net/in/trusted-proxies";
 import { run } from "../support/command";
 import { companyRoot, declining, startCompany } from "../support/corporate-proxy";
 import { freePort } from "../support/free-port";
@@ -163,37 +161,6 @@ describe("the port and the server", () => {
       state: "ok",
       message: expect.stringContaining(`is running at ${url}`),
     });
-  });
-});
-
-describe("who is let in", () => {
-  const token = "t-admin-0123456789";
-  const keys = (github: Github) => {
-    mkdirSync(github.data, { recursive: true, mode: 0o700 });
-    writeFileSync(join(github.data, "config.json"), '{"auth":{"apiKeys":["k-alpha-0123456789"]}}', { mode: 0o600 });
-  };
-
-  test.each([
-    [true, {}, "If you use one, start with --admin-auth=always."],
-    [true, { adminAuth: "always" }, undefined],
-    [true, { trustedProxies: openTrustedProxies(["127.0.0.1/32"]) }, undefined],
-    [false, { adminAuth: "always" }, "can spend your quota"],
-  ] as const)("with a token, with keys: %p, of a server with %o", async (hasKeys, options, warning) => {
-    await using github = scriptedGithub();
-    if (hasKeys) keys(github);
-    const env = { ...github.env, ADMIN_TOKEN: token };
-    const before = await examine(env);
-    if (hasKeys) expect(before.of("access")[0]!.todo).toBe("If you use one, start with --admin-auth=always.");
-    using served = github.serve({ ...options, env });
-    const { app, port, url } = served;
-    const [{ state, message, todo = "" }] = (await examine(env, port)).of("access") as [Finding];
-    expect([state, message + todo]).toEqual([warning ? "warn" : "ok", expect.stringContaining(warning ?? "")]);
-    const asks = Object.keys(options).length > 0;
-    const said = bannerFacts({ app, listening: { ...served, exposed: false } as never }).join("\n");
-    expect(said).toStartWith(`dragoman ${app.version}\n`);
-    const reminder = "Behind a reverse proxy or tunnel, start with --admin-auth=always";
-    expect(said.includes(reminder)).toBe(!asks);
-    expect(said.includes(`${url}/admin, with ADMIN_TOKEN`)).toBe(asks);
   });
 });
 

@@ -90,15 +90,6 @@ describe("a table", () => {
   });
 });
 
-test.each([60, 80, 120])("at %d columns no line of a help is longer", async (columns) => {
-  for (const words of [["--help"], ["help", "start"], ["help", "key"]]) {
-    const lines = (await inProcess(words, {}, { columns })).stdout.trimEnd().split("\n");
-    expect(lines.length).toBeGreaterThan(1);
-    expect(lines.filter((line) => Bun.stringWidth(line) > columns)).toEqual([]);
-    if (words[0] === "--help") expect(lines.length).toBeLessThanOrEqual(30);
-  }
-});
-
 describe("colours", () => {
   const coloured = /\x1b\[3[123]m|\x1b\[1m/;
 

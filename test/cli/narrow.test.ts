@@ -36,21 +36,6 @@ function rowsBelow(lines: string[], heads: RegExp): string[] {
   return end < 0 ? below : below.slice(0, end);
 }
 
-test("a model has one line, with the unit of the prices below the list", async () => {
-  const lines = await screenOf(["models"]);
-  const rows = rowsBelow(lines, /^id +context +cost +state$/);
-  expect(rows).toContainEqual(expect.stringMatching(/^claude-opus-5 +1,000,000 +500\/2,500 +ready$/));
-  expect(
-    rows.filter((row) => row.startsWith(" ") && !/^ +(?:2026|until|picker|model|accepted|yet|conv)/.test(row)),
-  ).toEqual([]);
-  expect(lines.at(-1)).toBe("cost: in credits per M in/out");
-});
-
-test("at 120 columns no model has more than one line", async () => {
-  const rows = rowsBelow(await screenOf(["models"], 120), /^id +context /);
-  expect(rows.filter((row) => row.startsWith(" "))).toEqual([]);
-});
-
 test("a prompt has one line and its reason, with the client as the pages call it", async () => {
   const rows = rowsBelow(await screenOf(["usage", "prompts"]), /^time +client +project +requests +cost$/);
   const prompts = rows.filter((row) => !row.startsWith("  "));

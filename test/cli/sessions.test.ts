@@ -2,6 +2,7 @@
 import { testSessions } from "../support/sessions";
 
 for (const name of [
+  "access",
   "accounts",
   "connect",
   "connect-files",
@@ -11,6 +12,7 @@ for (const name of [
   "help",
   "keys",
   "mistakes",
+  "narrow",
   "run",
   "sign-in",
   "uninstall",

@@ -1,5 +1,5 @@
 /** Scenario: `dragoman usage`: what is left, for a person and for a script. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../support/command";
@@ -10,103 +10,25 @@ import { type Github, scriptedGithub } from "./bench";
 
 const quotaCalls = ({ demo }: Github) => demo.journal.filter(({ path }) => path === "/copilot_internal/user").length;
 
-describe("what is left", () => {
-  test("is asked of the running server, with its client key, whatever port it has, and of GitHub once it is gone", async () => {
-    await using github = scriptedGithub();
-    github.signIn("octo-demo");
-    writeFileSync(join(github.data, "config.json"), JSON.stringify({ auth: { apiKeys: ["k-0123456789"] } }));
-    const server = github.serve();
-    await fetch(`${server.url}/usage`, { headers: { "x-api-key": "k-0123456789" } });
-    expect(quotaCalls(github)).toBe(1);
-    const { stdout } = await inProcess(["usage", "--json"], github.env);
-    expect(JSON.parse(stdout)).toMatchObject({ accounts: [{ id: "octo-demo", remaining: 217.34, state: "ready" }] });
-    expect(quotaCalls(github)).toBe(1);
-    server[Symbol.dispose]();
-    // One that was killed leaves its note; its process may be another's by now.
-    const gone = Bun.spawn(["true"]);
-    await gone.exited;
-    for (const [at, pid] of [gone.pid, process.pid].entries()) {
-      writeFileSync(join(github.data, "running.json"), JSON.stringify({ url: server.url, pid }));
-      expect((await inProcess(["usage"], github.env)).stdout).toContain("217.34 of 300");
-      expect(quotaCalls(github)).toBe(2 + at);
-    }
-  });
-
-  test("is asked of the demo that runs where nobody is signed in; one's own accounts come first", async () => {
-    await using github = scriptedGithub();
-    using _ = github.serve({ demo: true });
-    const told = await inProcess(["usage"], github.env);
-    expect([told.code, told.stderr, told.stdout]).toEqual([
-      0,
-      expect.stringContaining("DEMO"),
-      expect.stringContaining("octo-demo"),
-    ]);
-    expect(JSON.parse((await inProcess(["usage", "--json"], github.env)).stdout).accounts).not.toEqual([]);
-    github.signIn("work-demo");
-    const own = await inProcess(["usage"], github.env);
-    expect([own.stderr, own.stdout]).toEqual(["", expect.stringMatching(/^work-demo .*\n$/m)]);
-    expect(own.stdout).not.toContain("octo-demo");
-  });
-
-  test("a token of the environment comes first, as with the server", async () => {
-    await using github = scriptedGithub();
-    github.signIn("octo-demo");
-    const env = { ...github.env, DRAGOMAN_GITHUB_TOKEN: github.demo.accounts[1]!.githubToken };
-    const { stdout } = await inProcess(["usage", "--json"], env);
-    expect(JSON.parse(stdout)).toMatchObject({ accounts: [{ id: "work-demo" }, { id: "octo-demo" }] });
-  });
-});
-
-describe("the key of a running server", () => {
-  const asked = [["usage"], ["connect", "codex"]];
-  /** It wants an admin token that the person has not set, so the commands ask as clients. */
-  const guarded = { adminAuth: "always", env: { ADMIN_TOKEN: "an-admin-token-of-the-owner-0123" } } as const;
-
-  test("the key of a running server is found although the file has another one by now, or does not read", async () => {
-    await using github = scriptedGithub();
-    github.signIn("octo-demo");
-    const file = join(github.data, "config.json");
-    const withKeys = (...apiKeys: string[]) => writeFileSync(file, JSON.stringify({ auth: { apiKeys } }));
-    withKeys("k-of-the-start-01");
-    using _ = github.serve(guarded);
-    const env = { ...github.env, DRAGOMAN_API_KEY: "k-of-the-start-01" };
-
-    withKeys("k-of-tomorrow-02");
-    for (const args of asked) expect([args, (await inProcess(args, env)).code]).toEqual([args, 0]);
-    expect((await inProcess(["connect", "codex"], env)).stdout).toContain(
-      'experimental_bearer_token = "k-of-the-start-01"',
-    );
-    expect((await inProcess(["connect", "codex"], env)).stderr).toContain("takes effect at the next start");
-    expect(await inProcess(["usage"], github.env)).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(
-        /other than the one in config\.json: .*Restart the server, or set DRAGOMAN_API_KEY/,
-      ),
-    });
-    withKeys("k-of-tomorrow-02", "k-of-the-start-01");
-    expect((await inProcess(["usage"], github.env)).code).toBe(0);
-
-    writeFileSync(file, '{ "logLevel": "debug", }');
-    for (const args of asked) expect([args, (await inProcess(args, env)).code]).toEqual([args, 0]);
-    expect(await inProcess(["usage"], github.env)).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/requires a client key .*fix the config.*config\.json is not valid JSON at line 1/),
-    });
-    const refused = async () =>
-      (await inProcess(["usage"], { ...github.env, DRAGOMAN_API_KEY: "k-of-nobody-03" })).stderr;
-    expect(await refused()).toContain("other than the one in DRAGOMAN_API_KEY: fix the config file or set");
-    withKeys();
-    expect(await refused()).toContain("other than the one in DRAGOMAN_API_KEY: set DRAGOMAN_API_KEY here");
-  });
-
-  test("the key of a running server is not needed where none is asked for, whatever the file says", async () => {
-    await using github = scriptedGithub();
-    github.signIn("octo-demo");
-    using _ = github.serve();
-    writeFileSync(join(github.data, "config.json"), "{");
-    for (const args of [...asked, ["models"]])
-      expect([args, (await inProcess(args, github.env)).code]).toEqual([args, 0]);
-  });
+test("usage is asked of the running server, with its client key, whatever port it has, and of GitHub once it is gone", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  writeFileSync(join(github.data, "config.json"), JSON.stringify({ auth: { apiKeys: ["k-0123456789"] } }));
+  const server = github.serve();
+  await fetch(`${server.url}/usage`, { headers: { "x-api-key": "k-0123456789" } });
+  expect(quotaCalls(github)).toBe(1);
+  const { stdout } = await inProcess(["usage", "--json"], github.env);
+  expect(JSON.parse(stdout)).toMatchObject({ accounts: [{ id: "octo-demo", remaining: 217.34, state: "ready" }] });
+  expect(quotaCalls(github)).toBe(1);
+  server[Symbol.dispose]();
+  // One that was killed leaves its note; its process may be another's by now.
+  const gone = Bun.spawn(["true"]);
+  await gone.exited;
+  for (const [at, pid] of [gone.pid, process.pid].entries()) {
+    writeFileSync(join(github.data, "running.json"), JSON.stringify({ url: server.url, pid }));
+    expect((await inProcess(["usage"], github.env)).stdout).toContain("217.34 of 300");
+    expect(quotaCalls(github)).toBe(2 + at);
+  }
 });
 
 test("what an upstream says reaches no terminal as a command to it", async () => {

@@ -3,14 +3,16 @@
  * printed, the exit code, and every file that is written. `test/README.md` has the words of a line. `UPDATE=1` writes the
  * files anew: read the difference.
  */
-import { setSystemTime } from "bun:test";
+import { expect, setSystemTime } from "bun:test";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { structuredPatch } from "diff";
 import { version } from "../../package.json";
+import { bannerFacts } from "../../src/cli/start/banner";
 import { unifiedDiff } from "../../src/clients/settings-file/diff";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import type { DemoOptions } from "../../src/demo/demo";
+import { openTrustedProxies } from "../../src/lib/net/in/trusted-proxies";
 import { scriptedGithub } from "../cli/bench";
 import { autoAccounts } from "./auto-accounts";
 import { milliseconds, testBlocks, withNames } from "./blocks";
@@ -33,6 +35,8 @@ interface Setup {
   env?: Record<string, string>;
   /** A server runs: of the data folder, the demo beside, or both. */
   server?: "own" | "demo" | "both";
+  /** How it is started. */
+  start?: { adminAuth?: "always"; trustedProxies?: string[]; env?: Record<string, string> };
   /** How the upstream has changed without notice, and the form of its list of models. */
   drift?: DriftWay[];
   list?: ListName;
@@ -112,7 +116,14 @@ async function openStage(setup: Setup) {
     });
   const servers = (["demo", "own"] as const)
     .filter((each) => setup.server === each || setup.server === "both")
-    .map((each) => github.serve({ demo: each === "demo", env }));
+    .map((each) =>
+      github.serve({
+        demo: each === "demo",
+        adminAuth: setup.start?.adminAuth,
+        trustedProxies: setup.start?.trustedProxies && openTrustedProxies(setup.start.trustedProxies),
+        env: { ...env, ...setup.start?.env },
+      }),
+    );
   const server = servers.at(-1);
   /** What differs from run to run, as the lines have it. */
   const names: [string, string][] = [
@@ -195,6 +206,8 @@ async function openStage(setup: Setup) {
       const before = files();
       const { code, stdout, stderr } = await inProcess(words, { ...env, ...more }, { columns: setup.columns });
       const after = files();
+      const widest = setup.columns ?? Number.POSITIVE_INFINITY;
+      expect(`${stdout}\n${stderr}`.split("\n").filter((each) => Bun.stringWidth(each) > widest)).toEqual([]);
       const found = [stdout, ...after.values()].join("\n").match(/\bdrg_[\w-]{43}(?![\w-])/g) ?? [];
       for (const key of new Set(found).difference(new Set(names.map(([actual]) => actual)))) {
         const name = `KEY${names.filter((each) => each[1].startsWith("KEY")).length + 1}`;
@@ -261,6 +274,11 @@ async function openStage(setup: Setup) {
           await server!.app.history.flush();
           return [`  < ${[response.status, error?.code, error && plain(error.message)].filter(Boolean).join(" ")}`];
         },
+        /** What a person reads when the server has started. */
+        banner: () =>
+          bannerFacts({ app: server!.app, listening: { ...server!, exposed: false } as never }).map(
+            (line) => `  < ${plain(line)}`,
+          ),
         /** What the last request to the upstream was. */
         sent: () => {
           const { path, headers, body } = demo.journal.at(-1)!;
