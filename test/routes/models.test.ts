@@ -2,10 +2,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { ModelInfo } from "@anthropic-ai/sdk/resources/models";
 import OpenAI from "openai";
-import { exampleModels } from "../../src/proxy/upstream/models/known-models";
-import { offerOnly } from "../support/catalogue";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { testScenes } from "../support/scenes";
 import { until } from "../support/until";
+
+testScenes("model-lists");
 
 const proxy = await startProxy();
 const client = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: "unused", maxRetries: 0 });
@@ -68,44 +69,6 @@ describe("the list", () => {
     }
     expect(ids).toEqual(all.data.map(({ id }) => id));
   });
-
-  test.each([
-    ["/v1/models?limit=2&after_id=gone", "after_id"],
-    ["/v1beta/models?pageSize=2&pageToken=gone", "pageToken"],
-  ])("a page after a model that is not listed is refused instead of beginning again: %s", async (path, name) => {
-    const response = await fetch(proxy.url + path);
-    expect(response.status).toBe(400);
-    expect(await response.text()).toContain(
-      `There is no model \`gone\` in this list, so no page begins after it: begin again without \`${name}\`.`,
-    );
-  });
-
-  test("the list of models has limits, endpoints and abilities", async () => {
-    expect(await client.models.retrieve("claude-sonnet-4.6")).toMatchObject({
-      id: "claude-sonnet-4.6",
-      owned_by: "Anthropic",
-      max_prompt_tokens: 168000,
-      max_output_tokens: 32000,
-      upstream_endpoints: ["/chat/completions", "/v1/messages"],
-      premium: true,
-    } as object);
-  });
-
-  test("one model in another spelling, and 404 for none", async () => {
-    expect((await client.models.retrieve("claude-sonnet-4-5-20250929")).id).toBe("claude-sonnet-4.5");
-    const refusal = await client.models.retrieve("nothing-like-it").catch((thrown) => thrown);
-    expect(refusal).toBeInstanceOf(OpenAI.NotFoundError);
-  });
-
-  test("the list of models says what is premium under token billing too", async () => {
-    await using tokens = await startProxy({ demo: { generation: "C" } });
-    const { data } = (await (await fetch(`${tokens.url}/v1/models`)).json()) as {
-      data: { id: string; premium: boolean }[];
-    };
-    const premium = Object.fromEntries(data.map((model) => [model.id, model.premium]));
-    expect(premium).toMatchObject({ [exampleModels.small]: true, "text-embedding-3-small": false });
-    expect(data.map(({ id }) => id)).not.toContain("gpt-6-astra");
-  });
 });
 
 describe("the list is the upstream's own, now", () => {
@@ -126,23 +89,6 @@ describe("the list is the upstream's own, now", () => {
     now += 2_000;
     await Promise.all(Array.from({ length: 20 }, () => listOf(fresh)));
     expect(asked(fresh)).toBe(2);
-  });
-
-  test("a model that came is seen after 10 s at most, by a clock set back too; one that went is kept for a day", async () => {
-    let [now, monotonic] = [Date.now(), 0];
-    await using fresh = await startProxy({ clock: { now: () => now, monotonic: () => monotonic } });
-    for (const [step, set, models, expected] of [
-      [0, 0, ["gpt-5-mini"], 1],
-      [11_000, 0, ["gpt-5-mini", "gpt-4o"], 2],
-      [11_000, -3_600_000, ["gpt-5-mini", "gpt-4.1"], 3],
-      [25 * 3_600_000, 0, ["gpt-5-mini"], 1],
-    ] as const) {
-      monotonic += step;
-      now += step + set;
-      const offers = Object.fromEntries(models.map((id) => [id, ["/chat/completions" as const]]));
-      offerOnly(fresh.demo, offers, 2);
-      expect(await listOf(fresh)).toEqual({ count: expected, told: "current", age: 0 });
-    }
   });
 
   test("a list that could not be fetched is asked for again after 30 s, though the clock was set back an hour", async () => {
@@ -175,15 +121,6 @@ describe("the list is the upstream's own, now", () => {
     expect(await listOf(fresh)).toEqual({ count, told: "current", age: 0 });
   });
 
-  test("models of failed accounts are not listed if another account can serve", async () => {
-    let now = Date.now();
-    await using both = await startProxy({ accounts: ["octo-demo", "plus-demo"], clock: { monotonic: () => now } });
-    expect((await listOf(both)).told).toBe("current");
-    now += 11_000;
-    both.app.accounts[1]!.setState({ name: "failed", reason: "It was revoked." });
-    expect((await listOf(both)).told).toBe("current");
-  });
-
   test("requests do not wait for it: a remembered list serves them at once", async () => {
     let now = Date.now();
     await using fresh = await startProxy({ fronted: true, clock: { monotonic: () => now } });
@@ -193,16 +130,5 @@ describe("the list is the upstream's own, now", () => {
     fresh.front!.stall("/models", "before the headers", Number.POSITIVE_INFINITY);
     const asks = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
     expect((await fresh.post("/v1/chat/completions", asks)).status).toBe(200);
-  });
-
-  test("a first fetch that fails is an error in words", async () => {
-    await using fresh = await startProxy();
-    fresh.demo.intercept(
-      "/models",
-      () => new Response("<html>portal</html>", { headers: { "content-type": "text/html" } }),
-    );
-    const response = await fetch(`${fresh.url}/v1/models`);
-    expect(response.status).toBe(502);
-    expect(((await response.json()) as { error: { message: string } }).error.message).toContain("not JSON");
   });
 });
