@@ -1,7 +1,7 @@
 /** An upstream that has changed without notice: `demo: { change: drifted("header") }` or `renamed({ path, member, to })`. */
 import type { ChangeAnswer, DemoOptions } from "../../src/demo/state";
 
-export type DriftWay = "event" | "member" | "value" | "header" | "model-field" | "no-usage" | "no-cost";
+export type DriftWay = "event" | "member" | "value" | "header" | "model-field" | "no-usage" | "no-cost" | "no-prices";
 
 interface Drift {
   header?: [name: string, value: string];
@@ -35,6 +35,7 @@ const drifts: Record<DriftWay, Drift> = {
       path === "/models" ? text.replace(/"supports":\{(?=")/g, '"supports":{"telepathy":true,') : text,
   },
   "no-cost": { text: (text) => text.replace(statedCost, "") },
+  "no-prices": { text: (text, path) => (path === "/models" ? text.replaceAll('"billing":{', '"paying":{') : text) },
   "no-usage": { text: (text) => text.replaceAll('"usage":{', '"uses":{') },
 };
 
