@@ -1,6 +1,6 @@
 /**
  * Scenario: what goes wrong upstream, as each client's own kind of failure: every client dialect with every upstream
- * dialect; from `fixtures/scenes/failures.txt`, and here what is slow, cut or compressed.
+ * dialect; from `fixtures/scenes/failures.txt` and `broken.txt`, and here what is slow, cut or compressed.
  */
 import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
@@ -12,6 +12,7 @@ import { readBroken, readReply } from "../../support/read-reply";
 import { testScenes } from "../../support/scenes";
 
 testScenes("failures");
+testScenes("broken");
 
 const models = { chat: "gemini-3.1-pro-preview", responses: "gpt-5.3-codex", messages: "claude-sonnet-4.6" } as const;
 const endpoints = { chat: "/chat/completions", responses: "/responses", messages: "/v1/messages" } as const;
