@@ -1,4 +1,7 @@
-/** Scenario: GitHub's own report of AI credits beside the history's sums: in the admin API and by the command. */
+/**
+ * Scenario: GitHub's own report of AI credits beside the history's sums: in the admin API and by the command;
+ * `fixtures/scenes/reconcile.txt` has why there may be none.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,12 +12,15 @@ import { run } from "../support/command";
 import { entry } from "../support/history-rows";
 import { inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
+import { testScenes } from "../support/scenes";
+
+testScenes("reconcile");
 
 /** A month that is over. */
 const month = new Date(Date.now() - 40 * 86_400_000).toISOString().slice(0, 7);
 const day = (date: number) => `${month}-${String(date).padStart(2, "0")}`;
 const at = (date: number, hour = 9) => Date.parse(day(date)) + hour * 3_600_000;
-const [token, otherToken] = ["github_pat_DEMOocto0001", "github_pat_DEMOwork0002"];
+const token = "github_pat_DEMOocto0001";
 const account_key = "github.com/octo-demo";
 const claude = "claude-sonnet-4.6";
 
@@ -30,9 +36,6 @@ const books = async (body: object = { token }): Promise<Reconciliation> => {
   expect(response.status).toBe(200);
   return (await response.json()) as Reconciliation;
 };
-const messageOf = async (response: Response) =>
-  ((await response.json()) as { error: { message: string } }).error.message;
-
 /** GitHub's side: what a client made it charge. */
 const charged = (at: number, credits: number, model = "Claude Sonnet 4.6") =>
   proxy.demo.charge({ login: "octo-demo", at, model, credits });
@@ -130,16 +133,6 @@ describe("what differs", () => {
     expect(totals.difference_nano_credits).toBe(totals.github_nano_credits - totals.own_nano_credits);
   });
 
-  test("is nothing where the plan bills premium requests, of which GitHub's report of credits says nothing", async () => {
-    await using old = await startProxy();
-    await old.app.accounts[0]!.quota();
-    const body = { model: claude, messages: [{ role: "user", content: "How much is this?" }] };
-    await (await old.post("/v1/chat/completions", body)).text();
-    expect(old.rows()[0]).toMatchObject({ cost: 1e9, cost_unit: "premium" });
-    const { causes, rows } = (await (await ask({ token }, old)).json()) as Reconciliation;
-    expect([causes, rows]).toEqual([[], []]);
-  });
-
   test("is told in a sentence for each cause, the largest first", async () => {
     const { causes } = await books({ token, month });
     expect(causes.map(({ cause, row_count }) => [cause, row_count])).toEqual([
@@ -154,56 +147,12 @@ describe("what differs", () => {
   });
 });
 
-describe("a refusal is a sentence that says what is missing", () => {
-  test("a saved sign-in that may not read the plan is refused in a sentence; GitHub is asked for one day only", async () => {
-    const before = proxy.demo.journal.length;
-    const response = await ask({});
-    expect(response.status).toBe(502);
-    const message = await messageOf(response);
-    expect(message).toContain("The saved sign-in of octo-demo may not read the plan of octo-demo (GitHub answers 403)");
-    expect(message).toContain("Plan: Read-only");
-    expect(message).toContain("dragoman usage reconcile --token -");
-    expect(message).not.toContain(proxy.demo.accounts[0]!.githubToken);
-    const asked = proxy.demo.journal.slice(before).filter(({ path }) => path.startsWith("/users/"));
-    expect(asked.length).toBe(1);
-  });
-
-  test("a token that GitHub does not know is refused in a sentence", async () => {
-    const response = await ask({ token: "github_pat_mistyped" });
-    expect(response.status).toBe(502);
-    const message = await messageOf(response);
-    expect(message).toStartWith("This token is not accepted by GitHub (401)");
-    expect(message).not.toContain("github_pat_mistyped");
-  });
-
-  test("a plan that an organization pays for is refused in a sentence", async () => {
-    await using team = await startProxy({ demo: { accounts: accountsOf(), generation: "C" } });
-    const message = await messageOf(await ask({ token: otherToken }, team));
-    expect(message).toContain("GitHub shows no report of AI credits for work-demo (404)");
-    expect(message).toContain("an organization or enterprise pays");
-    expect(await messageOf(await ask({ token, account_key: "github.com/work-demo" }, team))).toBe(
-      "The token belongs to octo-demo, which is not work-demo.",
-    );
-  });
-
-  test("months that have not begun and accounts that are not there are refused; an outage is named as one", async () => {
-    expect(await messageOf(await ask({ token, month: "2099-01" }))).toBe("The month 2099-01 has not begun.");
-    expect((await ask({ token, account_key: "github.com/nobody" })).status).toBe(404);
-    expect((await ask({ token, month: "2026-13" })).status).toBe(400);
-    proxy.demo.intercept(/ai_credit/, () => Response.json({ message: "Later." }, { status: 503 }));
-    const message = await messageOf(await ask({ token }));
-    expect(message).toBe("GitHub did not answer with its report of AI credits (status 503). It says: Later.");
-    proxy.demo.intercept(/ai_credit/, () => Response.json({ usageItems: [{ grossQuantity: "much" }] }));
-    expect(await messageOf(await ask({ token }))).toContain("has a form that this version does not know");
-  });
-
-  test("no token is in the log, the answers or the data folder", async () => {
-    const texts = [await (await ask({ token, month })).text(), await (await ask({})).text(), proxy.lines.join("\n")];
-    const files = [...new Bun.Glob("**/*").scanSync({ cwd: proxy.home, dot: true })];
-    for (const name of files) texts.push(await Bun.file(`${proxy.home}/${name}`).text());
-    expect(files.length).toBeGreaterThan(0);
-    for (const text of texts) expect(text).not.toMatch(/github_pat_|ghu_DEMO/);
-  });
+test("no token is in the log, the answers or the data folder", async () => {
+  const texts = [await (await ask({ token, month })).text(), await (await ask({})).text(), proxy.lines.join("\n")];
+  const files = [...new Bun.Glob("**/*").scanSync({ cwd: proxy.home, dot: true })];
+  for (const name of files) texts.push(await Bun.file(`${proxy.home}/${name}`).text());
+  expect(files.length).toBeGreaterThan(0);
+  for (const text of texts) expect(text).not.toMatch(/github_pat_|ghu_DEMO/);
 });
 
 describe("dragoman usage reconcile", () => {

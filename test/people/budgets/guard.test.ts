@@ -1,6 +1,6 @@
 /**
- * Scenario: the guard before the relay: what it expects a request to cost, what it reserves and tells, and how budgets
- * are kept.
+ * Scenario: the guard before the relay: what it expects a request to cost, and what it shows; `fixtures/scenes/budgets.txt` has
+ * what it reserves and tells, `fixtures/books/budgets.txt` how budgets are kept.
  */
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -8,10 +8,9 @@ import { type Budget, budgetSchema } from "../../../src/config/budget-schema";
 import { openConfig } from "../../../src/config/store";
 import { BudgetGuard } from "../../../src/people/budgets/guard";
 import { openLedger } from "../../../src/people/budgets/ledger";
-import { addStoredBudget, removeStoredBudget } from "../../../src/people/budgets/stored-budgets";
+import { addStoredBudget } from "../../../src/people/budgets/stored-budgets";
 import type { Member } from "../../../src/people/keys/members";
 import { credits } from "../../support/amounts";
-import { failureOf } from "../../support/refusal";
 import { temporaryFolder } from "../../support/temporary-folder";
 
 const folder = temporaryFolder(afterAll);
@@ -34,9 +33,6 @@ async function guardOf(...budgets: object[]): Promise<BudgetGuard> {
   for (const budget of budgets) await addStoredBudget(options.config, budgetOf(budget), guard, now);
   return guard;
 }
-
-const refused = (guard: BudgetGuard, amount: number) =>
-  failureOf(Promise.try(() => guard.reserve(subject, credits(amount))));
 
 async function reserved(guard: BudgetGuard, amount: number | null, of: Partial<typeof subject> = {}) {
   const result = await guard.reserve({ ...subject, ...of }, credits(amount));
@@ -63,26 +59,6 @@ test("what a model's requests really cost corrects what is expected of the next 
   guard.close();
 });
 
-test("a request is told what is left, after what others have reserved and used", async () => {
-  const guard = await guardOf(
-    {},
-    { name: "premium", unit: "premium", limit: 3 },
-    { name: "other", scope: { key: "x" } },
-  );
-  expect(await guard.remaining(subject)).toBe("all=10 credits, premium=3 premium");
-  const first = await reserved(guard, 4);
-  expect(await guard.remaining(subject)).toBe("all=6 credits, premium=3 premium");
-  guard.settle(first, { model: "gpt-4.1", expected: credits(4), real: credits(1.5) });
-  expect(await guard.remaining(subject)).toBe("all=8.5 credits, premium=3 premium");
-  await guard.release(await reserved(guard, 4));
-  expect(await guard.remaining(subject)).toBe("all=8.5 credits, premium=3 premium");
-  const refusal = await refused(guard, 8.6);
-  expect(refusal.message).toContain(
-    "has too little left: this request needs about 8.6 credits, 8.5 are left, free again at ",
-  );
-  guard.close();
-});
-
 test("a member is known by name, one who was removed by none, and the owner is nobody", async () => {
   const anna = { id: "m1", name: "anna" } as Member;
   const members = { find: (id: string) => (id === anna.id ? anna : undefined), hearAll() {}, list: () => [anna] };
@@ -93,25 +69,6 @@ test("a member is known by name, one who was removed by none, and the owner is n
     null,
   ]);
   team.close();
-});
-
-test("a reservation in one budget is given back when its request was not charged", async () => {
-  const guard = await guardOf({ limit: 4 });
-  await guard.release(await reserved(guard, 4));
-  guard.settle(await reserved(guard, 4), { model: "gpt-4.1", expected: credits(4), real: credits(1) });
-  expect(await guard.remaining(subject)).toBe("all=3 credits");
-  guard.close();
-});
-
-test("nothing is reserved where no budget applies, and an account's budget is an error for this account only", async () => {
-  const guard = await guardOf({ scope: { account: "octo" }, unit: "requests", limit: 1 });
-  expect(await guard.reserve({ ...subject, account: "work" }, credits(1))).toBeUndefined();
-  await reserved(guard, 1);
-  expect(await guard.reserve(subject, credits(1))).toBeInstanceOf(Error);
-  guard.close();
-  const none = await guardOf();
-  expect(await none.reserve(subject, credits(1))).toBeUndefined();
-  none.close();
 });
 
 test("what is shown of a budget is in its unit: used, reserved and without a price", async () => {
@@ -182,24 +139,5 @@ test("a budget that cuts ends exactly the running requests that count for what i
   expect(ended).toEqual([]);
   second();
   expect(ended).toEqual(["ci"]);
-  guard.close();
-});
-
-test("a budget is kept with the time since when it counts, once, and removed by its name only", async () => {
-  const options = newOptions();
-  const { config } = options;
-  const guard = new BudgetGuard(options);
-  await addStoredBudget(config, budgetOf(), guard, now);
-  await addStoredBudget(config, budgetOf({ name: "other" }), guard, now);
-  await expect(addStoredBudget(config, budgetOf(), guard, now)).rejects.toThrow("There is a budget `all` already.");
-  expect(config.current.budgets.map(({ name, since }) => [name, since])).toEqual([
-    ["all", "2026-11-11T12:00:00.000Z"],
-    ["other", "2026-11-11T12:00:00.000Z"],
-  ]);
-  const missing = "x".repeat(130);
-  await expect(removeStoredBudget(config, missing)).rejects.toThrow(`no budget \`${missing.slice(0, 127)}\`. `);
-  await expect(removeStoredBudget(config, "mine")).rejects.toThrow("no budget `mine`. ");
-  await removeStoredBudget(config, "all");
-  expect(config.current.budgets.map(({ name }) => name)).toEqual(["other"]);
   guard.close();
 });

@@ -46,22 +46,6 @@ const usedOf = (ledger: LocalLedger, budget: Budget) => {
 };
 
 describe("periods", () => {
-  test("a new period starts from nothing, and a request counts for the period in which it began", () => {
-    let now = Date.parse("2026-11-22T23:59:59.999Z");
-    const ledger = ledgerAt(freshPath(), () => now);
-    const budget = budgetOf({ per: "day", limit: 2 });
-    const before = reserved(ledger, [budget]);
-    reserved(ledger, [budget]);
-    expect(isExceeded(ledger, [budget])).toBe(true);
-    now += 1;
-    expect(usedOf(ledger, budget)).toEqual([0, 0]);
-    reserved(ledger, [budget]);
-    ledger.settle(before, unpriced);
-    expect(usedOf(ledger, budget)).toEqual([0, 1]);
-    now -= 1;
-    expect(usedOf(ledger, budget)).toEqual([1, 1]);
-  });
-
   test("a reservation expires, however the clock jumps", () => {
     let now = Date.parse("2026-11-15T12:00:00Z");
     const ledger = ledgerAt(freshPath(), () => now);
