@@ -218,6 +218,14 @@ async function openStage(setup: Setup) {
     config: (changes: Json) => proxy.app.config.change(changes),
     /** So many lists of models have these alone. */
     offer: (lists: string, offers: Offers) => offerOnly(proxy.demo, offers, 2 * Number(lists)),
+    /** A request that runs from now on, and has reached the upstream. */
+    run: async (name: string, ...words: Json[]) => {
+      begun.set(name, send(words));
+      const { calls } = begun.get(name)!;
+      const isSent = () => proxy.demo.journal.slice(calls).some(({ path }) => generation.test(path));
+      await until(isSent, `${name} has reached the upstream`);
+    },
+    "let-go": () => until(() => proxy.demo.open === 0, "the upstream has no open requests"),
     told: (name: string, words: string) =>
       until(() => begun.get(name)!.text.includes(words), `the client of ${name} is told: ${words}`),
     "hang-up": (name: string) => begun.get(name)!.leaving.abort(),
@@ -261,7 +269,8 @@ async function openStage(setup: Setup) {
       const response = await proxy.post(
         path
           .replace("$last", () => proxy.rows(1)[0]!.request_id)
-          .replace("$prompt", () => proxy.rows().find(({ prompt }) => prompt)!.prompt!),
+          .replace("$prompt", () => proxy.rows().find(({ prompt }) => prompt)!.prompt!)
+          .replace("$running", () => proxy.app.inFlight.running()[0]!.request_id),
         body,
         { method, headers, signal: leaving.signal },
       );
