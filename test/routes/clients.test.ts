@@ -1,13 +1,12 @@
 /** Rows: what Claude Code, Codex and opencode send and meet, shortened. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { startProxy } from "../support/proxy";
-import { until } from "../support/until";
+import { testScenes } from "../support/scenes";
 
-const proxy = await startProxy();
+testScenes("clients");
+
 const newest = await startProxy({ demo: { generation: "C" } });
-afterAll(async () => {
-  for (const each of [proxy, newest]) await each[Symbol.asyncDispose]();
-});
+afterAll(() => newest[Symbol.asyncDispose]());
 
 /** Claude Code's first request, shortened, with an id as Anthropic spells it. */
 const first = (model: string, stream: boolean) => ({
@@ -32,48 +31,6 @@ const first = (model: string, stream: boolean) => ({
   output_config: { effort: "high" },
   stream,
 });
-
-for (const stream of [true, false])
-  test(`a model by the name Anthropic gives it reaches Copilot by Copilot's, ${stream ? "streamed" : "full"}`, async () => {
-    const answer = await proxy.post("/v1/messages?beta=true", first("claude-sonnet-4-6", stream));
-    expect(answer.status).toBe(200);
-    expect(await answer.text()).toContain('"model":"claude-sonnet-4-6"');
-    expect(proxy.demo.journal.at(-1)?.body).toMatchObject({ model: "claude-sonnet-4.6" });
-    expect(JSON.parse(proxy.rows()[0]!.fixups)).toContain("model-name");
-  });
-
-test("a base URL that ends in /v1 is as good as one that does not", async () => {
-  const answer = await proxy.post("/v1/v1/messages?beta=true", first("claude-sonnet-4.6", true));
-  expect(answer.status).toBe(200);
-  expect(await answer.text()).toContain("message_stop");
-  const counted = await proxy.post("/v1/v1/messages/count_tokens?beta=true", {
-    model: "claude-sonnet-4.6",
-    messages: [{ role: "user", content: "Hello" }],
-  });
-  expect(await counted.json()).toEqual({ input_tokens: expect.any(Number) });
-  const unknown = await proxy.post("/v1/v1/messages?beta=true", first("no-such-model", true));
-  expect(unknown.status).toBe(404);
-  expect(await unknown.json()).toMatchObject({ type: "error", error: { type: "not_found_error" } });
-});
-
-for (const model of ["claude-sonnet-4.6", "gpt-5.3-codex", "gemini-3.1-pro-preview"])
-  test(`the demo's ${model} does nothing again because a background agent reports`, async () => {
-    const { tools, system } = first(model, false);
-    const answer = await proxy.post("/v1/messages?beta=true", {
-      model,
-      max_tokens: 8000,
-      system,
-      tools,
-      messages: [
-        { role: "user", content: "call Bash" },
-        { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "Bash", input: {} }] },
-        { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "Launched." }] },
-        { role: "assistant", content: [{ type: "text", text: "It runs." }] },
-        { role: "user", content: [{ type: "text", text: "<system-reminder>\nAgent finished.\n</system-reminder>" }] },
-      ],
-    });
-    expect(await answer.json()).toMatchObject({ stop_reason: "end_turn" });
-  });
 
 test("Claude Code's list has every chat model of the picker under an id that it takes, says what each costs, and each id is served", async () => {
   const asked = {
@@ -108,21 +65,6 @@ test("Claude Code's list has every chat model of the picker under an id that it 
     "claude-opus-5.5",
   ]);
   expect((await list()).map(({ id }) => id)).toContain("gpt-6.1-sol");
-});
-
-const turn = {
-  model: "gpt-5.3-codex",
-  stream: true,
-  store: false,
-  input: [{ type: "message", role: "user", content: [{ type: "input_text", text: "Hello" }] }],
-};
-
-test("a client without its key reads how to send one: the placeholder is no secret", async () => {
-  await using proxy = await startProxy({ config: { auth: { apiKeys: ["key-of-a-client"] } } });
-  const answer = await proxy.post("/v1/responses", turn);
-  expect(answer.status).toBe(401);
-  const { error } = (await answer.json()) as { error: { message: string } };
-  expect(error.message).toContain("`x-api-key: <key>`, `x-goog-api-key: <key>` or `Authorization: Bearer <key>`");
 });
 
 describe("the model list of Codex", () => {
@@ -180,51 +122,4 @@ describe("the model list of Codex", () => {
       ).status,
     ).toBe(404);
   });
-});
-
-/** opencode's request for a title, for a model whose output limit its config does not tell: half of 0, less 1. */
-const title = (model: string) => ({
-  model,
-  max_tokens: 31_999,
-  thinking: { type: "enabled", budget_tokens: -1 },
-  system: [{ type: "text", text: "You are a title generator.", cache_control: { type: "ephemeral" } }],
-  messages: [{ role: "user", content: [{ type: "text", text: "Generate a title for this conversation:\n" }] }],
-  stream: true,
-});
-
-for (const [model, upstream, thinking] of [
-  ["claude-sonnet-4.5", "messages", { thinking: { type: "enabled", budget_tokens: 1024 } }],
-  ["gpt-5.3-codex", "responses", { reasoning: { effort: "low", summary: "auto" } }],
-  ["gemini-3.1-pro-preview", "chat", { thinking_budget: 1024 }],
-] as const)
-  test(`a thinking budget below 0 means the least there is: ${model}`, async () => {
-    const answer = await proxy.post("/v1/messages", title(model));
-    expect(await answer.text()).toContain("message_stop");
-    expect(proxy.rows()[0]).toMatchObject({ http_status: 200, upstream_dialect: upstream });
-    expect(proxy.demo.journal.at(-1)?.body).toMatchObject(thinking);
-  });
-
-test("a client that leaves while the model is silent is no failure of ours", async () => {
-  const before = proxy.rows().length;
-  const controller = new AbortController();
-  const answer = proxy.post(
-    "/v1/messages?beta=true",
-    {
-      model: "claude-sonnet-4.6",
-      max_tokens: 32_000,
-      stream: true,
-      messages: [{ role: "user", content: "[demo: slow-headers 20] Hello" }],
-    },
-    { signal: controller.signal },
-  );
-  await until(() => proxy.demo.open === 1, "the upstream is asked");
-  controller.abort();
-  expect(await answer.catch((error: Error) => error.name)).toBe("AbortError");
-  await until(() => proxy.rows().length === before + 1, "the row is written");
-  const [row] = proxy.rows();
-  expect(row).toMatchObject({ http_status: 499, error_type: "client_closed" });
-  expect(JSON.parse(row!.attempts)).toMatchObject([{ error: "client_closed" }]);
-  await until(() => proxy.lines.some((line) => line.includes("hung up")), "it is in the log");
-  expect(proxy.lines.filter((line) => /error/.test(line))).toEqual([]);
-  expect(proxy.lines.filter((line) => /hung up/.test(line))).toHaveLength(1);
 });
