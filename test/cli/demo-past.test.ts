@@ -36,6 +36,24 @@ describe("the rows of the demo's past", () => {
     expect(new Set(rows.map(({ request_id }) => request_id)).size).toBe(rows.length);
   });
 
+  test("have of each tool what it sends, with its models, from where it is used", () => {
+    const tools = Map.groupBy(rows, ({ client_name }) => client_name);
+    const told = [...tools].map(([name, of]) => {
+      const each = (column: "client_model" | "key_name" | "account_id") =>
+        [...new Set(of.map((row) => row[column]))].sort().join(" ");
+      const inputs = of.flatMap(({ input_tokens }) => input_tokens ?? []).sort((one, other) => one - other);
+      const half = inputs[Math.trunc(inputs.length / 2)];
+      return [name, of.length, inputs[0], half, each("client_model"), each("key_name"), each("account_id")].join(", ");
+    });
+    // Its requests, the least and the median of their tokens, and what they name.
+    expect(told.sort()).toEqual([
+      "claude-cli/2.1.330, 1802, 356, 32538, claude-haiku-5-5 claude-opus-5-5 claude-sonnet-5-5, laptop, octo-demo work-demo",
+      "codex_cli_rs/0.169.0, 503, 9909, 42910, gpt-6-luna gpt-6.1-sol, laptop, plus-demo work-demo",
+      "codex_exec/0.169.0, 118, 9878, 21693, gpt-6.1-sol, ci, work-demo",
+      "opencode/1.18.33, 226, 12160, 40247, gemini-3.8-flash gemini-4-argon, desktop, plus-demo work-demo",
+    ]);
+  });
+
   test("fill two weeks, and end a few minutes before now", () => {
     const days = new Set(rows.map(({ started_at_ms }) => new Date(started_at_ms).toDateString()));
     expect(days.size).toBe(15);

@@ -78,3 +78,26 @@ test("a person's own words stand outside the clients' tags, closed ones, however
   const unclosed = "<system-reminder>".repeat(100_000);
   expect(ownWords(unclosed)).toBe(unclosed);
 });
+
+test.each([
+  ["What is the weather?", ["Paris"]],
+  ["What is the weather in two cities?", ["Paris", "Tokyo"]],
+  ["Ask for the weather in parallel.", ["Paris", "Tokyo"]],
+  ["What is the weather in both?", ["Paris", "Tokyo"]],
+  ["What is the time in both?", []],
+])("the weather is asked for once, or for two cities at once: %s", (words, cities) => {
+  const weather = tool("get_weather", { city: text });
+  expect(scriptedCalls(ask(words, [weather])).map(({ input }) => input)).toEqual(cities.map((city) => ({ city })));
+});
+
+test.each([
+  ["call list_files", ["list_files"]],
+  ["Use list_files twice.", ["list_files", "list_files"]],
+  ["run list_files in parallel", ["list_files", "list_files"]],
+  ["invoke read and list_files twice", ["list_files", "read"]],
+  ["list_files", []],
+  ["call list_files_now", []],
+])("a tool is called that is named with a word for it: %s", (words, names) => {
+  const tools = [tool("list_files", {}), tool("read", {})];
+  expect(scriptedCalls(ask(words, tools)).map(({ tool: { name } }) => name)).toEqual(names);
+});
