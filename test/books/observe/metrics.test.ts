@@ -6,6 +6,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { prometheusText } from "../../../src/books/observe/prometheus";
 import { openCounter, openHistogram } from "../../../src/books/observe/series";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { run } from "../../support/command";
@@ -26,6 +27,31 @@ const scrape = async (url: string, init?: RequestInit) => {
   expect(response.status).toBe(200);
   return readSamples(await response.text());
 };
+
+test("a metric is written as Prometheus reads it, whatever stands in its words", () => {
+  const labels = { model: 'a "b" \\ c\nd' };
+  const names = { name: "sizes", help: 'A "size" \\ of\nall.' };
+  const counted = { counts: [1, 2, 3], count: 6, sum: 7.5 };
+  expect(
+    prometheusText([
+      { ...names, kind: "histogram", bounds: [1, 2.5], points: [{ labels, value: counted }] },
+      { name: "up", kind: "gauge", help: "Up.", points: [{ labels: {}, value: Number.POSITIVE_INFINITY }] },
+      { name: "none_total", kind: "counter", help: "None.", points: [] },
+    ]),
+  ).toBe(String.raw`# HELP sizes A "size" \\ of\nall.
+# TYPE sizes histogram
+sizes_bucket{model="a \"b\" \\ c\nd",le="1"} 1
+sizes_bucket{model="a \"b\" \\ c\nd",le="2.5"} 3
+sizes_bucket{model="a \"b\" \\ c\nd",le="+Inf"} 6
+sizes_sum{model="a \"b\" \\ c\nd"} 7.5
+sizes_count{model="a \"b\" \\ c\nd"} 6
+# HELP up Up.
+# TYPE up gauge
+up +Inf
+# HELP none_total None.
+# TYPE none_total counter
+`);
+});
 
 describe("what is counted", () => {
   let proxy: RunningProxy;

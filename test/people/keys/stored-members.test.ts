@@ -42,6 +42,17 @@ test("a member's token, key and link are in no file, and the seal key is in a fi
   expect(other.accounts.load()).toEqual([]);
 });
 
+test("a link that was used stays so when a later one is withdrawn, and only an open one is taken back", async () => {
+  const { members } = openIn(temporaryFolder());
+  const { code } = await members.invite("anna");
+  await members.accept(code);
+  expect(await members.withdrawInvitations("anna")).toBe(0);
+  const [replaced, last] = [await members.invite("anna"), await members.invite("anna")];
+  expect(await members.withdrawInvitations("anna")).toBe(1);
+  const names = [code, replaced.code, last.code].map(async (each) => (await members.invitationWith(each))?.name);
+  expect(await Promise.all(names)).toEqual(["used", "withdrawn", "withdrawn"]);
+});
+
 test("with a seal key of the environment no file of one is made, and another key opens nothing", async () => {
   const home = temporaryFolder();
   const env = (byte: number) => ({ DRAGOMAN_SEAL_KEY: Buffer.alloc(32, byte).toString("base64") });
