@@ -1,6 +1,7 @@
 /** Scenario: what waits on the disk for the database: it has an end, and what finds no room is counted. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import type { Entry } from "../../src/books/history/entry";
 import { Postgres } from "../../src/team/connection";
 import { openDiskQueues } from "../../src/team/disk-queue";
 import type { Settlement } from "../../src/team/ledger-queries";
@@ -25,9 +26,12 @@ test("rows of an outage go to the disk up to its bound, then to memory, and thos
   const add = (count: number) => {
     for (; count > 0; count -= 1, added += 1) writer.add(entry({ request_id: `request-${added}` }));
   };
-  add(300);
+  writer.add(entry({ request_id: "long", client_name: "x".repeat(9_999) }));
+  added += 1;
+  add(299);
   const onDisk = () => queues.queue("request").size;
   await until(() => onDisk() === 300, "the rows are on the disk");
+  expect(queues.queue<Entry>("request").take(1)).toMatchObject([["long", { client_name: "x".repeat(256) }]]);
   add(9_000);
   await until(() => warnings.some((sentence) => sentence.includes("takes no more")), "the disk is full");
   const kept = onDisk();
