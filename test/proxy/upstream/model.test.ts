@@ -1,4 +1,4 @@
-/** Rows: a model as the list describes it: its abilities, limits and prices. */
+/** Rows: what is made of the models: Google's names, a limit of prompts, Auto's plan. What the list says of them: pairs.test.ts. */
 import { describe, expect, test } from "bun:test";
 import { turnPlanOf } from "../../../src/proxy/upstream/copilot/auto-answer";
 import { googleAliases } from "../../../src/proxy/upstream/models/google-names";
@@ -6,52 +6,6 @@ import { readModel } from "../../../src/proxy/upstream/models/model";
 import { promptLimitOf } from "../../../src/proxy/upstream/models/prompt-limit";
 
 const chat = { id: "m", capabilities: { type: "chat" } };
-
-test("a listed model with nothing but an id is a chat model of unknown limits", () => {
-  expect(readModel({ id: "m" })).toMatchObject({
-    id: "m",
-    name: "m",
-    vendor: "unknown",
-    kind: "chat",
-    dialects: ["chat"],
-    enabled: true,
-    limits: { context: undefined },
-    price: { premium: true },
-  });
-});
-
-test.each([[null], [{}], [{ id: 5 }], [{ id: "" }], [{ id: "x".repeat(300) }], ["m"]])(
-  "a listed model that has no usable id is none: %j",
-  (item) => {
-    expect(readModel(item)).toBeUndefined();
-  },
-);
-
-test("a listed model is enabled unless its terms say otherwise", () => {
-  const state = (policy: unknown) => readModel({ ...chat, policy })?.enabled;
-  expect([
-    state(undefined),
-    state({ state: "enabled" }),
-    state({ state: "disabled" }),
-    state({ state: "unconfigured" }),
-  ]).toEqual([true, true, false, false]);
-});
-
-test("a listed model is reached where it says, and an embeddings model by no conversation", () => {
-  expect(
-    readModel({ ...chat, supported_endpoints: ["/responses", "ws:/responses", "/new", "constructor"] })?.dialects,
-  ).toEqual(["responses"]);
-  expect(readModel({ id: "e", capabilities: { type: "embeddings", limits: { max_inputs: 512 } } })).toMatchObject({
-    kind: "embeddings",
-    dialects: [],
-    limits: { inputs: 512 },
-  });
-});
-
-test("a classifier with an endpoint of its own is no chat model", () => {
-  const item = { ...chat, id: "microsoft-decision-1", supported_endpoints: ["/v1/systemone"] };
-  expect(readModel(item)).toMatchObject({ kind: "decision", dialects: [] });
-});
 
 const listed = (id: string, input: number, light = false) => ({
   ...readModel({ ...chat, id, model_picker_category: light ? "lightweight" : "powerful" })!,
@@ -103,88 +57,6 @@ describe("a dearer price for long prompts", () => {
     expect(promptLimitOf(priced(10), { maxPromptTokens: {} })).toBeUndefined();
     expect(promptLimitOf(priced(10), { maxPromptTokens: { m: 50_000 } })).toBe(50_000);
   });
-});
-
-const able = (id: string, supports: object, more: object = {}) =>
-  readModel({ id, capabilities: { type: "chat", supports }, ...more })!;
-
-test.each([
-  ["claude-sonnet-4.6", true],
-  ["claude-opus-5.5", true],
-  ["claude-haiku-4.5", false],
-  ["gpt-5.4", true],
-  ["gpt-6-sol", true],
-  ["gpt-5.4-mini", false],
-  ["gpt-6-luna", false],
-  ["gpt-5.3-codex", false],
-  ["grok-4.7", false],
-])(
-  "what a model can do is read from the name only where the list is silent: tools are searched for with %s: %p",
-  (id, byName) => {
-    expect(able(id, {}).supports.toolSearch).toBe(byName);
-    for (const stated of [true, false]) expect(able(id, { tool_search: stated }).supports.toolSearch).toBe(stated);
-  },
-);
-
-test.each([
-  ["claude-fable-5", true, false, true],
-  ["claude-fable-5.1", true, true, false],
-  ["claude-mythos-5", true, true, false],
-  ["claude-opus-4.8", false, false, true],
-  ["claude-opus-5", false, false, true],
-  ["claude-opus-5.5", true, true, false],
-  ["claude-opus-6", true, true, false],
-  ["claude-sonnet-5", false, false, true],
-  ["claude-sonnet-5.5", false, true, false],
-  ["claude-haiku-5.5", false, false, false],
-  ["claude-sonnet-4.6", false, false, false],
-  ["gpt-6-sol", false, false, false],
-])(
-  "it is known of %s whether it always thinks (%p), takes no forced call (%p), or takes one while it thinks (%p)",
-  (id, always, unforced, both) => {
-    const { alwaysThinks, noForcedCalls, forcedCallsThink } = able(id, {}).supports;
-    expect([alwaysThinks, noForcedCalls, forcedCallsThink]).toEqual([always, unforced, both]);
-  },
-);
-
-test.each([
-  [true, true, true],
-  [false, false, false],
-  ["adaptive_only", true, true],
-  ["supported", true, false],
-  ["unsupported", false, false],
-  [undefined, false, true],
-])("a model thinks adaptively by the list's word %p: %p, and always: %p", (word, adapts, always) => {
-  const { adaptiveThinking, alwaysThinks } = able("claude-opus-5.5", { adaptive_thinking: word }).supports;
-  expect([adaptiveThinking, alwaysThinks]).toEqual([adapts, always]);
-  expect(able("claude-next", { adaptive_thinking: word }).supports.alwaysThinks).toBe(word === "adaptive_only");
-});
-
-test("whether a model edits contexts is unknown unless the list states it", () => {
-  expect(able("claude-opus-5.5", {}).supports.contextEditing).toBeUndefined();
-  expect(able("claude-opus-5.5", { context_editing: false }).supports.contextEditing).toBe(false);
-});
-
-test.each([
-  ["gpt-5-mini", true],
-  ["gpt-6-sol", true],
-  ["gpt-10", true],
-  ["o3", true],
-  ["gpt-4.1", false],
-  ["claude-sonnet-4.6", false],
-])("a request has max_completion_tokens with %s: %p", (id, expected) => {
-  expect(able(id, {}).supports.completionTokens).toBe(expected);
-});
-
-test("a model is for small tasks by its category, and by its name only without one", () => {
-  expect([
-    able("gpt-6-luna", {}).light,
-    able("gpt-6-luna", {}, { model_picker_category: "powerful" }).light,
-    able("gpt-6-sol", {}).light,
-    able("gemini-3.1-pro-preview", {}).light,
-    able("gpt-6-sol", {}, { model_picker_price_category: "low" }).light,
-    able("gpt-6.1-terra", {}, { model_picker_category: "versatile", model_picker_price_category: "low" }).light,
-  ]).toEqual([true, false, false, false, true, false]);
 });
 
 // biome-ignore format: a table is read by its rows

@@ -5,7 +5,7 @@ import { readBrokenReply, readFailure, writtenOfReply } from "../../../src/proxy
 import { patternOf, withoutParams } from "../../../src/proxy/upstream/copilot/unsupported-params";
 import { readModel } from "../../../src/proxy/upstream/models/model";
 import { costOf } from "../../../src/proxy/upstream/models/price";
-import { testPairs } from "../../support/pairs";
+import { changes, testPairs } from "../../support/pairs";
 
 const now = Date.parse("2026-07-20T10:00:00Z");
 
@@ -20,7 +20,22 @@ function meant({ error, reason, values, ...others }: Failure) {
   };
 }
 
+const unknown = readModel({ id: "unknown" })!;
+
+/** A model of the list: what is other than of one of which nothing is known, or all of it. */
+function modelAs(item: unknown, how?: "whole") {
+  const model = readModel(item);
+  if (!model || how === "whole") return model;
+  const { id, supports, ...others } = model;
+  return {
+    ...changes({ ...unknown, id, name: id, version: id, supports }, { ...others, id, supports }),
+    supports: changes(unknown.supports, supports),
+  };
+}
+
 testPairs("upstream", {
+  /** A model as the list has it. */
+  model: modelAs,
   /** A body, and the names of parameters that are refused. */
   "without-params": (body: object, ...params: string[]) =>
     JSON.parse(
