@@ -4,6 +4,7 @@ import type { Failure } from "../../../src/proxy/upstream/copilot/failure";
 import { readBrokenReply, readFailure, writtenOfReply } from "../../../src/proxy/upstream/copilot/failure";
 import { patternOf, withoutParams } from "../../../src/proxy/upstream/copilot/unsupported-params";
 import { readModel } from "../../../src/proxy/upstream/models/model";
+import { findModel } from "../../../src/proxy/upstream/models/model-name";
 import { costOf } from "../../../src/proxy/upstream/models/price";
 import { changes, testPairs } from "../../support/pairs";
 
@@ -33,7 +34,22 @@ function modelAs(item: unknown, how?: "whole") {
   };
 }
 
+const ids =
+  "claude-sonnet-4.5 claude-sonnet-4 claude-opus-4.6 claude-opus-4.6-1m claude-haiku-4.5 gpt-5-mini gpt-4o-2024-11-20 gemini-3.1-pro-preview";
+const models = ids.split(" ").map((id) => ({ id }));
+const patterns = {
+  "*": "gpt-5-mini",
+  "claude-*": "claude-sonnet-4.5",
+  "claude-*-next": "claude-opus-4.6",
+  "claude-x": "claude-sonnet-4",
+  "*t*h*i*r*d*": "claude-opus-4.6",
+  "third-*": "claude-sonnet-4",
+};
+
 testPairs("upstream", {
+  /** A name, and tables of aliases. */
+  "model-name": (name: string, ...tables: (Record<string, string> | "patterns")[]) =>
+    findModel(name, models, ...tables.map((table) => (table === "patterns" ? patterns : table))).id,
   /** A model as the list has it. */
   model: modelAs,
   /** A body, and the names of parameters that are refused. */
