@@ -86,6 +86,19 @@ describe("running requests", () => {
     expect(last).toEqual({ type: "closed" });
   });
 
+  test("are told with their texts cut to what the history keeps, while they run and when they end", () => {
+    const inFlight = new InFlight();
+    const long = entry({ request_id: "long", client_name: "x".repeat(9_999) });
+    const told: (string | null | undefined)[] = [];
+    inFlight.watch((event) => {
+      told.push((event.type === "running" ? event.running : event.entry).client_name);
+    });
+    inFlight.begin("long", { member: null, tell: () => long, stop() {}, cutShort() {} });
+    told.push(inFlight.find("long")?.client_name, inFlight.running()[0]?.client_name);
+    inFlight.end(long);
+    expect(told).toEqual(Array(4).fill("x".repeat(256)));
+  });
+
   test("are those of this server, and a list says so where there are others", () => {
     const server = (id: string): KnownServer => ({ id, host: id, version: "1", isLeader: false });
     const of = (servers: Team["servers"]) => {
