@@ -78,7 +78,8 @@ export class AccountStatus {
     const state = this.#entered;
     if (state.name === "ready") return state;
     const { now, afterCooldown } = this.#options;
-    if (state.name === "cooling" && this.#isCooling(state, this.#coolUntil)) return state;
+    if (state.name === "cooling" && this.#isCooling(state, this.#coolUntil))
+      return this.#ending(state, this.#coolUntil);
     const next = state.name === "cooling" ? this.#timed(afterCooldown(), state.until) : state;
     return next.name === "exhausted" && next.until <= now() ? ready : next;
   }
@@ -114,7 +115,7 @@ export class AccountStatus {
 
   /** Logs that a state has ended by itself. Others know its end too, so it is not reported. */
   settle(): void {
-    if (this.state !== this.#entered) this.#become(this.state);
+    if (this.state.name !== this.#entered.name) this.#become(this.state);
   }
 
   /** A suspended account never leaves its state: only a person ends that. */
@@ -201,17 +202,23 @@ export class AccountStatus {
 
   #coolingOf(model: string): Cooling | undefined {
     const { cooling, coolUntil } = this.#models.get(model) ?? {};
-    return cooling && this.#isCooling(cooling, coolUntil!) ? cooling : undefined;
+    return cooling && this.#isCooling(cooling, coolUntil!) ? this.#ending(cooling, coolUntil!) : undefined;
   }
 
   #cooling(): [string, Cooling][] {
     return [...this.#models].flatMap(([model, { cooling, coolUntil }]) =>
-      this.#isCooling(cooling, coolUntil) ? [[model, cooling]] : [],
+      this.#isCooling(cooling, coolUntil) ? [[model, this.#ending(cooling, coolUntil)]] : [],
     );
   }
 
   #isCooling({ until }: Cooling, coolUntil: number): boolean {
     return until > this.#options.now() && coolUntil > this.#options.monotonic();
+  }
+
+  /** With its end by the wall clock as it is now, if that was set back. */
+  #ending(cooling: Cooling, coolUntil: number): Cooling {
+    const until = Math.ceil(this.#options.now() + coolUntil - this.#options.monotonic());
+    return cooling.until - until > 1_000 ? { ...cooling, until } : cooling;
   }
 
   /** The same time by the monotonic clock. */

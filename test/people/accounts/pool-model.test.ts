@@ -76,9 +76,14 @@ class Model {
     if (this.isStopped) return undefined;
     if (this.accounts.some((account) => this.canServe(account, premium))) return 0;
     const ends = this.accounts.flatMap(({ state, isPaused }) =>
-      !isPaused && (state.name === "cooling" || state.name === "exhausted") ? [state.until - this.clock.wall] : [],
+      !isPaused && (state.name === "cooling" || state.name === "exhausted") ? [this.leftOf(state)] : [],
     );
     return ends.length > 0 ? Math.min(...ends) : undefined;
+  }
+  /** By the clock that shows less. */
+  leftOf(state: Extract<State, { until: number }>): number {
+    const left = state.until - this.clock.wall;
+    return state.name === "cooling" ? Math.min(left, state.monotonicUntil - this.clock.monotonic) : left;
   }
   /** What the relay found out. A failed account stays failed. */
   mark(account: ModelAccount, state: State): void {
