@@ -1,4 +1,4 @@
-/** Rows: which accounts serve now, and who waits for which. */
+/** Rows: which accounts serve now. */
 import { describe, expect, test } from "bun:test";
 import { zonedTime } from "../../../src/lib/format";
 import { Account } from "../../../src/people/accounts/account";
@@ -7,7 +7,7 @@ import { openActiveAccounts } from "../../../src/people/accounts/active-accounts
 import { hostsFor } from "../../../src/people/accounts/hosts";
 import { Pool } from "../../../src/people/accounts/pool";
 import { until } from "../../support/until";
-import { handClock, keptLog, minute, second } from "./bench";
+import { handClock, keptLog, minute } from "./bench";
 
 const person = (login: string, addedAt: number, githubToken = `ghu_token_of_${login}`): SavedAccount => ({
   login,
@@ -76,58 +76,24 @@ describe("the active accounts", () => {
   });
 });
 
-describe("who waits for what", () => {
-  test("until the first can serve: now, soon, or never by itself", () => {
-    const { roster: activeAccounts, pool, clock } = openFrom([person("octo", 1), person("work", 2)]);
-    const [octo, work] = activeAccounts.accounts;
-    const wait = (model?: string) => pool.wait({ premium: true, model });
-    expect(wait()).toBe(0);
-    octo!.setState({ name: "cooling", until: clock.now() + 5 * second });
-    expect(wait()).toBe(0);
-    work!.setState({ name: "exhausted", until: clock.now() + 9 * minute });
-    expect(wait()).toBe(5 * second);
-    expect(pool.wait({ premium: false })).toBe(0);
-    octo!.setState({ name: "failed", reason: "Revoked." });
-    expect(wait()).toBe(9 * minute);
-    expect(pool.wait({ premium: true, capable: (account) => account === octo })).toBeUndefined();
-    activeAccounts.close();
-  });
-
-  test("an account waits for one model only, and goes on with the others", () => {
-    const { roster: activeAccounts, pool, clock } = openFrom([person("octo", 1)]);
-    activeAccounts.accounts[0]!.setState(
-      { name: "cooling", until: clock.now() + minute, reason: "Too much of it." },
-      "opus",
-    );
-    expect(pool.candidates({ premium: true, model: "sonnet" }).length).toBe(1);
-    expect(pool.candidates({ premium: true, model: "opus" })).toEqual([]);
-    expect(pool.whyNone({ premium: true, model: "opus" }).message).toContain(
-      `octo: Too much of it (until ${zonedTime(clock.now() + minute, clock.now())}).`,
-    );
-    clock.pass(minute);
-    expect(pool.candidates({ premium: true, model: "opus" }).length).toBe(1);
-    activeAccounts.close();
-  });
-
-  test("while GitHub speaks of abuse to one, none is a candidate; when that one is removed, the others are", () => {
-    const { folder, roster: activeAccounts, pool, clock, lines } = openFrom([person("octo", 1), person("work", 2)]);
-    activeAccounts.accounts[0]!.setState({ name: "failed", reason: "Suspended.", suspended: true });
-    activeAccounts.accounts[0]!.setState({ name: "cooling", reason: "A late answer." });
-    clock.pass(24 * 60 * minute);
-    expect(pool.candidates({ premium: false })).toEqual([]);
-    expect(pool.wait({ premium: false })).toBeUndefined();
-    const error = pool.whyNone({ premium: false });
-    expect([error.status, error.details.code, error.details.headers]).toEqual([
-      403,
-      "account_suspended",
-      { "x-should-retry": "false" },
-    ]);
-    expect(lines.join("")).toContain("error octo has failed: Suspended.");
-    folder.saved = [person("work", 2)];
-    activeAccounts.refresh();
-    expect(pool.candidates({ premium: false }).map(({ id }) => id)).toEqual(["work"]);
-    activeAccounts.close();
-  });
+test("while GitHub speaks of abuse to one, none is a candidate; when that one is removed, the others are", () => {
+  const { folder, roster: activeAccounts, pool, clock, lines } = openFrom([person("octo", 1), person("work", 2)]);
+  activeAccounts.accounts[0]!.setState({ name: "failed", reason: "Suspended.", suspended: true });
+  activeAccounts.accounts[0]!.setState({ name: "cooling", reason: "A late answer." });
+  clock.pass(24 * 60 * minute);
+  expect(pool.candidates({ premium: false })).toEqual([]);
+  expect(pool.wait({ premium: false })).toBeUndefined();
+  const error = pool.whyNone({ premium: false });
+  expect([error.status, error.details.code, error.details.headers]).toEqual([
+    403,
+    "account_suspended",
+    { "x-should-retry": "false" },
+  ]);
+  expect(lines.join("")).toContain("error octo has failed: Suspended.");
+  folder.saved = [person("work", 2)];
+  activeAccounts.refresh();
+  expect(pool.candidates({ premium: false }).map(({ id }) => id)).toEqual(["work"]);
+  activeAccounts.close();
 });
 
 test("moments are told by this machine's clock, with its zone: seconds when soon, the day when not today", () => {

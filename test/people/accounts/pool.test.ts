@@ -48,11 +48,6 @@ describe("who serves", () => {
       ...["work", "work"],
     ]);
   });
-
-  test("only accounts that have the model are asked", () => {
-    const { pool, work } = threeAccounts();
-    expect(names(pool.candidates({ premium: true, capable: (account) => account !== work }))).toEqual(["octo", "plus"]);
-  });
 });
 
 describe("why nobody can serve", () => {
