@@ -71,6 +71,17 @@ test("a member is known by name, one who was removed by none, and the owner is n
   team.close();
 });
 
+test("nothing is reserved where no budget applies, and an account's budget is an error for this account only", async () => {
+  const guard = await guardOf({ scope: { account: "octo" }, unit: "requests", limit: 1 });
+  expect(await guard.reserve({ ...subject, account: "work" }, credits(1))).toBeUndefined();
+  await reserved(guard, 1);
+  expect(await guard.reserve(subject, credits(1))).toBeInstanceOf(Error);
+  guard.close();
+  const none = await guardOf();
+  expect(await none.reserve(subject, credits(1))).toBeUndefined();
+  none.close();
+});
+
 test("what is shown of a budget is in its unit: used, reserved and without a price", async () => {
   const guard = await guardOf({}, { name: "each", each: "key" });
   await reserved(guard, 4);
