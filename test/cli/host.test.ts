@@ -1,13 +1,10 @@
 /**
- * Rows: `start --host`: what it announces is an address that answers, and what answers there is not refused by its own
+ * Scenario: `start --host`: what it announces is an address that answers, and what answers there is not refused by its own
  * gate.
  */
-import { describe, expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bindingFor } from "../../src/cli/start/listen";
-import { refusedPort } from "../../src/cli/start/port-owner";
-import { UsageError } from "../../src/cli/usage-error";
 import { type Command, run } from "../support/command";
 import { addresses, startNetworked } from "../support/networks";
 import { testWith } from "../support/sandbox";
@@ -15,33 +12,6 @@ import { temporaryFolder } from "../support/temporary-folder";
 import { usedDemo } from "../support/used-demo";
 
 // Some start programs in networks of their own, on a machine that may be busy.
-describe("what --host asks for", () => {
-  test.each([
-    [undefined, "127.0.0.1"],
-    ["localhost", "127.0.0.1"],
-    ["LOCALHOST", "127.0.0.1"],
-    ["127.0.0.2", "127.0.0.2"],
-    ["0", "0.0.0.0"],
-    ["0x0", "0.0.0.0"],
-    ["0.0.0.0", "0.0.0.0"],
-    ["::", "::"],
-    ["[::]", "::"],
-    ["::0", "::"],
-    ["0:0:0:0:0:0:0:0", "::"],
-    ["::1", "::1"],
-    ["0:0:0:0:0:0:0:1", "::1"],
-    ["FE80::A", "fe80::a"],
-  ])("--host %j listens at %s", async (host, address) => expect(await bindingFor(host)).toEqual({ address }));
-
-  test.each(["999.1.1.1", "1.2.3", "a b", "a/b", "-x", "x..y", ":::", "http://x", "a".repeat(300), "nobody.invalid"])(
-    "%j is wrong usage",
-    async (host) => {
-      const refusal = await bindingFor(host).catch((thrown) => thrown);
-      expect(refusal).toBeInstanceOf(UsageError);
-    },
-  );
-});
-
 /** The addresses that a person reads at the start. */
 const printed = (text: string) => text.match(/http:\/\/[^\s/,]+/g) ?? [];
 
@@ -99,16 +69,6 @@ testWith("networks", "a port that the system refuses is named for what it is, by
     await using command = run([...args, "--port", String(port)], { within });
     expect([await command.exited, command.stdout() + command.stderr()]).toEqual([1, expect.stringMatching(why)]);
   }
-});
-
-test.each([
-  [80, "linux", /^Port 80 needs administrator rights\. Choose a port above 1023/],
-  [4141, "linux", /^The system does not allow port 4141\. Choose another port(?!.*administrator)/],
-  // It may be reserved there, whatever its number.
-  [80, "win32", /^The system does not allow port 80\. .*netsh/],
-  [4141, "win32", /^The system does not allow port 4141\. .*netsh/],
-] as const)("a refused port %d on %s", (port, platform, why) => {
-  expect(refusedPort(port, platform).join(" ")).toMatch(why);
 });
 
 /** What curl is answered beside the program, in its network and with its names. */

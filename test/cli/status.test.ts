@@ -1,19 +1,7 @@
-/** Rows: what commands ask a running server, and the day of its zone. */
+/** Rows: what commands ask a running server. */
 import { expect, test } from "bun:test";
 import { z } from "zod";
 import { ask, type RunningServer, readAs, send } from "../../src/cli/running-server";
-import { startOfDayIn } from "../../src/lib/format";
-
-// biome-ignore format: a table is read by its rows
-test.each([
-  ["UTC", "2026-11-10T06:00:00Z", "2026-11-10T00:00:00Z"],
-  ["America/Los_Angeles", "2026-11-10T06:00:00Z", "2026-11-09T08:00:00Z"],
-  ["Asia/Kolkata", "2026-11-09T18:30:00Z", "2026-11-09T18:30:00Z"],
-  // The clock goes forward at midnight.
-  ["Asia/Beirut", "2026-03-29T12:00:00Z", "2026-03-28T22:00:00Z"],
-])("the day of the server's zone %s at %s begins at %s", (zone, at, begins) => {
-  expect(startOfDayIn(zone, Date.parse(at))).toBe(Date.parse(begins));
-});
 
 test("an answer of another version is told, and not taken for one of this", () => {
   const server = { url: "http://127.0.0.1:1", keys: [], pid: 1, demo: false };

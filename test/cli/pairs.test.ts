@@ -1,0 +1,71 @@
+/** Pairs: what commands make of what they were given or have measured, from `fixtures/pairs/cli/`. */
+import { spyOn } from "bun:test";
+import fs from "node:fs";
+import { judgeDisk } from "../../src/cli/checks/files";
+import { judgeClock } from "../../src/cli/checks/network";
+import { maskSecrets } from "../../src/cli/connect/redact";
+import { bunName, type Installation, type InstallationKind } from "../../src/cli/installation";
+import { bindingFor } from "../../src/cli/start/listen";
+import { refusedPort } from "../../src/cli/start/port-owner";
+import { type Place, update, ways } from "../../src/cli/update/update";
+import { UsageError } from "../../src/cli/usage-error";
+import { readEnvironment } from "../../src/config/environment";
+import { startOfDayIn } from "../../src/lib/format";
+import { testPairs } from "../support/pairs";
+import { startReleaseHost } from "../support/release-host";
+
+interface Answer {
+  status?: number;
+  body?: unknown;
+  location?: string;
+}
+
+testPairs("cli", {
+  /** The text of a settings file, in which the owner's key is another secret. */
+  redact: (text: string) => maskSecrets(text, ["the-client-key-of-the-owner", 'a "quoted" key']),
+  /** Mebibytes that are free. */
+  disk: (mebibytes: number) => judgeDisk(mebibytes * 1024 * 1024),
+  /** By how many milliseconds each host says that this machine is ahead. */
+  clock: (...ahead: number[]) => judgeClock(ahead),
+  host: (host?: string) =>
+    bindingFor(host).catch((thrown) => {
+      if (!(thrown instanceof UsageError)) throw thrown;
+      return { usage: thrown.message };
+    }),
+  "refused-port": (...given: Parameters<typeof refusedPort>) => refusedPort(...given),
+  /** A zone and a moment: when the day there has begun. */
+  day: (zone: string, at: string) => new Date(startOfDayIn(zone, Date.parse(at))),
+  /** How this copy was installed, and what is special of the place: what to type. */
+  way: (kind: InstallationKind, place: Partial<Place>) =>
+    ways[kind]({ path: "", repository: undefined, home: "/home/x", platform: "linux", bun: "bun", ...place }),
+  /** The version, how it was installed, and what the host of releases answers; `own` is a build that knows none. */
+  async update(version: string, kind: InstallationKind, answer?: Answer | "own") {
+    await using host = startReleaseHost();
+    if (typeof answer === "object") host.instead = () => responseOf(answer);
+    let printed = "";
+    const written = spyOn(fs, "writeSync").mockImplementation((_file: number, bytes: unknown) => {
+      printed += String(bytes);
+      return Buffer.byteLength(String(bytes));
+    });
+    const warned = spyOn(process.stderr, "write").mockImplementation(() => true);
+    try {
+      const installation: Installation = { kind, command: ["/clone/dist/dragoman"] };
+      const environment = readEnvironment({ HOME: "/home/x" }, "linux");
+      const source = answer === "own" ? undefined : host.source;
+      const code = await update({ version, environment, installation, source });
+      const said = warned.mock.calls.map(([line]) => String(line)).join("");
+      const told = { code, printed: printed.split("\n").slice(0, -1), said: said.split("\n").slice(0, -1) };
+      const out = { ...told, asked: host.seen, by: [...host.agents] };
+      return JSON.parse(JSON.stringify(out).replaceAll(bunName(process.env), "bun"));
+    } finally {
+      written.mockRestore();
+      warned.mockRestore();
+    }
+  },
+});
+
+const responseOf = ({ status = 200, body = "", location }: Answer) =>
+  new Response(typeof body === "string" ? body : JSON.stringify(body), {
+    status,
+    headers: location === undefined ? {} : { location },
+  });
