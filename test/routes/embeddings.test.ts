@@ -80,34 +80,4 @@ describe("embeddings", () => {
     ]);
     expect(items[1]).toMatchObject({ used: 1, reserved: 0 });
   });
-
-  test.each([
-    [{ model, input: [] }, "input"],
-    [{ model, input: [[1, 2]] }, "input"],
-    [{ model }, "input"],
-    [{ model, input: "x", encoding_format: "hex" }, "encoding_format"],
-    [{ model: "gpt-4.1", input: "x" }, "model"],
-    [{ input: "x" }, "model"],
-  ])("a request for embeddings is refused in words: %j", async (body, param) => {
-    const response = await proxy.post("/v1/embeddings", body);
-    expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({ error: { type: "invalid_request_error", param } });
-  });
-
-  test("an embeddings model does not chat", async () => {
-    const response = await proxy.post("/v1/chat/completions", { model, messages: [] });
-    expect(response.status).toBe(400);
-  });
-
-  test("each is a row of the initiator `agent`, without an invented cost", async () => {
-    await client.embeddings.create({ model, input: "hello" });
-    expect(proxy.rows()[0]).toMatchObject({
-      path: "/v1/embeddings",
-      client_dialect: "embeddings",
-      upstream_endpoint: "/embeddings",
-      initiator: "agent",
-      http_status: 200,
-      cost: 0,
-    });
-  });
 });
