@@ -49,3 +49,26 @@ test("a call's input counts by the length of its JSON", () => {
   const [, bytes] = runs;
   expect(bytes! / JSON.stringify(input).length).toBeWithin(0.95, 1.05);
 });
+
+test.each([
+  ["messages", (data: string) => ({ type: "image", source: { type: "base64", media_type: "image/png", data } })],
+  ["messages, by its address", (url: string) => ({ type: "image", source: { type: "url", url } })],
+  ["messages, a file", (data: string) => ({ type: "document", source: { type: "base64", data } })],
+  ["chat", (url: string) => ({ type: "image_url", image_url: { url } })],
+  ["chat, a file", (file_data: string) => ({ type: "file", file: { filename: "a.pdf", file_data } })],
+  ["chat, a sound", (data: string) => ({ type: "input_audio", input_audio: { format: "wav", data } })],
+  ["responses", (image_url: string) => ({ type: "input_image", image_url })],
+  ["responses, a file", (file_data: string) => ({ type: "input_file", filename: "a.pdf", file_data })],
+  ["gemini", (data: string) => ({ inlineData: { mimeType: "image/png", data } })],
+  ["gemini, in the names of its other SDKs", (data: string) => ({ inline_data: { mime_type: "image/png", data } })],
+])("a picture or file counts as what it is, and is told from another one: %s", (_, part) => {
+  const measured = (data: string) => {
+    const content = [part(data)];
+    const message = { by: "user", content, item: { role: "user", content } } as const;
+    return measurePrompt({ tools: undefined, messages: [message] }, new Uint8Array(), undefined);
+  };
+  const [one, same, other] = [measured("iVBORw0KGgo="), measured("iVBORw0KGgo="), measured("JVBERi0xLjQK")];
+  expect(one.groups).toMatchObject([{ kind: expect.stringMatching(/^(?:images|files)$/), count: 1 }]);
+  expect(same).toEqual(one);
+  expect(other).not.toEqual(one);
+});
