@@ -244,8 +244,10 @@ function dataOf(part: unknown): LongText | undefined {
   let value = part;
   for (let depth = 0; depth < 3 && isObject(value); depth += 1) {
     const { source, image_url, file, input_audio, inlineData, inline_data, fileData, file_data, data, url } = value;
+    const { fileUri, file_uri, file_url, file_id } = value;
     value =
       source ?? image_url ?? file ?? input_audio ?? inlineData ?? inline_data ?? fileData ?? file_data ?? data ?? url;
+    value ??= fileUri ?? file_uri ?? file_url ?? file_id;
   }
   return typeof value === "string" ? value : undefined;
 }

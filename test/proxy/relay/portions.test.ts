@@ -59,6 +59,9 @@ test.each([
   ["chat, a sound", (data: string) => ({ type: "input_audio", input_audio: { format: "wav", data } })],
   ["responses", (image_url: string) => ({ type: "input_image", image_url })],
   ["responses, a file", (file_data: string) => ({ type: "input_file", filename: "a.pdf", file_data })],
+  ["responses, a file by its address", (file_url: string) => ({ type: "input_file", file_url })],
+  ["responses, a picture by its id", (file_id: string) => ({ type: "input_image", file_id })],
+  ["gemini, a file by its address", (fileUri: string) => ({ fileData: { mimeType: "application/pdf", fileUri } })],
   ["gemini", (data: string) => ({ inlineData: { mimeType: "image/png", data } })],
   ["gemini, in the names of its other SDKs", (data: string) => ({ inline_data: { mime_type: "image/png", data } })],
 ])("a picture or file counts as what it is, and is told from another one: %s", (_, part) => {
