@@ -60,45 +60,6 @@ describe("this machine as a member of a team elsewhere", () => {
     });
   });
 
-  test("a refusal of the server is said in words, one that is not known as the server says it", async () => {
-    let asked = 0;
-    using other = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: () => Response.json({ error: refusals[asked++]![0] }, { status: 400 }),
-    });
-    const refusals = [
-      ["access_denied", "somebody denied the sign-in"],
-      ["expired_token", "nobody confirmed the code in time"],
-      ["invalid_grant", "the sign-in has ended"],
-      ["slow_down", "too many sign-ins wait"],
-      ["odd\n\u001bcode", "odd code."],
-    ] as const;
-    for (const [, words] of refusals)
-      expect((await runs("login", other.url.origin)).err).toContain(`${other.url.origin} refused: ${words}`);
-  });
-
-  test("`login` waits on while the server is being restarted, as the sign-in to GitHub does", async () => {
-    const tokens = { access_token: "access", refresh_token: "refresh", expires_in: 3_600, email: "anna" };
-    const answers = [
-      () => new Response("<h1>Bad Gateway</h1>", { status: 502 }),
-      () => new Response("not the server".repeat(10_000)),
-      () => Response.json({ error: "authorization_pending" }, { status: 400 }),
-      () => Response.json(tokens),
-    ];
-    using other = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: ({ url }) => {
-        const verification_uri = new URL("/admin/device", url).href;
-        const begun = { device_code: "d", user_code: "BCDF-GHJK", verification_uri, expires_in: 60, interval: 0 };
-        return url.endsWith("/token") ? answers.shift()!() : Response.json(begun);
-      },
-    });
-    expect((await runs("login", other.url.origin)).err).toContain(`Signed in at ${other.url.origin} as anna`);
-    rmSync(file());
-  });
-
   test("after `login`, `key print` prints a key that spends the member's accounts, and the file is private", async () => {
     const err = await signIn();
     expect(err).toContain(`Signed in at ${server.url} as anna`);
@@ -109,7 +70,7 @@ describe("this machine as a member of a team elsewhere", () => {
   }, 30_000);
 
   /** The team's server, whose tokens are waited for. */
-  function slowed(wait: () => Promise<unknown>, isDown = false) {
+  function slowed(wait: () => Promise<unknown>, instead?: () => Response) {
     let renewals = 0;
     const front = Bun.serve({
       port: 0,
@@ -121,7 +82,7 @@ describe("this machine as a member of a team elsewhere", () => {
         if (pathname === "/oauth/token") {
           renewals += 1;
           await wait();
-          if (isDown) return Response.json({ error: "temporarily_unavailable" }, { status: 503 });
+          if (instead) return instead();
         }
         return fetch(server.url + pathname, {
           method: request.method,
@@ -166,11 +127,13 @@ describe("this machine as a member of a team elsewhere", () => {
   }, 60_000);
 
   test("a server that gives no tokens now ends no key that is good, and one that has ended is told", async () => {
-    await using down = slowed(async () => {}, true);
-    saveAs(down.url, 4 * 60_000);
-    expect(await runs("key", "print")).toMatchObject({ code: 0, out: saved()[0].accessToken });
-    saveAs(down.url, 0);
-    expect(await runs("key", "print")).toMatchObject({ code: 1, out: "" });
+    for (const instead of [() => Response.json({ error: "temporarily_unavailable" }, { status: 503 })]) {
+      await using down = slowed(async () => {}, instead);
+      saveAs(down.url, 4 * 60_000);
+      expect(await runs("key", "print")).toMatchObject({ code: 0, out: saved()[0].accessToken });
+      saveAs(down.url, 0);
+      expect(await runs("key", "print")).toMatchObject({ code: 1, out: "" });
+    }
     saveAs(server.url, 0);
     expect((await runs("key", "print")).code).toBe(0);
   }, 60_000);
@@ -184,24 +147,6 @@ describe("this machine as a member of a team elsewhere", () => {
     await until(async () => (await toolAt(server).ask(accessToken)).status === 401, "the first key is refused");
     expect((await toolAt(server).ask(saved()[0].accessToken)).status).toBe(200);
   }, 30_000);
-
-  test.each(["verification_uri", "verification_uri_complete"])(
-    "a %s at another address is not opened",
-    async (name) => {
-      await using evil = Bun.serve({
-        port: 0,
-        hostname: "127.0.0.1",
-        fetch({ url }) {
-          const here = `${new URL(url).origin}/admin/device`;
-          const begun = { verification_uri: here, verification_uri_complete: here, [name]: "https://evil.example/x" };
-          return Response.json({ device_code: "d", user_code: "BCDF-GHJK", expires_in: 600, interval: 5, ...begun });
-        },
-      });
-      const { code, err } = await runs("login", evil.url.origin);
-      expect([code, err]).toEqual([1, expect.stringContaining("leads to another address")]);
-      expect(err).not.toContain("evil.example");
-    },
-  );
 
   test("`connect --from` gives Claude Code the command for its key, and other tools the key that is given", async () => {
     const claude = await runs("connect", "claude-code", "--write", "--from", server.url);

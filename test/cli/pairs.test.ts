@@ -11,12 +11,16 @@ import { type Place, update, ways } from "../../src/cli/update/update";
 import { UsageError } from "../../src/cli/usage-error";
 import { readEnvironment } from "../../src/config/environment";
 import { startOfDayIn } from "../../src/lib/format";
+import { inProcess } from "../support/in-process";
 import { testPairs } from "../support/pairs";
 import { startReleaseHost } from "../support/release-host";
+import { temporaryFolder } from "../support/temporary-folder";
 
 interface Answer {
   status?: number;
   body?: unknown;
+  /** How often the text of the body comes. */
+  times?: number;
   location?: string;
 }
 
@@ -33,6 +37,23 @@ testPairs("cli", {
       return { usage: thrown.message };
     }),
   "refused-port": (...given: Parameters<typeof refusedPort>) => refusedPort(...given),
+  /** What a server answers to `login` in turn; where it begins a sign-in, what is other of that. */
+  async login(begun: Answer, ...tokens: Answer[]) {
+    const home = temporaryFolder();
+    using server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch({ url }) {
+        if (url.endsWith("/token")) return responseOf(tokens.shift()!);
+        const page = `${new URL(url).origin}/admin/device`;
+        const usual = { verification_uri: page, verification_uri_complete: page, expires_in: 60, interval: 0 };
+        if (begun.status !== undefined) return responseOf(begun);
+        return Response.json({ device_code: "d", user_code: "BCDF-GHJK", ...usual, ...(begun.body as object) });
+      },
+    });
+    const { code, stdout, stderr } = await inProcess(["login", server.url.origin], { HOME: home, DRAGOMAN_HOME: home });
+    return { code, printed: stdout, said: stderr.replaceAll(server.url.origin, "SERVER").split("\n").slice(0, -1) };
+  },
   /** A zone and a moment: when the day there has begun. */
   day: (zone: string, at: string) => new Date(startOfDayIn(zone, Date.parse(at))),
   /** How this copy was installed, and what is special of the place: what to type. */
@@ -64,8 +85,8 @@ testPairs("cli", {
   },
 });
 
-const responseOf = ({ status = 200, body = "", location }: Answer) =>
-  new Response(typeof body === "string" ? body : JSON.stringify(body), {
+const responseOf = ({ status = 200, body = "", times = 1, location }: Answer) =>
+  new Response(typeof body === "string" ? body.repeat(times) : JSON.stringify(body), {
     status,
     headers: location === undefined ? {} : { location },
   });
