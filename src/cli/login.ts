@@ -60,7 +60,7 @@ const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 /** Signs in, and prints what tools can do with it. */
 export async function login({ environment, address: given }: LoginOptions): Promise<number> {
   const address = addressOf(given);
-  const begun = begunSchema.parse(await post(address, gatewayPaths.device, { surface: "dragoman login" }));
+  const begun = readAs(begunSchema, await post(address, gatewayPaths.device, { surface: "dragoman login" }), address);
   const page = begun.verification_uri_complete ?? begun.verification_uri;
   if ([begun.verification_uri, page].some((each) => new URL(each).origin !== address))
     throw new ProxyError("upstream", `${address} leads to another address for the sign-in, which is not trusted.`);
@@ -100,7 +100,10 @@ async function untilConfirmed(address: string, begun: z.infer<typeof begunSchema
     });
     // It may be restarted while the person is at the page.
     if (!answer || answer.isAway) continue;
-    if (answer.ok) return tokensSchema.parse(answer.json);
+    const tokens = tokensSchema.safeParse(answer.json);
+    if (answer.ok && tokens.success) return tokens.data;
+    // A proxy shows a page of its own.
+    if (answer.ok) continue;
     if (answer.error === "slow_down") seconds += 5;
     else if (answer.error !== "authorization_pending") throw refusedBy(address, answer.error);
   }
@@ -165,7 +168,7 @@ const leftOf = ({ expiresAt }: SavedLogin) => expiresAt - Date.now();
 async function renewed(environment: Environment, { address, refreshToken }: SavedLogin): Promise<SavedLogin> {
   const answer = await ask(address, gatewayPaths.token, { grant_type: "refresh_token", refresh_token: refreshToken });
   if (!answer.ok) throw refusedBy(address, answer.error);
-  const login = savedOf(address, tokensSchema.parse(answer.json));
+  const login = savedOf(address, readAs(tokensSchema, answer.json, address));
   // Whoever has signed in anew or out meanwhile has the last word.
   await change(environment, (all) => all.map((each) => (each.refreshToken === refreshToken ? login : each)));
   return login;
@@ -243,6 +246,12 @@ async function ask(address: string, path: string, fields: Record<string, string>
   const failed = oauthError.safeParse(json);
   const error = failed.success ? failed.data.error : `status ${response.status}`;
   return { ok: response.ok, isAway: response.status >= 500, json, error };
+}
+
+function readAs<T>(schema: z.ZodType<T>, json: unknown, address: string): T {
+  const read = schema.safeParse(json);
+  if (read.success) return read.data;
+  throw new ProxyError("upstream", `${address} does not answer as a dragoman server does: check the address.`);
 }
 
 async function post(address: string, path: string, fields: Record<string, string>): Promise<unknown> {

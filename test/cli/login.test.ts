@@ -127,7 +127,10 @@ describe("this machine as a member of a team elsewhere", () => {
   }, 60_000);
 
   test("a server that gives no tokens now ends no key that is good, and one that has ended is told", async () => {
-    for (const instead of [() => Response.json({ error: "temporarily_unavailable" }, { status: 503 })]) {
+    for (const instead of [
+      () => Response.json({ error: "temporarily_unavailable" }, { status: 503 }),
+      () => new Response("<h1>Back soon</h1>"),
+    ]) {
       await using down = slowed(async () => {}, instead);
       saveAs(down.url, 4 * 60_000);
       expect(await runs("key", "print")).toMatchObject({ code: 0, out: saved()[0].accessToken });
