@@ -179,7 +179,7 @@ function loggerFor(environment: Environment): Logger {
 
 /** Makes a text safe to paste anywhere: without secrets, and with the home folder as `~`, or as `$HOME` in quotes, where shells do not expand `~`. */
 function redaction(home: string, logger: Logger): (text: string) => string {
-  const own = home.replace(/[\\/]+$/, "");
+  const own = home.replace(/(?<![\\/])[\\/]+$/, "");
   if (own.length <= 1) return (text) => logger.scrub(text, 2000);
   const named = new RegExp(`("?)${RegExp.escape(own)}(?![\\w-])`, "g");
   return (text) =>

@@ -106,7 +106,7 @@ function remove(text: string, { start: opened, end: closed, members }: Node, mem
   if (/^[ \t]*$/.test(text.slice(lineStart, start)) && behind.endsWith("\n"))
     return [...separator, { start: lineStart, end: end + behind.length, text: "" }];
   if (hasComma) return [{ start, end: end + /^[ \t]*/.exec(behind)![0].length, text: "" }];
-  const space = /[ \t]*$/.exec(text.slice(at + 1, start))![0].length;
+  const space = /(?<![ \t])[ \t]*$/.exec(text.slice(at + 1, start))![0].length;
   return [...separator, { start: start - space, end, text: "" }];
 }
 

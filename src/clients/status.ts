@@ -116,7 +116,7 @@ function keysOf(settings: object, destinations: readonly Destination[]): ClientS
 function leadsTo(address: unknown, url: string): boolean {
   const bare = (text: string) =>
     text
-      .replace(/\/+$/, "")
+      .replace(/(?<!\/)\/+$/, "")
       .replace(/\/v1$/, "")
       // A project's requests have an address of their own.
       .replace(/\/p\/[^/]+$/, "")

@@ -281,7 +281,7 @@ export function checkUpstreamUrl(name: string, value: string): string {
     refuse(
       `${name} must begin with https://; http:// is accepted for this machine only (localhost, 127.0.0.1, [::1]).`,
     );
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
+  return `${url.origin}${url.pathname}`.replace(/(?<!\/)\/+$/, "");
 }
 
 /** The person's home folder: as the variables name it, else as the system knows it. */

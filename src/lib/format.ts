@@ -82,7 +82,7 @@ export function significant(value: number): string {
   const size = Math.abs(value);
   if (size >= 100 || size === 0) return formatCount(value);
   const digits = size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.001 ? 3 : 6;
-  return value.toFixed(digits).replace(/\.?0+$/, "");
+  return String(Number(value.toFixed(digits)));
 }
 
 export function duration(ms: number): string {

@@ -40,6 +40,8 @@ export const hostileTexts: Record<string, (length: number) => string> = Object.f
     digits: ["", "7", ""],
     "digits with an exponent": ["", "1e", ""],
     spaces: ["x", " ", "x"],
+    "spaces before a letter": ["", " ", "x"],
+    "beginnings of sessions": ["", "_session_", "!"],
     "line breaks": ["", "\n", "x"],
     "tabs after the word token": ["token", "\t", "!"],
     "words after the word token": ["token a", "-a", "1"],

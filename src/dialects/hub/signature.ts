@@ -22,7 +22,7 @@ export function packSignature(signature: Signature, dialect: ClientDialect, text
   if (signature.dialect === dialect) return signature.value;
   const proved = provesText.has(signature.dialect) ? text : "";
   const facts = [encoded(signature.id ?? ""), encoded(proved), signature.redacted ? redacted : ""];
-  return `${packedPrefix}${signature.dialect}.${facts.join("~").replace(/~+$/, "")}.${signature.value}`;
+  return `${packedPrefix}${signature.dialect}.${facts.join("~").replace(/(?<!~)~+$/, "")}.${signature.value}`;
 }
 
 const packedForm = new RegExp(`^dragoman\\.(${clientDialects.join("|")})\\.([\\w~-]*)\\.(.*)$`, "s");

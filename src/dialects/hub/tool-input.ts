@@ -4,7 +4,7 @@ import { withoutHalves } from "../../lib/net/json/half-characters";
 import type { JsonObject } from "./conversation";
 
 /** Whether a call has no input: models and clients write `null` for it, and Lua and PHP an empty list. */
-export const isEmptyInput = (input: string): boolean => /^\s*(?:null|\[\s*\])?\s*$/.test(input);
+export const isEmptyInput = (input: string): boolean => /^\s*(?:(?:null|\[\s*\])\s*)?$/.test(input);
 
 /** A call's input as an object; anything else is kept under `raw_arguments`. */
 export function inputObject({ input, freeform }: { input: string; freeform?: true }): JsonObject {

@@ -46,13 +46,16 @@ function refuseThread(): never {
   refuse("thread", sentence, threadCode);
 }
 
+/** Characters; Claude Code's has some 250. */
+const maxUserId = 4_000;
+
 /** The client's session: in the JSON of `metadata.user_id`, or at the end of its older form. Never its device's id. */
 export function session({ metadata, prompt_cache_key }: JsonObject): unknown {
   if (prompt_cache_key != null) return prompt_cache_key;
   const user = isObject(metadata) ? metadata.user_id : undefined;
-  if (typeof user !== "string") return undefined;
+  if (typeof user !== "string" || user.length > maxUserId) return undefined;
   const facts = parseJson(user);
-  return isObject(facts) ? facts.session_id : /_session_([\w-]+)$/.exec(user)?.[1];
+  return isObject(facts) ? facts.session_id : /_session_([\w-]{1,256})$/.exec(user)?.[1];
 }
 
 /** It asks for a block that stands for the conversation, in place of an answer (@anthropic-ai/sdk 1.12): no other API has it. */

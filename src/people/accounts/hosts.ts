@@ -51,7 +51,7 @@ export function allowedModelHost(stated: string, hosts: Hosts): string | undefin
   const domains = hosts.name === "github.com" ? ["githubcopilot.com"] : ["githubcopilot.com", hosts.name];
   const trusted = protocol === "https:" && domains.some((domain) => hostname.endsWith(`.${domain}`));
   const local = isLoopbackUrl(hosts.api) && isLoopbackUrl(stated) && /^https?:$/.test(protocol);
-  return trusted || local ? stated.replace(/\/+$/, "") : undefined;
+  return trusted || local ? stated.replace(/(?<!\/)\/+$/, "") : undefined;
 }
 
 export interface SignInApp {

@@ -132,7 +132,7 @@ export const personalTokenReason =
   "GitHub takes no personal access token here: sign in again, on the page Accounts or with `dragoman auth`.";
 
 /** GitHub's words of 2026-11 ("Server-to-server authentication" of its SDK): installation access tokens are not enabled. */
-const notEnabledWords = /installation[^.]*\bnot enabled|not enabled[^.]*\binstallation/i;
+const notEnabledWords = /installation[^.]{0,200}\bnot enabled|not enabled[^.]{0,200}\binstallation/i;
 
 /** Of the model host: for a token without the permission (copilot-cli#3396, azure-sdk-for-js#38947, 2026-06), and as above. */
 export const serverTokenWords = new RegExp(`Server-To-Server Tokens are not supported|${notEnabledWords.source}`, "i");

@@ -223,7 +223,7 @@ function faultOf(thrown: unknown): string {
   if (typeof thrown === "string") return thrown;
   if (!(thrown instanceof Error)) return typeof thrown;
   const { message, name, stack = "" } = thrown;
-  const calls = stack.slice(stack.indexOf(message) + message.length).match(/^\s+at .+:\d+:\d+\)?$/gm) ?? [];
+  const calls = stack.slice(stack.indexOf(message) + message.length).match(/^[ \t]+at .+:\d+:\d+\)?$/gm) ?? [];
   const from = calls.slice(0, 3).map((call) => call.trim());
   return [plainName(name), codeOf(thrown), ...from].filter((part) => part !== "").join(" ");
 }

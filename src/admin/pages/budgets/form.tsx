@@ -42,7 +42,7 @@ export function readBudget(form: URLSearchParams) {
 const readLimits = (text: string) =>
   Object.fromEntries(
     text.split(/\r?\n/).flatMap((line) => {
-      const [, name, limit] = /^\s*(\S.*?)\s*[\s=:]\s*(\S+)\s*$/.exec(line) ?? [];
+      const [, name, limit] = /^(.*[^\s=:])[\s=:]+([^\s=:]+)$/.exec(line.trim()) ?? [];
       return name === undefined ? (line.trim() === "" ? [] : [[line.trim(), Number.NaN]]) : [[name, Number(limit)]];
     }),
   );

@@ -12,13 +12,14 @@ export function pairLine(name: string, value: string): string {
 }
 
 /** A name in quotes, or up to the first `=`; then its value. */
-const pair = /^\s*(?:("(?:[^"\\]|\\.)*")\s*|([^"=\s][^=]*))=\s*(.*?)\s*$/su;
+const pair = /^\s*(?:("(?:[^"\\]|\\.)*")\s*|([^"=\s][^=]*))=(.*)$/su;
 
 /** @returns Undefined if the line is not a pair. */
 export function pairIn(line: string): { name: string; value: string } | undefined {
   const [, quoted, plain, rest = ""] = pair.exec(line) ?? [];
   const name = quoted === undefined ? plain?.trim() : unquoted(quoted);
-  const value = rest.startsWith('"') ? unquoted(rest) : rest;
+  const text = rest.trim();
+  const value = text.startsWith('"') ? unquoted(text) : text;
   return name === undefined || value === undefined ? undefined : { name, value };
 }
 

@@ -7,7 +7,7 @@ export const keyHeaders = ["x-api-key", "x-goog-api-key"] as const;
 export function sentSecrets(headers: Headers, names: readonly string[]): string[] {
   const sent: string[] = [];
   for (const name of names) addTo(sent, headers.get(name));
-  addTo(sent, /^bearer +(.+)$/i.exec(headers.get("authorization") ?? "")?.[1]);
+  addTo(sent, /^bearer +(\S.*)$/i.exec(headers.get("authorization") ?? "")?.[1]);
   return sent;
 }
 

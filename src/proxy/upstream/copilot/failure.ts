@@ -177,7 +177,7 @@ const waitWords =
 function waitIn(message: string): number | undefined {
   const [, stated] = waitWords.exec(message.slice(0, 2000)) ?? [];
   if (stated === undefined) return undefined;
-  const parts = stated.matchAll(/(\d+(?:\.\d+)?) ?([a-z]+)/gi);
+  const parts = stated.matchAll(/(\d{1,9}(?:\.\d{1,9})?) ?([a-z]+)/gi);
   let sum = 0;
   for (const [, amount, unit = ""] of parts) sum += Number(amount) * secondsOf(unit.toLowerCase());
   return Math.ceil(sum);

@@ -38,7 +38,7 @@ export function schemaRefusal({ message, code, param = "" }: UpstreamError): Sch
   if (name !== undefined) return { name };
   if (formatPlace.test(param) || formatPlace.test(message)) return { isFormat: true };
   const path = schemaPath.exec(message)?.[1];
-  if (path !== undefined) return { path: path.replace(/[\].]+$/, "").split(/[.[\]]+/) };
+  if (path !== undefined) return { path: path.replace(/(?<![\].])[\].]+$/, "").split(/[.[\]]+/) };
   return /^invalid_(?:json_schema|function_parameters)/.test(code) ? {} : undefined;
 }
 

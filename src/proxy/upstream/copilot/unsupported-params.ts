@@ -147,7 +147,7 @@ export function refusedParam({
   if (refusedCompaction.test(message)) return `${betaPrefix}compact-2026-01-12`;
   for (const pattern of unsupportedParams) {
     const [, ...segments] = pattern.exec(message) ?? [];
-    if (segments.length > 0) return segments.join(".").replace(/\.+$/, "");
+    if (segments.length > 0) return segments.join(".").replace(/(?<!\.)\.+$/, "");
   }
   return undefined;
 }
