@@ -290,32 +290,9 @@ async function* events(response: Response): AsyncGenerator<{ event: string; data
   }
 }
 
-describe("a change of the config", () => {
-  const accepts = (patch: unknown) => faults(document.components.schemas.ConfigPatch!, patch).length === 0;
-
-  test.each([
-    ["one key", { retentionDays: 20 }],
-    ["a key back to its default", { retentionDays: null }],
-    ["what was shown, with its masks", { upstreamHeaders: { "x-team-key": "…1234" }, auth: { apiKeys: ["…"] } }],
-    [
-      "a stored provider without its key",
-      { providers: { claude: { type: "anthropic", baseUrl: "https://a.example" } } },
-    ],
-  ])("the OpenAPI document accepts %s as a change of the config", (_, patch) => expect(accepts(patch)).toBe(true));
-
-  test.each([
-    ["a key that does not exist", { colour: "red" }],
-    ["a value of another type", { retentionDays: "20" }],
-    ["a number beyond its limit", { retentionDays: 0 }],
-    ["a provider of an unknown API", { providers: { claude: { type: "soap", baseUrl: "https://a.example" } } }],
-  ])("the OpenAPI document does not accept %s as a change of the config", (_, patch) =>
-    expect(accepts(patch)).toBe(false),
-  );
-
-  test("a change of the config takes back what the server has shown", async () => {
-    const shown = (await (await fetch(`${proxy.url}/api/admin/config`)).json()) as { config: object; revision: string };
-    const patch = { ...shown.config, revision: shown.revision };
-    expect(faults(document.components.schemas.ConfigPatch!, patch)).toEqual([]);
-    expect((await proxy.post("/api/admin/config", patch)).status).toBe(200);
-  });
+test("a change of the config takes back what the server has shown", async () => {
+  const shown = (await (await fetch(`${proxy.url}/api/admin/config`)).json()) as { config: object; revision: string };
+  const patch = { ...shown.config, revision: shown.revision };
+  expect(faults(document.components.schemas.ConfigPatch!, patch)).toEqual([]);
+  expect((await proxy.post("/api/admin/config", patch)).status).toBe(200);
 });
