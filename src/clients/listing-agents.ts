@@ -158,7 +158,10 @@ const qwen: Client = {
       const { model, modelProviders, security } = settings;
       const [type, name] = [settingAt(security, ["auth", "selectedType"]), settingAt(model, ["name"])];
       const chosen = each(settingAt(modelProviders, [String(type)])).find((one) => settingAt(one, ["id"]) === name);
-      const says = `its \`model.name\` is ${String(name)} of another provider, ${String(type)}`;
+      const isChosen = typeof type === "string" && typeof name === "string";
+      const says = isChosen
+        ? `its \`model.name\` is ${name} of another provider, ${type}`
+        : "its `model.name` and `security.auth.selectedType` choose no model";
       const isOurs = look.isHere(settingAt(chosen, ["baseUrl"]));
       return [...(isOurs ? [] : [{ says, overrides: true }]), ...geminiCaveats(settings, look)];
     },
