@@ -6,6 +6,7 @@ import { contextOf } from "../../src/dialects/chat/fixups";
 import { ObjectEnd } from "../../src/dialects/chat/object-end";
 import type { ReplyContext } from "../../src/dialects/codec";
 import type { Conversation, Turn } from "../../src/dialects/hub/conversation";
+import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { isObject, parseJson } from "../../src/lib/json";
 import { jsonOf, readSse } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
@@ -123,6 +124,14 @@ function modelIn(stream: Uint8Array): string {
 function hasDone(stream: Uint8Array): boolean {
   return new TextDecoder().decode(stream).includes("[DONE]");
 }
+
+test("a call is told of as soon as its name and id are known", () => {
+  const told: ReplyEvent[] = [];
+  const reader = reads(chat)({ push: (event) => void told.push(event), end() {} });
+  const call = { index: 0, id: "call_1", type: "function", function: { name: "look", arguments: "" } };
+  reader.push({ data: JSON.stringify({ id: "c", model: "m", choices: [{ index: 0, delta: { tool_calls: [call] } }] }) });
+  expect(told.at(-1)).toEqual({ type: "block-start", block: { kind: "tool-call", id: "call_1", name: "look" } });
+});
 
 const errorOf = (folder: string) => decode(chat, [bytesAt(folder, "chat.stream.txt")]).at(-1);
 
