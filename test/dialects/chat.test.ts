@@ -129,7 +129,9 @@ test("a call is told of as soon as its name and id are known", () => {
   const told: ReplyEvent[] = [];
   const reader = reads(chat)({ push: (event) => void told.push(event), end() {} });
   const call = { index: 0, id: "call_1", type: "function", function: { name: "look", arguments: "" } };
-  reader.push({ data: JSON.stringify({ id: "c", model: "m", choices: [{ index: 0, delta: { tool_calls: [call] } }] }) });
+  reader.push({
+    data: JSON.stringify({ id: "c", model: "m", choices: [{ index: 0, delta: { tool_calls: [call] } }] }),
+  });
   expect(told.at(-1)).toEqual({ type: "block-start", block: { kind: "tool-call", id: "call_1", name: "look" } });
 });
 

@@ -2,14 +2,26 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";
 import { chat } from "../../src/dialects/chat/codec";
 import type { Codec } from "../../src/dialects/codec";
 import { decodeEmbeddings, decodeEmbeddingsRequest, encodeEmbeddings } from "../../src/dialects/embeddings";
 import { gemini } from "../../src/dialects/gemini/codec";
-import type { ClientDialect, JsonObject, Reasoning } from "../../src/dialects/hub/conversation";
+import type {
+  ClientDialect,
+  Conversation,
+  Dialect,
+  JsonObject,
+  Reasoning,
+  Turn,
+} from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
+import { closedSchema } from "../../src/dialects/hub/output-schema";
 import { budgetOf, effortOf } from "../../src/dialects/hub/reasoning";
-import type { ReplyEvent } from "../../src/dialects/hub/reply";
+import type { Block, ReplyEvent } from "../../src/dialects/hub/reply";
+import { withoutTuples } from "../../src/dialects/hub/schema-fixups";
+import { continueConversation, offerFunctions } from "../../src/dialects/hub/server-offers";
+import { asFunctionCalls } from "../../src/dialects/hub/server-turns";
 import { fitSchema, type SchemaFixup, vendorRow } from "../../src/dialects/hub/tool-schema";
 import { messages } from "../../src/dialects/messages/codec";
 import { responses } from "../../src/dialects/responses/codec";
@@ -25,10 +37,12 @@ import { failureMessage, ResponseChain } from "../../src/dialects/responses/sock
 import { samples } from "../../src/dialects/samples";
 import { findingsIn, searchConversation } from "../../src/dialects/web-search";
 import { run } from "../../src/lib/net/stream/stream";
+import { citationsIn } from "../../src/proxy/server-tools/citations";
+import { adapt } from "../support/adapt";
 import { outcomeOf, plains, rowsIn } from "../support/codec-pairs";
 import { ableModel } from "../support/facts";
 import { noted } from "../support/noted";
-import { testPairs } from "../support/pairs";
+import { changes, testPairs } from "../support/pairs";
 import { fixtures } from "../support/streams";
 
 const codecs: Record<string, Codec> = { chat, responses, messages, gemini: gemini as Codec };
@@ -51,7 +65,83 @@ const modelOf = (supports: object): ModelFacts => ({
   supports: { ...able.supports, ...unthinking, ...supports },
 });
 
+const unsaid: Conversation = { model: "m", turns: [], tools: [], stream: true };
+const asking = responses.decodeRequest({ model: "m", input: "Hi" });
+const offered = (body: JsonObject) =>
+  offerFunctions(responses.decodeRequest({ model: "m", input: "Hi", ...body }), () => ({
+    description: "Searches.",
+    schema: { type: "object" },
+  }));
+
 testPairs("hub", {
+  /** What is put in other words for an upstream of a dialect, and perhaps of a vendor. */
+  adapt([dialect, vendor]: [Dialect, string?], members: Partial<Conversation>) {
+    const asked = { ...unsaid, ...members };
+    const { conversation, restore, fixups, dropped } = adapt(asked, dialect, vendor);
+    if (conversation === asked && !restore && fixups.length + dropped.length === 0) return "the same";
+    return { ...changes(asked, conversation), restores: restore !== undefined, fixups, dropped };
+  },
+  /** What its client gets of a block of the reply: how it begins, its deltas, and how the reply ends. */
+  restore(
+    [dialect, vendor]: [Dialect, string?],
+    members: Partial<Conversation>,
+    block: Block,
+    deltas: string[],
+    end: ReplyEvent = { type: "finish", reason: "stop" },
+  ) {
+    const events: ReplyEvent[] = [
+      { type: "start", id: "r", model: "m" },
+      { type: "block-start", block },
+      ...deltas.map((text): ReplyEvent => ({ type: "block-delta", text })),
+      { type: "block-end" },
+      end,
+    ];
+    return run(adapt({ ...unsaid, ...members }, dialect, vendor).restore!, events).slice(1);
+  },
+  /** What the model sees of tools that ran while it answered. */
+  "server-turns"(...turns: Turn[]) {
+    const seen = asFunctionCalls(turns);
+    return seen === turns ? "the same" : seen;
+  },
+  /** A request of Responses whose tools dragoman runs: beyond the plain one what it is for the model. */
+  offered(body: JsonObject) {
+    const made = offered(body);
+    return made && changes(asking, made.conversation);
+  },
+  /** The next request after one search, where the model may search again, and where it may not. */
+  continued(body: JsonObject) {
+    const said: Turn[] = [
+      {
+        role: "assistant",
+        parts: [
+          { kind: "server-call", id: "1", tool: "web-search", input: { query: "x" } },
+          { kind: "server-result", id: "1", tool: "web-search", output: { kind: "pages", pages: [] } },
+        ],
+      },
+    ];
+    return [true, false].map((mayCall) => {
+      const made = offered(body)!;
+      const { turns, ...next } = continueConversation(made, said, () => mayCall);
+      expect(turns).toEqual([...made.conversation.turns, ...said]);
+      return changes(asking, { ...next, turns: asking.turns });
+    });
+  },
+  /** The schema of a reply as Anthropic takes it: nothing where it would mean something else. */
+  "closed-schema"(schema?: JsonObject) {
+    const before = structuredClone(schema);
+    const closed = closedSchema(schema);
+    expect(schema).toEqual(before);
+    return schema && closed === schema ? "the same" : closed;
+  },
+  /** The same where Anthropic's own package makes it of the schema. */
+  "closed-by-package"(schema: JsonObject) {
+    const before = structuredClone(schema);
+    const closed = closedSchema(schema);
+    expect(schema).toEqual(before);
+    expect(closed).toEqual(transformJSONSchema(schema as never) as JsonObject);
+    return closed;
+  },
+  "without-tuples": (schema: JsonObject) => withoutTuples(schema),
   /** What a model supports, and the reasoning that is asked for. */
   effort: (supports: object, reasoning?: Reasoning) => effortOf(reasoning, modelOf(supports)),
   /** The same, and the tokens of the reply. */
@@ -118,6 +208,7 @@ const paths = {
   },
   /** What a model that searches has found, and what it was asked. */
   findings: (...events: ReplyEvent[]) => findingsIn(events),
+  citations: (...given: Parameters<typeof citationsIn>) => citationsIn(...given),
   "search-asked": (...given: Parameters<typeof searchConversation>) => searchConversation(...given),
 };
 testPairs("paths", paths);

@@ -1,20 +1,35 @@
-/** Rows: each fixup of schemas by itself, and all of them together on any schema. */
+/** Property: all fixups of schemas together on any schema, and what is done for a client that was refused. */
 import { expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020";
-import type { JsonObject } from "../../src/dialects/hub/conversation";
+import { codecs } from "../../src/dialects/codecs";
+import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
+import { unnoted } from "../../src/dialects/hub/notes";
+import { mendRefused } from "../../src/dialects/hub/refused-schemas";
 import { allFixups, fitSchema, vendorRow } from "../../src/dialects/hub/tool-schema";
+import { parseWithSource } from "../../src/lib/json";
 import fc, { triesOf } from "../support/random";
 
-const text = { type: "string" };
-const root = (a: unknown) => ({ type: "object", properties: { a } });
+const bad = { anyOf: [{ properties: { name: { type: "string", pattern: "\\p{L}" } }, required: ["name"] }] };
+const offers: Record<Dialect, (schema: JsonObject) => JsonObject> = {
+  chat: (parameters) => ({ tools: [{ type: "function", function: { name: "f", parameters } }] }),
+  responses: (parameters) => ({ tools: [{ type: "function", name: "f", parameters }] }),
+  messages: (input_schema) => ({ tools: [{ name: "f", input_schema }] }),
+};
 
-test("a property that says of itself that it is required", () => {
-  const schema = { type: "object", properties: { a: { ...text, required: true }, b: { ...text, required: false } } };
-  expect(fitSchema(schema, ["schema-draft"]).schema).toEqual({
-    ...root(text),
-    properties: { a: text, b: text },
-    required: ["a"],
-  });
+test.each([...dialects])("a client of %s is fixed as much when it was refused, and else not at all", (dialect) => {
+  const target = { dialect, vendor: "", places: codecs[dialect].schemas, notes: unnoted };
+  const { tools } = mendRefused(offers[dialect](bad), target, {}, false)?.set ?? {};
+  expect(JSON.stringify(tools)).not.toContain("anyOf");
+  expect(mendRefused(offers[dialect]({ type: "object" }), target, {}, false)).toBeUndefined();
+});
+
+test("schemas that differ in a number's digits alone are two", () => {
+  const branch = (digits: string) => ({ properties: { a: parseWithSource(`{"maximum":${digits}}`) } });
+  const given = { anyOf: [branch("12345678901234567890"), branch("12345678901234567891")] };
+  const { schema } = fitSchema(given, vendorRow("responses", "OpenAI").fixups);
+  expect(JSON.stringify(schema.properties)).toBe(
+    '{"a":{"anyOf":[{"maximum":12345678901234567890},{"maximum":12345678901234567891}]}}',
+  );
 });
 
 // ── Any schema ──
