@@ -5,17 +5,30 @@ import { SQL } from "bun";
 import type { Stores } from "../../src/books/stores";
 import { readEnvironment } from "../../src/config/environment";
 import { openStores } from "../../src/parts/open-stores";
-import type { SignInStore } from "../../src/people/accounts/sign-in-store";
+import type { SignInStore, WaitingSignIn } from "../../src/people/accounts/sign-in-store";
 import type { Postgres } from "../../src/team/connection";
 import type { PostgresStores } from "../../src/team/stores";
 import { describeWithPassingDatabases } from "../support/shared-postgres";
-import { waitingSignIn } from "../support/sign-ins";
 import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 async function sqlNumber(postgres: Postgres, expression: string): Promise<number> {
   const [row] = await postgres.askDirect((sql) => sql.unsafe(`SELECT ${expression}::int AS value`));
   return row.value;
+}
+
+let count = 0;
+function waitingSignIn(more: Partial<WaitingSignIn> = {}): WaitingSignIn {
+  count += 1;
+  return {
+    id: randomBytes(16).toString("base64url"),
+    host: "github.com",
+    app: "vscode",
+    member: null,
+    code: { userCode: `ABCD-${count}`, address: "https://github.com/login/device", mayOpen: true, expiresIn: 900 },
+    expiresAt: Date.now() + 900_000,
+    ...more,
+  };
 }
 
 interface World {

@@ -6,7 +6,6 @@ import { type AccountSync, type AccountUpdate, signInOf } from "../../../src/peo
 import { openActiveAccounts } from "../../../src/people/accounts/active-accounts";
 import { hostsFor } from "../../../src/people/accounts/hosts";
 import type { Quota } from "../../../src/people/accounts/quota";
-import { someQuota } from "../../support/quota";
 import { handClock, keptLog } from "./bench";
 
 const saved: SavedAccount = {
@@ -19,7 +18,20 @@ const saved: SavedAccount = {
   addedAt: 1,
 };
 const identity = { key: "github.com/anna", signIn: signInOf(saved.githubToken) };
-const quota: Quota = { ...someQuota, at: 1_000 };
+const counted = { entitlement: 300, remaining: 200, percent_remaining: 66.6, unlimited: false, overage_count: 0 };
+const quota: Quota = {
+  plan: "business",
+  unit: "premium",
+  entitlement: 300,
+  remaining: 200,
+  unlimited: false,
+  overage: false,
+  overageCount: 0,
+  exhausted: false,
+  resetAt: null,
+  at: 1_000,
+  snapshots: { premium_interactions: counted, chat: counted, completions: counted },
+};
 const usedUp: Quota = { ...quota, remaining: 0, exhausted: true, at: 2_000 };
 
 const ready = { name: "ready" } as const;
