@@ -10,7 +10,9 @@ import { Elysia } from "elysia";
 import { clientPath, type Dialect, dialects, upstreamPath } from "./dialects";
 
 const [kind, upstream, folder] = process.argv.slice(2);
-const pathAt = new Map(dialects.map((dialect: Dialect) => [clientPath[dialect], upstreamPath[dialect]]));
+const pathAt = new Map<string, string>(
+  dialects.map((dialect: Dialect) => [clientPath[dialect], upstreamPath[dialect]]),
+);
 const utf8 = new TextDecoder();
 const listening = { hostname: "127.0.0.1", port: 0, idleTimeout: 0, maxRequestBodySize: 1024 ** 3 } as const;
 

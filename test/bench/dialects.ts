@@ -2,19 +2,11 @@
 import { copilotReplies, type ReplyName } from "../support/copilot-replies";
 import { copilotStreams, type FormName } from "../support/copilot-streams";
 
+export { clientPaths as clientPath, upstreamPaths as upstreamPath } from "../../src/lib/api-paths";
+
 export const dialects = ["chat", "responses", "messages"] as const;
 export type Dialect = (typeof dialects)[number];
 
-export const clientPath: Record<Dialect, string> = {
-  chat: "/v1/chat/completions",
-  responses: "/v1/responses",
-  messages: "/v1/messages",
-};
-export const upstreamPath: Record<Dialect, string> = {
-  chat: "/chat/completions",
-  responses: "/responses",
-  messages: "/v1/messages",
-};
 /** The model that the upstream serves in this dialect only. */
 export const modelOf = (dialect: Dialect) => `bench-${dialect}`;
 

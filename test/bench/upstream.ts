@@ -23,7 +23,7 @@ let script: Script = { events: 10, perRead: 1, every: 0 };
 let cancelledAt = 0;
 
 const encoder = new TextEncoder();
-const dialectAt = new Map(dialects.map((dialect) => [upstreamPath[dialect], dialect]));
+const dialectAt = new Map<string, Dialect>(dialects.map((dialect) => [upstreamPath[dialect], dialect]));
 /** By the dialect and the tokens of the prompt. */
 const made = { pieces: new Map<string, Pieces>(), replies: new Map<string, string>() };
 

@@ -4,6 +4,7 @@
  * differ.
  */
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
+import { clientPaths, upstreamPaths } from "../../src/lib/api-paths";
 import { offerOnly } from "./catalogue";
 import type { Comparison } from "./differential";
 import { differences, readEvents, readWithSource, streamDifferences, unexplained } from "./direct";
@@ -15,18 +16,6 @@ export const models: Record<Dialect, string> = {
   responses: "gpt-5.3-codex",
   messages: "claude-sonnet-4.6",
 };
-
-export const clientPaths: Record<Dialect, string> = {
-  chat: "/v1/chat/completions",
-  responses: "/v1/responses",
-  messages: "/v1/messages",
-};
-
-const upstreamPaths = {
-  chat: "/chat/completions",
-  responses: "/responses",
-  messages: "/v1/messages",
-} as const;
 
 /** Tokens from which on a full reply has to be requested as a stream. */
 export const fullOutput = 2000;

@@ -1,16 +1,11 @@
 /** Streams passed on in this process, without sockets: what the client gets, and what the book gets. */
 import type { Dialect } from "../../src/dialects/hub/conversation";
+import { upstreamPaths } from "../../src/lib/api-paths";
 import type { ResponseBody } from "../../src/lib/net/out/body";
 import { gatherFrames } from "../../src/lib/net/stream/sse";
 import { passthrough } from "../../src/proxy/relay/passthrough";
 import { readModel } from "../../src/proxy/upstream/models/model";
 import { exchangeOf, type Recorded } from "./exchange";
-
-const endpoints = {
-  chat: "/chat/completions",
-  responses: "/responses",
-  messages: "/v1/messages",
-} as const satisfies Record<Dialect, string>;
 
 const prompts: Record<Dialect, object> = {
   chat: { messages: [{ role: "user", content: "Hi" }], stream_options: { include_usage: true } },
@@ -30,14 +25,14 @@ export function passOn(dialect: Dialect, model: string, more: object = {}): Pass
   const facts = readModel({
     id: model,
     vendor: "OpenAI",
-    supported_endpoints: [endpoints[dialect]],
+    supported_endpoints: [upstreamPaths[dialect]],
     capabilities: { type: "chat", limits: {}, supports: { streaming: true } },
   })!;
   const body = { model, stream: true, ...prompts[dialect], ...more };
   const text = JSON.stringify(body);
   const incoming = { bytes: new TextEncoder().encode(text), body, model, stream: true };
   const { exchange, recorded } = exchangeOf(incoming, dialect);
-  const target = { model: facts, upstreamModel: facts, dialect, endpoint: endpoints[dialect] };
+  const target = { model: facts, upstreamModel: facts, dialect, endpoint: upstreamPaths[dialect] };
   const { reply } = passthrough(exchange, target, { webSearch: true });
   const out = gatherFrames();
   // Nobody reads the body: its chunks are pushed.

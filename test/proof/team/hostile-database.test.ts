@@ -4,8 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";
-import type { TestMember } from "../../support/members";
-import { askAs } from "../../support/members";
+import { askAs, type TestMember, untilKnown } from "../../support/members";
 import { describeWithOwnPostgres } from "../../support/shared-postgres";
 import { startTeam, type Team, type TeamProcess, type TeamServer } from "../../support/teams";
 import { until } from "../../support/until";
@@ -22,9 +21,7 @@ describeWithOwnPostgres("somebody with the database and no seal key", (postgres)
     servers = [await team.process(), await team.process()];
     ({ anna, ben } = await team.addMembers({ anna: ["anna-hub"], ben: ["ben-hub"] }));
     sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 2 });
-    for (const server of servers)
-      for (const each of [anna, ben])
-        await until(async () => (await statusOf(server, each)) === 200, "the server knows the key");
+    await untilKnown(servers, [anna, ben]);
   }, 60_000);
   afterAll(async () => {
     await sql.close();

@@ -1,8 +1,7 @@
 /** Scenario: a member of a team who means harm, on two servers: what a key can make the servers do. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../../support/form-fields";
-import type { TestMember } from "../../support/members";
-import { askAs } from "../../support/members";
+import { askAs, type TestMember, untilKnown } from "../../support/members";
 import { describeWithDatabases } from "../../support/shared-postgres";
 import { startTeam, type Team, type TeamServer } from "../../support/teams";
 import { until } from "../../support/until";
@@ -15,8 +14,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
     team = await startTeam(postgres);
     servers = [await team.process(), await team.process()];
     eve = await team.addMember("eve", "eve-hub");
-    for (const server of servers)
-      await until(async () => (await ask(server, "/accounts")).status === 200, "the server knows the member");
+    await untilKnown(servers, [eve]);
   });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
@@ -69,7 +67,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
     const key: string = json.key;
     const isKnown = async (server: TeamServer) =>
       (await fetch(`${server.url}/v1/models`, { headers: { "x-api-key": key } })).status === 200;
-    for (const server of servers) await until(() => isKnown(server), "the server knows the key");
+    await untilKnown(servers, [{ key }]);
     const { promise: revoked, resolve: goOn } = Promise.withResolvers<void>();
     const slowly = (path: string, body: object, type = "application/json", cookie = "") => {
       const text = body instanceof URLSearchParams ? body.toString() : JSON.stringify(body);
@@ -228,10 +226,7 @@ describeWithDatabases("a member who means harm", (postgres) => {
       socket.onerror = () => resolve(false);
       return { socket, isOpen: await promise };
     };
-    await until(
-      async () => (await fetch(`${server.url}/v1/models`, { headers: { "x-api-key": leo.key } })).status === 200,
-      "the server knows Leo's key",
-    );
+    await untilKnown([server], [leo]);
     const sockets = [];
     for (let count = 0; count < 101; count += 1) sockets.push(await open(eve));
     expect(sockets.map(({ isOpen }) => isOpen)).toEqual([...new Array(100).fill(true), false]);

@@ -3,9 +3,10 @@
  * that is away.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { formTokenIn, signedIn } from "../../support/form-fields";
 import { leastOf, took } from "../../support/least";
 import { watchFeed } from "../../support/live-feed";
-import { type TestMember, withTeamStores } from "../../support/members";
+import { type TestMember, untilKnown, withTeamStores } from "../../support/members";
 import { type PgBouncer, startPgBouncer } from "../../support/pgbouncer";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../../support/postgres";
 import { describeWith } from "../../support/sandbox";
@@ -18,13 +19,6 @@ const send = async (server: TeamServer, key: string, more = {}) => {
   const response = await server.post("/v1/chat/completions", ask("Hello", more), { "x-api-key": key });
   await response.text();
   return response.status;
-};
-const known = (server: TeamServer, key: string) =>
-  until(async () => (await send(server, key)) === 200, "the server knows the key");
-const cookieOf = async (server: TeamServer, token: string) => {
-  const body = new URLSearchParams({ token });
-  const answer = await fetch(`${server.url}/admin/sign-in`, { method: "POST", redirect: "manual", body });
-  return { cookie: answer.headers.get("set-cookie")!.split(";")[0]! };
 };
 
 describeWithPostgres("servers of a team", () => {
@@ -47,7 +41,7 @@ describeWithPostgres("servers of a team", () => {
       [one, other] = await Promise.all([team.process(), team.process()]);
       owner = (await one.admin("/keys", { name: "owner" })).key;
       anna = await team.addMember("anna", "anna-demo");
-      for (const key of [owner, anna.key]) await known(other, key);
+      await untilKnown([other], [{ key: owner }, anna]);
     });
     afterAll(() => team[Symbol.asyncDispose]());
 
@@ -58,10 +52,6 @@ describeWithPostgres("servers of a team", () => {
     const revoke = (name: string) => one.admin(`/keys/${encodeURIComponent(name)}/revoke`, {});
     const accountsOf = async (): Promise<{ account_id: string; state: string }[]> =>
       (await other.admin("/accounts")).items;
-    const formToken = async (server: TeamServer) => {
-      const page = await (await fetch(`${server.url}/admin/accounts`)).text();
-      return /name="form_token" value="([^"]+)"/.exec(page)![1]!;
-    };
 
     /** What is prepared, and is not measured; what is changed; and when it is known at the other server. */
     interface Change {
@@ -80,17 +70,17 @@ describeWithPostgres("servers of a team", () => {
       },
       "a key that was revoked": async () => {
         const { name, key } = await newKey();
-        await known(other, key);
+        await untilKnown([other], [{ key }]);
         return { change: () => revoke(name), isKnown: async () => (await send(other, key)) === 401 };
       },
       "the end of live views and pages with their key": async () => {
         const headers = { authorization: `Bearer ${anna.key}` };
         const made = await one.post("/api/admin/keys", { name: `page-${++serial}` }, headers);
         const { name, key } = (await made.json()) as { name: string; key: string };
-        await known(other, key);
+        await untilKnown([other], [{ key }]);
         const feeds = [
           await watchFeed(other.url, "/api/admin/live", { authorization: `Bearer ${key}` }),
-          await watchFeed(other.url, "/admin/requests/live", await cookieOf(other, key)),
+          await watchFeed(other.url, "/admin/requests/live", await signedIn(other.url, key)),
         ];
         await until(() => feeds.every(({ heard }) => heard.length > 0), "both views have begun");
         return {
@@ -108,7 +98,7 @@ describeWithPostgres("servers of a team", () => {
       "a member who was removed": async () => {
         const name = `ben-${++serial}`;
         const member = await team.addMember(name, `${name}-demo`);
-        await known(other, member.key);
+        await untilKnown([other], [member]);
         return {
           change: () => withTeamStores(team, ({ members }) => members.remove(name)),
           isKnown: async () => (await send(other, member.key)) === 401,
@@ -140,7 +130,7 @@ describeWithPostgres("servers of a team", () => {
         };
       },
       "a sign-in that was begun": async () => {
-        const form_token = await formToken(one);
+        const form_token = formTokenIn(await (await fetch(`${one.url}/admin/accounts`)).text());
         let path = "";
         return {
           change: async () => {
@@ -278,7 +268,7 @@ describeWithPostgres("behind PgBouncer", () => {
       const measure = async () => {
         const name = `key-${++serial}`;
         const { key } = await all[0]!.admin("/keys", { name });
-        for (const server of all) await known(server, key);
+        await untilKnown(all, [{ key }]);
         await all[1]!.admin(`/keys/${name}/revoke`, {});
         return took(async () => {
           for (const server of all) await until(async () => (await send(server, key)) === 401, "the key is refused");

@@ -5,9 +5,10 @@
 import { afterAll, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { dialects } from "../../../src/dialects/hub/conversation";
+import { clientPaths } from "../../../src/lib/api-paths";
 import { Comparison } from "../../support/differential";
 import { eventStream, eventsIn } from "../../support/event-stream";
-import { clientPaths, compareDirect, models, OwnPairs } from "../../support/own-pairs";
+import { compareDirect, models, OwnPairs } from "../../support/own-pairs";
 import fc, { triesOf } from "../../support/random";
 import { replyOf, requestOf, streamOf } from "../../support/source-text";
 

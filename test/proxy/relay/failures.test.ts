@@ -5,6 +5,7 @@
 import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { type ClientDialect, clientDialects, dialects } from "../../../src/dialects/hub/conversation";
+import { upstreamPaths } from "../../../src/lib/api-paths";
 import { offerOnly } from "../../support/catalogue";
 import { clients } from "../../support/clients";
 import { type RunningProxy, startProxy } from "../../support/proxy";
@@ -15,13 +16,12 @@ testScenes("failures");
 testScenes("broken");
 
 const models = { chat: "gemini-3.1-pro-preview", responses: "gpt-5.3-codex", messages: "claude-sonnet-4.6" } as const;
-const endpoints = { chat: "/chat/completions", responses: "/responses", messages: "/v1/messages" } as const;
 const combinations = clientDialects.flatMap((client) => dialects.map((upstream) => [client, upstream] as const));
 
 async function start(): Promise<RunningProxy> {
   const [account] = demoAccounts();
   const proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] } });
-  offerOnly(proxy.demo, Object.fromEntries(dialects.map((dialect) => [models[dialect], [endpoints[dialect]]])));
+  offerOnly(proxy.demo, Object.fromEntries(dialects.map((dialect) => [models[dialect], [upstreamPaths[dialect]]])));
   return proxy;
 }
 
@@ -60,7 +60,7 @@ test("a stream that is cut ends in the client's own error, or never begins", asy
 test("an upstream that compresses its answers is read, and the client is told of no compression", async () => {
   await using proxy = await start();
   for (const [client, upstream] of combinations) {
-    proxy.demo.intercept(endpoints[upstream], async ({ headers, bytes, path }) => {
+    proxy.demo.intercept(upstreamPaths[upstream], async ({ headers, bytes, path }) => {
       const plain = await fetch(proxy.demo.url + path, { method: "POST", headers, body: new Uint8Array(bytes) });
       return new Response(Bun.gzipSync(new Uint8Array(await plain.arrayBuffer())), {
         headers: { "content-type": plain.headers.get("content-type")!, "content-encoding": "gzip" },

@@ -5,6 +5,7 @@
 import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import type { Dialect, JsonObject } from "../../../src/dialects/hub/conversation";
+import { clientPaths, upstreamPaths } from "../../../src/lib/api-paths";
 import { isObject } from "../../../src/lib/json";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { offerOnly } from "../../support/catalogue";
@@ -77,8 +78,6 @@ const sessions: Record<Dialect, Session> = {
 const eachTurn = (turns: number, write: (turn: number) => object[]): object[] =>
   Array.from({ length: turns }, (_, turn) => write(turn)).flat();
 
-const paths = { chat: "/v1/chat/completions", responses: "/v1/responses", messages: "/v1/messages" };
-const endpoints = { chat: "/chat/completions", responses: "/responses", messages: "/v1/messages" } as const;
 const claude = "claude-sonnet-4.6";
 const gpt = exampleModels.small;
 /** Of the older list, which offers it at /chat/completions, too. */
@@ -95,13 +94,13 @@ async function startAt(model: string, upstream: Dialect, promptCache: "auto" | "
   const able = { ...account!, plan: "individual_pro", quota: quotas.credits() };
   const generation = model === older ? "A" : "C";
   const proxy = await startProxy({ demo: { accounts: [able], generation }, config: { promptCache } });
-  offerOnly(proxy.demo, { [model]: [endpoints[upstream]] });
+  offerOnly(proxy.demo, { [model]: [upstreamPaths[upstream]] });
   return proxy;
 }
 
 async function play(proxy: RunningProxy, client: Dialect, model: string): Promise<Spent> {
   for (let turn = 0; turn < requests; turn++) {
-    const response = await proxy.post(paths[client], { model, ...sessions[client](turn) });
+    const response = await proxy.post(clientPaths[client], { model, ...sessions[client](turn) });
     expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
   }
   const rows = proxy.rows();
@@ -172,7 +171,7 @@ test.each<[Dialect, Dialect, string]>([
     for (let turn = 0; turn < 4; turn++) {
       const body = sessions[client](turn);
       const turns = [...(body[field] as object[]), added[client](turn)];
-      const response = await proxy.post(paths[client], { model, ...body, [field]: turns });
+      const response = await proxy.post(clientPaths[client], { model, ...body, [field]: turns });
       expect(response.status).toBe(200);
       const prompt = promptOf(newest(proxy));
       const last = prompt.findLastIndex((part) => part.includes("total_tokens"));
