@@ -9,6 +9,7 @@ import type { ModelFacts } from "../../src/dialects/hub/model";
 import { ProxyError } from "../../src/lib/errors";
 import { isObject } from "../../src/lib/json";
 import { ableModel } from "../support/facts";
+import { messageMeaning } from "../support/message-meaning";
 import { fixRequest } from "../support/noted";
 import fc, { triesOf } from "../support/random";
 import { requests } from "../support/requests";
@@ -72,25 +73,7 @@ const meanings: Record<Dialect, (body: JsonObject) => unknown> = {
       meaningOfItem,
     ),
   }),
-  /** Strings for blocks, neighbours of one voice, members that say the default. */
-  messages(body) {
-    const said: JsonObject[] = [];
-    for (const { role, content, ...rest } of body.messages as JsonObject[]) {
-      const last = said.at(-1);
-      const alone = Object.keys(rest).length > 0;
-      if (!alone && last?.role === role && !last?.alone)
-        last!.content = [...blocksOf(last!.content), ...blocksOf(content)];
-      else said.push({ role, content: blocksOf(content), ...rest, ...(alone && { alone }) });
-    }
-    return spoken({
-      ...body,
-      model: "",
-      messages: said.map((each) => ({ ...each, content: resultsInOrder(each.content as JsonObject[]) })),
-      system: blocksOf(body.system),
-      stream: body.stream || undefined,
-      tools: Array.isArray(body.tools) && body.tools.length === 0 ? undefined : body.tools,
-    });
-  },
+  messages: (body) => spoken(messageMeaning(body)),
 };
 
 const spoken = (object: JsonObject): JsonObject =>
@@ -122,20 +105,6 @@ function meaningOfTool(tool: JsonObject): JsonObject {
   if (tool.type === "namespace") return { ...tool, tools: (tool.tools as JsonObject[]).map(meaningOfTool) };
   if (tool.type !== "function") return tool;
   return spoken({ ...tool, parameters: { properties: {}, ...(tool.parameters ?? { type: "object" }) } });
-}
-
-function blocksOf(content: unknown): JsonObject[] {
-  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
-  return ((content ?? []) as JsonObject[]).map((block) =>
-    block.type === "tool_result" ? { ...block, content: blocksOf(block.content) } : block,
-  );
-}
-
-/** Results of parallel calls may come in any order. */
-function resultsInOrder(content: JsonObject[]): JsonObject[] {
-  const isResult = ({ type }: JsonObject) => type === "tool_result";
-  const results = content.filter(isResult).sort((a, b) => (String(a.tool_use_id) < String(b.tool_use_id) ? -1 : 1));
-  return [...results, ...content.filter((each) => !isResult(each))];
 }
 
 const tries: Record<Dialect, number> = { chat: 600, responses: 1500, messages: 500 };

@@ -31,7 +31,6 @@ import {
   written,
 } from "../support/streams";
 
-const user = (content: unknown) => ({ role: "user", content });
 const conversation = (...turns: Turn[]): Conversation => ({ model: "m", turns, tools: [], stream: true });
 
 const quirks = readdirSync(fixtures).filter((name) => name.startsWith("chat-"));
@@ -204,15 +203,6 @@ test("errors in a stream leave no trace after the end: later frames, beats and f
     },
   );
   expect(out.map(({ data }) => data)).toEqual(['{"error":{"message":"gone"}}']);
-});
-
-test("a request passed through is repaired by forgetting its thinking, which another account may not be able to read", () => {
-  const said = { role: "assistant", content: "!" };
-  const messages = [user("?"), { ...said, reasoning_text: "Hm.", reasoning_opaque: "c2ln" }];
-  expect(chat.remedies.repair({ model: "m", messages }, () => true)).toEqual({
-    model: "m",
-    messages: [user("?"), said],
-  });
 });
 
 test("a request passed through knows what its reply must be fixed to", () => {

@@ -14,6 +14,7 @@ import { readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
 import { chunkSizes } from "../support/differential";
 import { ableModel } from "../support/facts";
+import { messageMeaning } from "../support/message-meaning";
 import { fixRequest, noted } from "../support/noted";
 import { refusalOf } from "../support/refusal";
 import {
@@ -59,39 +60,6 @@ function fixed(body: JsonObject, model: ModelFacts): { body: JsonObject; fixups:
 
 const throughHub = (body: JsonObject, model: ModelFacts) => messages.encodeRequest(messages.decodeRequest(body), model);
 
-/** The request without its choices of spelling: strings for blocks, neighbours of one voice, members that say the default. */
-function meaning(body: JsonObject): JsonObject {
-  const serialized: JsonObject = { ...body, model: "" };
-  const spoken: JsonObject[] = [];
-  for (const { role, content, ...rest } of body.messages as JsonObject[]) {
-    const last = spoken.at(-1);
-    const blocks = blocksOf(content);
-    const alone = Object.keys(rest).length > 0;
-    if (!alone && last?.role === role && !last?.alone) last!.content = [...blocksOf(last!.content), ...blocks];
-    else spoken.push({ role, content: blocks, ...rest, ...(alone ? { alone } : {}) });
-  }
-  serialized.messages = spoken.map((each) => ({ ...each, content: resultsInOrder(each.content as JsonObject[]) }));
-  serialized.system = blocksOf(body.system);
-  if (body.stream === false) delete serialized.stream;
-  if (Array.isArray(body.tools) && body.tools.length === 0) delete serialized.tools;
-  for (const key of Object.keys(serialized)) if (serialized[key] === undefined) delete serialized[key];
-  return serialized;
-}
-
-/** Results of parallel calls may come in any order. */
-function resultsInOrder(content: JsonObject[]): JsonObject[] {
-  const isResult = ({ type }: JsonObject) => type === "tool_result";
-  const results = content.filter(isResult).sort((a, b) => (String(a.tool_use_id) < String(b.tool_use_id) ? -1 : 1));
-  return [...results, ...content.filter((each) => !isResult(each))];
-}
-
-function blocksOf(content: unknown): unknown[] {
-  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
-  return ((content ?? []) as JsonObject[]).map((block) =>
-    block.type === "tool_result" ? { ...block, content: blocksOf(block.content) } : block,
-  );
-}
-
 const requests = quirks.filter((quirk) => holds(quirk, "request.json"));
 
 test.each(requests.filter((quirk) => holds(quirk, "fixed.json")))(
@@ -100,7 +68,7 @@ test.each(requests.filter((quirk) => holds(quirk, "fixed.json")))(
     const request = jsonAt(quirk, "request.json");
     const before = structuredClone(request);
     const result = fixed(request, factsOf(quirk));
-    expect(meaning(result.body)).toEqual(meaning(jsonAt(quirk, "fixed.json")));
+    expect(messageMeaning(result.body)).toEqual(messageMeaning(jsonAt(quirk, "fixed.json")));
     expect(result.fixups).toEqual(mendsOf(quirk));
     expect(request).toEqual(before);
     expect(fixed(result.body, factsOf(quirk)).fixups).toEqual([]);
@@ -111,7 +79,7 @@ test.each(requests.filter((quirk) => holds(quirk, "fixed.json")))(
   "what the upstream refuses of a request is fixed the same through the hub: %s",
   (quirk) => {
     const body = throughHub(jsonAt(quirk, "request.json"), factsOf(quirk));
-    expect(meaning(body)).toEqual(meaning(jsonAt(quirk, "fixed.json")));
+    expect(messageMeaning(body)).toEqual(messageMeaning(jsonAt(quirk, "fixed.json")));
   },
 );
 

@@ -8,10 +8,9 @@ import type { Conversation, JsonObject } from "../../src/dialects/hub/conversati
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { responses } from "../../src/dialects/responses/codec";
-import { repairForeignItems } from "../../src/dialects/responses/rules";
+import { rules } from "../../src/dialects/responses/rules";
 import { jsonFrame, readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { collectInto, run } from "../../src/lib/net/stream/stream";
-import { adapt } from "../support/adapt";
 import { eventStream } from "../support/event-stream";
 import { ableModel } from "../support/facts";
 import { checkResponsesStream } from "../support/grammar-responses";
@@ -35,13 +34,6 @@ const withFile = (file: string) =>
 
 const request = (members: JsonObject): JsonObject => ({ model: "some-model", input: "Hi.", ...members });
 const decode = (members: JsonObject): Conversation => responses.decodeRequest(request(members));
-const message = (role: string, text: string): JsonObject => ({
-  type: "message",
-  role,
-  content: [{ type: role === "assistant" ? "output_text" : "input_text", text }],
-});
-const call: JsonObject = { type: "function_call", call_id: "call_1", name: "read_file", arguments: '{"path":"a"}' };
-const output: JsonObject = { type: "function_call_output", call_id: "call_1", output: "contents" };
 
 /** The client's request as it goes up when the dialects match. */
 const passed = (body: JsonObject, facts = model, options?: { webSearch: boolean }): JsonObject =>
@@ -56,99 +48,15 @@ test.each(withFile("request.json"))("a request passed through: %s", (folder) => 
   expect(fixRequest(responses, passed(before, model, options), model, options).fixups).toEqual([]);
 });
 
-test("every fixup has a folder that proves its need", () => {
-  const names = [...withFile("request.json"), ...withFile("stream.txt")].map((name) => name.replace("responses-", ""));
-  expect([...new Set(names)].sort()).toEqual([
-    ...[
-      "background",
-      "call-namespace",
-      "call-pairs",
-      "copilot-fields",
-      "effort",
-      "empty-output",
-      "empty-tools",
-      "error-event",
-      "file-name",
-    ],
-    ...["foreign-event", "image-generation", "include-reasoning", "item-ids", "item-reference", "max-tokens-limit"],
-    ...[
-      "message-metadata",
-      "model-name",
-      "namespace-description",
-      "own-searches",
-      "repeated-call-ids",
-      "repeated-item-ids",
-    ],
-    ...["response-id", "service-tier", "store", "strict-default"],
-    ...["unsigned-reasoning", "web-search"],
+test("every fixup has a folder or a pair that proves its need", () => {
+  const folders = [...withFile("request.json"), ...withFile("stream.txt")];
+  const pairs = textAt("pairs/responses", "fix.txt").matchAll(/"fixups":(\[[^\]]*\])/g);
+  const shown = new Set([
+    ...folders.map((name) => name.replace("responses-", "")),
+    ...[...pairs].flatMap(([, names = ""]): string[] => JSON.parse(names)),
   ]);
-});
-
-const exec = { type: "custom", name: "exec", description: "Runs it.", format: { type: "text" } };
-const spawn = { type: "function", name: "spawn", parameters: { type: "object", properties: {} }, strict: false };
-const namespaces = [
-  { type: "namespace", name: "functions", description: "Code.", tools: [exec] },
-  { type: "namespace", name: "collaboration", description: "Others.", tools: [spawn, { ...spawn, name: "wait" }] },
-];
-const codeMode = {
-  input: [
-    message("user", "Go."),
-    { type: "additional_tools", role: "developer", tools: namespaces },
-    { type: "custom_tool_call", call_id: "call_1", namespace: "functions", name: "exec", input: "1 + 1" },
-    { type: "custom_tool_call_output", call_id: "call_1", output: "2" },
-  ],
-  parallel_tool_calls: false,
-};
-
-test("tools of a namespace are called by namespace and name, whoever answered", () => {
-  const conversation = decode(codeMode);
-  const { conversation: adapted, restore } = adapt(conversation, "messages");
-  expect(adapted.tools.map((tool) => tool.kind)).toEqual(["function", "function", "function"]);
-  const events: ReplyEvent[] = [
-    { type: "start", id: "msg_1", model: "claude" },
-    { type: "block-start", block: { kind: "tool-call", id: "toolu_1", name: "functions__exec" } },
-    { type: "block-delta", text: '{"input":"2 ' },
-    { type: "block-delta", text: '+ 2"}' },
-    { type: "block-end" },
-    { type: "block-start", block: { kind: "tool-call", id: "toolu_2", name: "collaboration__wait" } },
-    { type: "block-end" },
-    { type: "finish", reason: "tool-call" },
-  ];
-  const { output } = responses.encodeReply(run(restore!, events), conversation);
-  expect(output).toEqual([
-    expect.objectContaining({
-      type: "custom_tool_call",
-      namespace: "functions",
-      name: "exec",
-      input: "2 + 2",
-      call_id: "toolu_1",
-    }),
-    expect.objectContaining({ type: "function_call", namespace: "collaboration", name: "wait", arguments: "{}" }),
-  ]);
-});
-
-test("items another account made are taken out, with all ids, and nothing else: a compaction is the conversation", () => {
-  const body = request({
-    input: [
-      { type: "compaction", id: "cmp_1", encrypted_content: "x" },
-      { ...message("assistant", "A"), id: "msg_1", phase: "commentary" },
-      { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "x" },
-      { ...call, id: "fc_1" },
-      output,
-      { type: "web_search_call", id: "ws_1", status: "completed" },
-    ],
-  });
-  expect(repairForeignItems(body, () => true)).toEqual({
-    ...body,
-    input: [
-      { type: "compaction", encrypted_content: "x" },
-      { ...message("assistant", "A"), phase: "commentary" },
-      call,
-      output,
-      { type: "web_search_call", status: "completed" },
-    ],
-  });
-  expect(repairForeignItems(request({}), () => true)).toEqual(request({}));
+  const ofStreams = ["copilot-fields", "empty-output", "error-event", "foreign-event", "model-name", "response-id"];
+  expect([...Object.keys(rules), ...ofStreams].filter((name) => !shown.has(name))).toEqual([]);
 });
 
 const framesOf = (bytes: Uint8Array) => run(readSse, [bytes]);

@@ -42,6 +42,8 @@ export interface Row {
   betas?: string;
   /** Members of the client's request for which a reply is, beside the plain ones. */
   asked?: JsonObject;
+  /** The marks of what another account has made; all if it is left out. */
+  foreign?: string[];
   /** Of the conversation that a reply is for. */
   conversation?: JsonObject;
   out: unknown;
@@ -166,6 +168,12 @@ export const acts: Record<string, (codec: Codec, row: Row, plain: Plain) => unkn
     same(fixRequest(codec, fixed.body, model, row.options).fixups, []);
     return encoded(body, fixed);
   },
+  /** A client's request after another account has answered before: without what only that one can read. */
+  repair(codec, row, plain) {
+    const body = bodyOf(row, plain) as JsonObject;
+    const repaired = codec.remedies.repair(body, (mark) => row.foreign?.includes(mark) ?? true);
+    return repaired === body ? "the same" : changes(body, repaired);
+  },
   /** The beta header for this body; without one of a client, the client spoke another dialect. */
   headers(codec, row, plain) {
     const client = row.betas === undefined ? null : new Headers({ "anthropic-beta": row.betas });
@@ -283,8 +291,12 @@ function translated(upstream: Dialect) {
 
 function answered(client: Dialect) {
   return (upstream: Codec, row: Row, plain: Plain) => {
-    const asked = codecs[client].decodeRequest(plains[client]!.body);
-    const answer = (reply: JsonObject) => codecs[client].encodeReply(upstream.decodeReply(reply), asked);
+    const asked = codecs[client].decodeRequest({ ...plains[client]!.body, ...row.asked });
+    const { restore } = adapt(asked, upstream.facts.upstreams[0]!);
+    const answer = (reply: JsonObject) => {
+      const events = upstream.decodeReply(reply);
+      return codecs[client].encodeReply(restore ? run(restore, events) : events, asked);
+    };
     const before = answer(plain.reply!);
     const after: JsonObject = answer({ ...plain.reply, ...(row.in as JsonObject) });
     // A second may end between the two.
