@@ -72,6 +72,13 @@ test("a secret that has another one in it is concealed as a whole, whichever was
   }
 });
 
+test("a longer secret of a known shape that begins with a concealed one is concealed as a whole", () => {
+  const { log } = logger();
+  log.conceal("my-own-key");
+  expect(log.scrub("Bearer my-own-key-and-its-rest, my-own-key")).toBe("Bearer [secret], [secret]");
+  expect(log.scrub("?key=my-own-key-and-its-rest&x=1")).toBe("?key=[secret]&x=1");
+});
+
 test("a short value is not concealed: it would blank out ordinary words", () => {
   const { log, lines } = logger();
   log.conceal("ok");
