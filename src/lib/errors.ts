@@ -188,3 +188,6 @@ export const retryHeaders = (seconds: number): Record<string, string> => ({
   "retry-after": String(seconds),
   ...(isLong(seconds) ? { "x-should-retry": "false" } : {}),
 });
+
+/** Codes of what ended a request on this side: nobody who was asked has failed. */
+export const endedHere: ReadonlySet<string> = new Set(["client_closed", "cancelled"]);

@@ -1,6 +1,7 @@
 /** What is counted of each exchange when it ends, for `/metrics`. Always on: it costs one look-up. */
 import { beginningOf } from "../../lib/beginning";
 import { BoundedMap } from "../../lib/bounded-map";
+import { endedHere } from "../../lib/errors";
 import { type CostUnit, costsOf } from "../../lib/money";
 import type { Entry } from "../history/entry";
 import { addTo, type Distribution, maxSeries, openCounter, openHistogram, type Total } from "./series";
@@ -58,7 +59,7 @@ export function openExchangeMetrics(isListed: (provider: string, model: string) 
   }
 
   function countError(code: string): void {
-    if (code !== "client_closed") families.upstreamErrors.add([code], 1);
+    if (!endedHere.has(code)) families.upstreamErrors.add([code], 1);
   }
 
   const kinds = new BoundedMap<string, SeriesOfKind>(maxSeries);

@@ -14,6 +14,7 @@ import {
 } from "@opentelemetry/api";
 import { clientPaths, embeddingsPaths, geminiPath } from "../../lib/api-paths";
 import { BoundedMap } from "../../lib/bounded-map";
+import { endedHere } from "../../lib/errors";
 import type { Entry } from "../history/entry";
 import { upstreamOf } from "./exchange-metrics";
 import { attributes as at, operationName, ownAttributes as own, providerName } from "./names";
@@ -120,10 +121,10 @@ class TracedExchange implements ExchangeTrace {
   }
 }
 
-/** Without the message: it may repeat what an upstream says of the request. A client that left is no error. */
+/** Without the message: it may repeat what an upstream says of the request. What was ended on this side is no error. */
 function fail(span: Span, error: string): void {
   span.setAttribute(at.errorType, error);
-  if (error !== "client_closed") span.setStatus({ code: SpanStatusCode.ERROR });
+  if (!endedHere.has(error)) span.setStatus({ code: SpanStatusCode.ERROR });
 }
 
 /** Attributes of the addresses called so far. */

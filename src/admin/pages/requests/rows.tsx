@@ -2,6 +2,7 @@
 /** The rows of the requests page: running requests first, then those in the history. */
 
 import type { NameColumn } from "../../../books/history/entry";
+import { endedHere } from "../../../lib/errors";
 import { percent, plural } from "../../../lib/format";
 import { costsOf } from "../../../lib/money";
 import { nothingSent } from "../../../proxy/relay/nothing";
@@ -213,9 +214,9 @@ function notesOf(item: ShownEntry): string[] {
 export const hasAnswered = ({ status, error }: ShownEntry["attempts"][number]): boolean =>
   status !== undefined && status < 400 && error === undefined;
 
-/** How a request ended; idle: its client left, which is no fault. */
+/** How a request ended; idle: somebody ended it, which is no fault. */
 export const toneOf = ({ error_type }: Pick<ShownEntry, "error_type">): "good" | "idle" | "bad" =>
-  error_type === null ? "good" : error_type === "client_closed" ? "idle" : "bad";
+  error_type === null ? "good" : endedHere.has(error_type) ? "idle" : "bad";
 
 /** The result of a request: its HTTP status and its stop reason or error. */
 export function Status({ item }: { item: ShownEntry }): Markup {
