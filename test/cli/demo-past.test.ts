@@ -1,6 +1,7 @@
 /** Scenario: the past of the demo: made up from a seed, plausible, given once. */
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
+import { columnNames } from "../../src/books/history/entry";
 import { followPast, giveKeysAndBudgets, givePast, madeUpPast } from "../../src/cli/start/demo-fill";
 import { pastOf } from "../../src/cli/start/demo-past";
 import { inviteGuest, makeTeam, teamNames } from "../../src/cli/start/demo-team";
@@ -34,6 +35,13 @@ describe("the rows of the demo's past", () => {
     const ends = rows.map((row) => row.started_at_ms + row.duration_ms);
     expect(ends.toSorted((one, other) => one - other)).toEqual(ends);
     expect(new Set(rows.map(({ request_id }) => request_id)).size).toBe(rows.length);
+  });
+
+  test("have every column, null where nothing is known", () => {
+    for (const row of rows) {
+      expect(Object.keys(row).sort()).toEqual(columnNames.toSorted());
+      expect(Object.values(row)).not.toContain(undefined);
+    }
   });
 
   test("have of each tool what it sends, with its models, from where it is used", () => {
