@@ -17,6 +17,7 @@ import type {
 } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import { closedSchema } from "../../src/dialects/hub/output-schema";
+import { hasRefusedName, renameProperties } from "../../src/dialects/hub/property-names";
 import { budgetOf, effortOf } from "../../src/dialects/hub/reasoning";
 import type { Block, ReplyEvent } from "../../src/dialects/hub/reply";
 import { withoutTuples } from "../../src/dialects/hub/schema-fixups";
@@ -140,6 +141,13 @@ testPairs("hub", {
     expect(schema).toEqual(before);
     expect(closed).toEqual(transformJSONSchema(schema as never) as JsonObject);
     return closed;
+  },
+  /** A schema whose names of properties Claude refuses: with others, and which they are. */
+  renamed(schema: JsonObject) {
+    const taken = /^[a-zA-Z0-9_.-]{1,64}$/;
+    const made = renameProperties(schema, taken);
+    const names = made && [...made.renamed];
+    return { refuses: hasRefusedName(schema, taken), ...(made && { schema: made.schema, names }) };
   },
   "without-tuples": (schema: JsonObject) => withoutTuples(schema),
   /** What a model supports, and the reasoning that is asked for. */

@@ -23,7 +23,6 @@ import type { ModelFacts } from "../../src/dialects/hub/model";
 import { isObject } from "../../src/lib/json";
 import { adapt } from "../support/adapt";
 import { ableModel } from "../support/facts";
-import { encodeRequest } from "../support/noted";
 
 /** The words of a type, without null. */
 type Words<T> = Record<Extract<T, string>, true>;
@@ -328,21 +327,6 @@ test.each(cases)("each value that a package declares: $name: $client → $upstre
         refused: [],
       });
     }
-});
-
-test("an image that is looked at as it is, is looked at closely", () => {
-  const conversation = codecs.responses.decodeRequest({
-    ...plain.responses,
-    input: inputImage(png, { detail: "original" }),
-  });
-  expect(wordsAt(codecs.chat.encodeRequest(conversation, copilot.chat), "detail")).toEqual(["high"]);
-});
-
-test("an image that the model cannot see is told, and named as lost", () => {
-  const conversation = codecs.chat.decodeRequest({ ...plain.chat, messages: chatImage(data("image/bmp")) });
-  const { body, dropped } = encodeRequest(codecs.messages, conversation, copilot.messages);
-  expect(JSON.stringify(body)).toContain("An image of the type image/bmp, which this model cannot see");
-  expect(dropped).toEqual(["image of type image/bmp"]);
 });
 
 /** Why a reply ended, as each package declares it, and how a reply of each API says it. */
