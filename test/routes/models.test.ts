@@ -108,14 +108,12 @@ describe("the list is the upstream's own, now", () => {
     await until(() => asked(fresh) === 3, "the list is asked for three times");
   });
 
-  test("an upstream that fails or stalls leaves the last list, which says so and how old it is, until it answers", async () => {
+  test("an upstream that stalls leaves the last list, which says so and how old it is, until it answers", async () => {
     let now = Date.now();
     const env = { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "1000" };
     await using fresh = await startProxy({ fronted: true, env, clock: { monotonic: () => now } });
     const { count } = await listOf(fresh);
     now += 60_000;
-    fresh.demo.intercept("/models", () => new Response("outage", { status: 500 }));
-    expect(await listOf(fresh)).toEqual({ count, told: "stale", age: 60 });
     fresh.front!.stall("/models", "in the middle of the body");
     expect(await listOf(fresh)).toEqual({ count, told: "stale", age: 60 });
     expect(await listOf(fresh)).toEqual({ count, told: "current", age: 0 });

@@ -215,15 +215,6 @@ describe("the model host refuses", () => {
     expect(await account.renewToken(token)).toBe(token);
   });
 
-  test("in direct mode there is no other token, and GitHub is not asked for one", async () => {
-    const { account } = openDemoAccount(demo, "plus-demo");
-    const token = await account.copilotToken();
-    expect(token).toEqual({ bearer: demo.accounts[2]!.githubToken, baseUrl: demo.url, mode: "direct" });
-    expect((await listModels(token)).status).toBe(200);
-    expect(await account.renewToken(token)).toBe(token);
-    expect(exchangesOf(demo)).toBe(0);
-  });
-
   test("a token GitHub does not exchange (404) is used directly", async () => {
     const saved = savedFrom(demo.accounts[2]!);
     const { logger, lines } = keptLog();
