@@ -1,8 +1,7 @@
 /** Scenario: what a member of a team does at the admin API and on the pages; member-isolation.test.ts has what they see. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../support/form-fields";
-import type { TestMember } from "../support/members";
-import { askAs } from "../support/members";
+import { askAs, type TestMember } from "../support/members";
 import { describeWithMembers, individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 

@@ -5,8 +5,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../support/form-fields";
 import { watchFeed } from "../support/live-feed";
-import type { TestMember } from "../support/members";
-import { askAs, untilKnown } from "../support/members";
+import { askAs, type TestMember, untilKnown } from "../support/members";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";

@@ -12,8 +12,7 @@ import {
 } from "@google/genai";
 import OpenAI from "openai";
 import type { ClientDialect } from "../../src/dialects/hub/conversation";
-import type { SseFrame } from "../../src/lib/net/stream/sse";
-import { readSse } from "../../src/lib/net/stream/sse";
+import { readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
 
 /** What a person wants to know, in nobody's dialect. */

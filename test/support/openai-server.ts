@@ -11,10 +11,6 @@ export interface OpenAiServer extends AsyncDisposable {
   openRouterUrl: string;
   /** The model calls that it was sent, in order. */
   calls(): JournalEntry[];
-  /** Forgets them. */
-  clear(): void;
-  /** The next call gets this error. */
-  failNext(status: number, message: string): void;
 }
 
 export const helloReply = "Good day from the provider.";
@@ -43,8 +39,6 @@ export async function startOpenAiServer(key?: string): Promise<OpenAiServer> {
     url: `${mock.url}/v1`,
     openRouterUrl: `${mock.url}/api/v1`,
     calls: () => mock.getRequests().filter(({ method }) => method === "POST"),
-    clear: () => mock.clearRequests(),
-    failNext: (status, message) => void mock.nextRequestError(status, { message }),
     [Symbol.asyncDispose]: () => mock.stop(),
   };
 }

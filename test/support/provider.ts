@@ -113,7 +113,7 @@ export const plainStream = (model: string) =>
     .join("");
 
 /** Comments, carriage returns, fields and events of its own: all of it is the client's to read. */
-export const oddStream = (model: string) =>
+const oddStream = (model: string) =>
   `: hello\r\n\r\n${events(model)
     .map(([name, data]) => `event: ${name}\r\nid: 7\r\ndata:${data.replace("}", ` ,"own_field":1.50}`)}\r\n\r\n`)
     .join('event: own_event\r\ndata: {"type":"own_event"}\r\n\r\n')}`;

@@ -3,8 +3,6 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 
 export interface TcpFront extends AsyncDisposable {
   port: number;
-  /** Breaks every connection with a reset, as a firewall does. New ones are accepted. */
-  cut(): void;
   /** From now on nothing goes through the connections there are, ever, and new ones are accepted but get no answer, until `speak`. */
   silence(): void;
   /** Breaks every connection, and from now on accepts none, until `accept`. */
@@ -88,9 +86,6 @@ export async function startTcpFront(port: number): Promise<TcpFront> {
       await closed;
     },
     accept: () => listen(own),
-    cut() {
-      for (const pair of [...pairs]) breakPair(pair);
-    },
     silence() {
       isSilent = true;
       for (const pair of pairs) pair.isSilent = true;
