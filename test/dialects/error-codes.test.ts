@@ -6,6 +6,7 @@ import { expect, test } from "bun:test";
 import type { ErrorType } from "@anthropic-ai/sdk/resources/shared";
 import type { ResponseError } from "openai/resources/responses/responses";
 import { codecs } from "../../src/dialects/codecs";
+import { failureIn } from "../../src/dialects/hub/block-lifecycle";
 import type { ClientDialect, JsonObject } from "../../src/dialects/hub/conversation";
 import { jsonOf } from "../../src/lib/net/stream/sse";
 import { statusOf } from "../../src/proxy/upstream/copilot/failure-match";
@@ -87,5 +88,13 @@ test.each(Object.entries({ ...codes, ...others }))(
     expect(lastOf("responses", code).response.error).toEqual({ code, message: "No." });
     // The same where nothing was sent yet.
     expect(status).toContain(statusOf(code));
+  },
+);
+
+test.each([400, 401, 402, 403, 404, 413, 422, 429, 500, 503, 504, 529])(
+  "an error that states %i as its code, as a number or a text, means this status",
+  (status) => {
+    for (const code of [status, String(status)])
+      expect(statusOf(failureIn({ code, message: "No." }).code)).toBe(status);
   },
 );
