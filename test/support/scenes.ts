@@ -6,6 +6,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Portion, portionsIn } from "../../src/books/history/portions";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import type { DemoOptions } from "../../src/demo/state";
 import type { ClientDialect } from "../../src/dialects/hub/conversation";
@@ -245,6 +246,9 @@ async function openStage(setup: Setup) {
     const isRead = asked.keep || expected.reply !== undefined;
     const reply = isStream ? isRead && (await readReply(asked.client, asked.model, text)) : jsonIn(response, text);
     if (response.ok) asked.keep?.(reply);
+    for (const row of made) expectPartsOf(row);
+    if (/^\/api\/admin\/prompts(?:\?|$)/.test(asked.model))
+      for (const bill of reply?.items ?? []) expectSums(bill, proxy.rows());
     const id = response.headers.get("x-request-id");
     const row = made.find(({ parent_id, request_id }) => parent_id === null && (!id || request_id === id));
     return outcomeOf(
@@ -637,6 +641,30 @@ function outcomeOf(
   };
 }
 
+/** The parts of a prompt, with its reply, are what was counted and charged for it, but for what is rounded. */
+function expectPartsOf({ portions, input_tokens, cached_tokens, cost }: Json): void {
+  if (portions === null) return;
+  // A surcharge is in the others already.
+  const parts = portionsIn(portions).filter(({ kind }) => kind !== "surcharge");
+  const prompt = parts.filter(({ kind }) => kind !== "output");
+  const sum = (of: readonly Portion[], name: "tokens" | "cached" | "cost") => sumOf(of.map((part) => part[name]));
+  expect([sum(prompt, "tokens"), sum(prompt, "cached")]).toEqual([input_tokens, cached_tokens ?? 0]);
+  if (parts.every((part) => part.cost !== null)) expect(Math.abs(sum(parts, "cost") - cost)).toBeLessThan(50);
+}
+
+/** The sums of a prompt's bill are those of its rows, and those of its parts. */
+function expectSums({ prompt, parts, ...bill }: Json, rows: Json[]): void {
+  const own = rows.filter((row) => row.prompt === prompt);
+  const sum = (name: string) => sumOf(own.map((row) => row[name]));
+  expect([bill.input_tokens, bill.output_tokens]).toEqual([sum("input_tokens"), sum("output_tokens")]);
+  const told = [bill.cost.credits ?? 0, bill.request_count];
+  expect(told).toEqual([sum("cost"), own.length]);
+  const costs = parts.map(({ cost }: Json) => cost.credits);
+  expect(told).toEqual([sumOf(costs), sumOf(parts.map((part: Json) => part.request_count))]);
+}
+
+const sumOf = (values: (number | null)[]) => values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+
 /** Random ids have letters in the order in which they were seen: `call_A`. */
 function withNamedIds(value: Json, ids: Map<string, string>): Json {
   const name = (id: string, kind: string) => {
@@ -694,7 +722,10 @@ const withJson = (row: Json): Json =>
     ]),
   );
 
-/** Of the actual value what the expected one has members for. `~text` is in a string, `!text` is not, null is missing. */
+/**
+ * Of the actual value what the expected one has members for, or all where that is `only` so. `~text` is in a string, `!text`
+ * is not, null is missing.
+ */
 function pick(actual: Json, expected: Json): Json {
   if (typeof expected === "string" && /^[~!]/.test(expected)) {
     const text = typeof actual === "string" ? actual : (JSON.stringify(actual) ?? "");
@@ -702,6 +733,7 @@ function pick(actual: Json, expected: Json): Json {
   }
   if (expected === "*" && actual !== undefined && actual !== null) return expected;
   if (typeof expected !== "object" || expected === null) return actual ?? null;
+  if ("only" in expected) return { only: actual ?? null };
   if (Array.isArray(expected))
     return Array.isArray(actual) && actual.length === expected.length
       ? actual.map((each, at) => pick(each, expected[at]))
