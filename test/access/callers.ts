@@ -54,7 +54,9 @@ export interface Group {
 export const groups: readonly Group[] = blocksIn("access/callers.txt").map((block) => {
   const [who, ...lines] = block.split("\n").map(unfolded);
   const after = (mark: string) => lines.flatMap((line) => (line.startsWith(`${mark} `) ? [line.slice(2)] : []));
-  const outcomes = after("=")[0]!.split(", ").map((each) => each.split(" ") as [Kind, string]);
+  const outcomes = after("=")[0]!
+    .split(", ")
+    .map((each) => each.split(" ") as [Kind, string]);
   const gets = Object.fromEntries(outcomes.map(([kind, word]) => [kind, Number(word) || word]));
   return { who, ...JSON.parse(after(":")[0]!), gets, sends: after(">").map((headers) => JSON.parse(headers)) };
 });

@@ -1,6 +1,7 @@
 /** Pairs: what an upstream's error means, and what its list of models says, from `fixtures/pairs/upstream/`. */
 
-import { type Failure, readBrokenReply, readFailure, writtenOfReply } from "../../../src/proxy/upstream/copilot/failure";
+import type { Failure } from "../../../src/proxy/upstream/copilot/failure";
+import { readBrokenReply, readFailure, writtenOfReply } from "../../../src/proxy/upstream/copilot/failure";
 import { patternOf, withoutParams } from "../../../src/proxy/upstream/copilot/unsupported-params";
 import { readModel } from "../../../src/proxy/upstream/models/model";
 import { findModel } from "../../../src/proxy/upstream/models/model-name";
