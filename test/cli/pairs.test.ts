@@ -5,6 +5,7 @@ import { judgeDisk } from "../../src/cli/checks/files";
 import { judgeClock } from "../../src/cli/checks/network";
 import { maskSecrets } from "../../src/cli/connect/redact";
 import { bunName, type Installation, type InstallationKind } from "../../src/cli/installation";
+import { systemdFiles } from "../../src/cli/service/systemd";
 import { bindingFor } from "../../src/cli/start/listen";
 import { refusedPort } from "../../src/cli/start/port-owner";
 import { type Place, update, ways } from "../../src/cli/update/update";
@@ -36,6 +37,13 @@ testPairs("cli", {
       if (!(thrown instanceof UsageError)) throw thrown;
       return { usage: thrown.message };
     }),
+  /** The variables that a service of systemd gets, in a folder: what its unit reads, and the file that has them. */
+  "service-variables"(variables: Record<string, string>, folder = "/home/x/units") {
+    const service = { command: ["dragoman"], variables, stopSeconds: 60, home: "/home/x/data", personHome: "/home/x" };
+    const places = { units: folder, variables: `${folder}/variables` };
+    const [unit, ...files] = systemdFiles(service, places, false);
+    return { unit: unit!.path, reads: /^EnvironmentFile=.*$/m.exec(unit!.content)?.[0], files };
+  },
   "refused-port": (...given: Parameters<typeof refusedPort>) => refusedPort(...given),
   /** What a server answers to `login` in turn; where it begins a sign-in, what is other of that. */
   async login(begun: Answer, ...tokens: Answer[]) {
