@@ -191,3 +191,7 @@ export const retryHeaders = (seconds: number): Record<string, string> => ({
 
 /** Codes of what ended a request on this side: nobody who was asked has failed. */
 export const endedHere: ReadonlySet<string> = new Set(["client_closed", "cancelled"]);
+
+/** The kind of a failure; or, where somebody ended it on this side, how. */
+export const kindOrEnd = ({ kind, details: { code } }: ProxyError): string =>
+  code !== undefined && endedHere.has(code) ? code : kind;

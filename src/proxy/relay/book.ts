@@ -10,7 +10,7 @@ import { Noted } from "../../dialects/hub/notes";
 import { believable, hasSearched, type ReplyEvent, type ReplyFailure, type Usage } from "../../dialects/hub/reply";
 import type { Awaitable } from "../../lib/awaitable";
 import { beginningOf } from "../../lib/beginning";
-import { endedHere, type ProxyError, type Words } from "../../lib/errors";
+import { kindOrEnd, type ProxyError, type Words } from "../../lib/errors";
 import { plainName } from "../../lib/json-shape";
 import type { Cost } from "../../lib/money";
 import { headerText } from "../../lib/net/in/header-text";
@@ -254,7 +254,7 @@ export class Book extends Noted implements Identity {
     const result =
       typeof outcome === "number"
         ? { status: outcome }
-        : { error: this.#signal.aborted ? "client_closed" : nameOf(outcome) };
+        : { error: this.#signal.aborted ? "client_closed" : kindOrEnd(outcome) };
     this.attempts.push({ account, model: this.model, ...result, ms });
     this.trace?.endAttempt(result);
     this.#tell();
@@ -402,10 +402,6 @@ export class Book extends Noted implements Identity {
     return { code: error.code, message: error.words.told, isOurs: error.isOurs };
   }
 }
-
-/** Of an attempt that failed: its kind, unless somebody ended it. */
-const nameOf = ({ kind, details: { code } }: ProxyError): string =>
-  code !== undefined && endedHere.has(code) ? code : kind;
 
 /** The first word of `User-Agent`: `claude-cli/2.1.330`. */
 const clientNameOf = (headers: Headers): string | null =>
