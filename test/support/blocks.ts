@@ -21,6 +21,68 @@ export function unfolded(text: string): string {
   return next === text ? text : unfolded(next);
 }
 
+/** The steps of a block: a line that begins with blanks goes on with the one above it. */
+export const stepsIn = (lines: readonly string[]): string[] => lines.join("\n").split(/\n(?! {2})/);
+
+/** A step in one line. */
+export const joined = (step: string): string => step.replace(/\n +/g, " ");
+
+/** Characters; a text in quotes may be longer. */
+const width = 160;
+
+/** The same step, in several lines where its JSON is too long for one. */
+export function folded(line: string): string {
+  if (line.length <= width || line.startsWith("#")) return line;
+  let text = "";
+  for (let at = 0; at < line.length; ) {
+    const end = endOf(line, at);
+    if (end === undefined) return line;
+    const part = line.slice(at, end);
+    text += /^[[{]/.test(part) ? inLines(part, 2, text.length - text.lastIndexOf("\n")) : part;
+    at = end;
+  }
+  return text;
+}
+
+/** Where what begins here ends: a text in quotes, an object or a list, or else a character; undefined if it has no end. */
+function endOf(line: string, start: number): number | undefined {
+  const first = line[start]!;
+  if (first === '"') {
+    const end = /"(?:[^"\\]|\\.)*"/y;
+    end.lastIndex = start;
+    return end.test(line) ? end.lastIndex : undefined;
+  }
+  if (first !== "{" && first !== "[") return start + 1;
+  for (let at = start + 1; at < line.length; ) {
+    if (line[at] === "}" || line[at] === "]") return at + 1;
+    const end = endOf(line, at);
+    if (end === undefined) return undefined;
+    at = end;
+  }
+  return undefined;
+}
+
+/** @param column Where it begins in its line. */
+function inLines(json: string, indent: number, column: number): string {
+  if (column + json.length <= width) return json;
+  const members: string[] = [];
+  let begun = 1;
+  for (let at = 1; at < json.length - 1; at = endOf(json, at)!)
+    if (json[at] === ",") {
+      members.push(json.slice(begun, at + 1));
+      begun = at + 1;
+    }
+  members.push(json.slice(begun, -1));
+  const lines = members.map((member) => {
+    const [, name = "", value = ""] = /^\s*("(?:[^"\\]|\\.)*":)?(.*)$/s.exec(member)!;
+    const comma = value.endsWith(",") ? "," : "";
+    const bare = comma ? value.slice(0, -1) : value;
+    const isWhole = /^[[{]/.test(bare) && endOf(bare, 0) === bare.length;
+    return `${" ".repeat(indent + 2)}${name}${isWhole ? inLines(bare, indent + 2, indent + 2 + name.length) : bare}${comma}`;
+  });
+  return `${json[0]}\n${lines.join("\n")}\n${" ".repeat(indent)}${json.at(-1)}`;
+}
+
 /**
  * @param names Pairs of what a run has of its own, such as a port, and the word that stands for it in a file.
  * @returns The text in which those words stand; the digits of a port within a longer number are no port.

@@ -11,7 +11,7 @@ import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts"
 import type { DemoOptions } from "../../src/demo/state";
 import type { ClientDialect } from "../../src/dialects/hub/conversation";
 import { autoAccounts } from "./auto-accounts";
-import { blocksIn, milliseconds, unfolded } from "./blocks";
+import { blocksIn, folded, joined, milliseconds, stepsIn, unfolded } from "./blocks";
 import { type Offers, offerOnly } from "./catalogue";
 import { eventStream, namedEvent } from "./event-stream";
 import type { Json } from "./json";
@@ -84,19 +84,20 @@ export function testScenes(name: string): void {
   const file = `scenes/${name}.txt`;
   const blocks = blocksIn(file);
   for (const [at, block] of blocks.entries()) {
-    const [title = "", first = "", ...rest] = block.split("\n");
-    const setup: Setup = first.startsWith(": ") ? JSON.parse(first.slice(2)) : {};
-    const lines = first.startsWith(": ") ? rest : [first, ...rest];
+    const [title = "", ...all] = block.split("\n");
+    const [first = "", ...rest] = stepsIn(all);
+    const setup: Setup = first.startsWith(": ") ? JSON.parse(joined(first).slice(2)) : {};
+    const steps = first.startsWith(": ") ? rest : [first, ...rest];
     const playWith = (values: Record<string, Named>) => {
       const named = { ...setup.let, ...values };
       const asText = (value: Named) => (typeof value === "object" ? JSON.stringify(value) : String(value));
       const put = (text: string) => text.replace(/\$(\w+)/g, (whole, key) => asText(named[key] ?? whole));
-      return play(JSON.parse(put(JSON.stringify({ ...setup, each: undefined, let: undefined }))), lines, put);
+      return play(JSON.parse(put(JSON.stringify({ ...setup, each: undefined, let: undefined }))), steps, put);
     };
     if (!setup.each)
       test(title, async () => {
         const played = await playWith({});
-        blocks[at] = block.replace(lines.join("\n"), () => played.join("\n"));
+        blocks[at] = block.replace(steps.join("\n"), () => played.join("\n"));
       });
     else
       test.each(setup.each.map((each) => [JSON.stringify(each), each] as const))(`${title}: %s`, (_, each) =>
@@ -106,12 +107,13 @@ export function testScenes(name: string): void {
   if (isWritten) afterAll(() => writeFileSync(join(fixtures, file), `${blocks.join("\n\n")}\n`));
 }
 
-/** @returns The lines with what came of them. @param put Puts what names stand for into a line. */
-async function play(setup: Setup, lines: readonly string[], put: (line: string) => string): Promise<string[]> {
+/** @returns The steps with what came of them. @param put Puts what names stand for into a line. */
+async function play(setup: Setup, steps: readonly string[], put: (line: string) => string): Promise<string[]> {
   await using stage = await openStage(setup);
   const played: string[] = [];
-  for (const line of lines) {
-    played.push(line);
+  for (const written of steps) {
+    const line = joined(written);
+    played.push(written);
     if (line.startsWith("# ")) continue;
     const [, many, step, wanted] = /^(?:> (?:(\d+)x )?|! |& )(.*?)(?: = (\{.*\}))?$/.exec(unfolded(put(line))) ?? [];
     if (step === undefined) throw new Error(`No step of a scene: ${line}`);
@@ -124,7 +126,8 @@ async function play(setup: Setup, lines: readonly string[], put: (line: string) 
       for (let turn = 0; turn < Number(many ?? 1); turn++) {
         const expected: Json = JSON.parse(wanted ?? "{}");
         const found = await stage.ask(words, expected);
-        if (isWritten) played[played.length - 1] = Bun.deepEquals(found, expected) ? line : withOutcome(line, found);
+        if (isWritten)
+          played[played.length - 1] = Bun.deepEquals(found, expected) ? written : folded(withOutcome(line, found));
         else expect({ step, ...found }).toEqual({ step, ...expected });
       }
   }
