@@ -7,6 +7,7 @@ import { asProxyError } from "../lib/errors";
 import { duration, plural } from "../lib/format";
 import { type Logger, quietLogger } from "../lib/logger";
 import { withTimeLimit } from "../lib/net/time-limit";
+import { withoutEnd } from "../lib/without-end";
 import { checkAccess } from "./checks/access";
 import { checkAccounts, checkBindings } from "./checks/accounts";
 import { about, type Check, type CheckContext, type Finding } from "./checks/check";
@@ -179,7 +180,7 @@ function loggerFor(environment: Environment): Logger {
 
 /** Makes a text safe to paste anywhere: without secrets, and with the home folder as `~`, or as `$HOME` in quotes, where shells do not expand `~`. */
 function redaction(home: string, logger: Logger): (text: string) => string {
-  const own = home.replace(/(?<![\\/])[\\/]+$/, "");
+  const own = withoutEnd(home, "\\/");
   if (own.length <= 1) return (text) => logger.scrub(text, 2000);
   const named = new RegExp(`("?)${RegExp.escape(own)}(?![\\w-])`, "g");
   return (text) =>

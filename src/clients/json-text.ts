@@ -2,6 +2,7 @@
 import { type Node as JsoncNode, type ParseError, parseTree } from "jsonc-parser";
 import { isObject } from "../lib/json";
 import type { TextEdit } from "../lib/net/json/json-edit";
+import { withoutEnd } from "../lib/without-end";
 import { type Edit, isNamed, type Path, SettingsFault, settingAt } from "./edit";
 import { applyEdits, ended, lineAt, lineEnding } from "./text-edits";
 
@@ -106,8 +107,8 @@ function remove(text: string, { start: opened, end: closed, members }: Node, mem
   if (/^[ \t]*$/.test(text.slice(lineStart, start)) && behind.endsWith("\n"))
     return [...separator, { start: lineStart, end: end + behind.length, text: "" }];
   if (hasComma) return [{ start, end: end + /^[ \t]*/.exec(behind)![0].length, text: "" }];
-  const space = /(?<![ \t])[ \t]*$/.exec(text.slice(at + 1, start))![0].length;
-  return [...separator, { start: start - space, end, text: "" }];
+  const kept = withoutEnd(text.slice(at + 1, start), " \t");
+  return [...separator, { start: at + 1 + kept.length, end, text: "" }];
 }
 
 /** The indentation of the line that contains the offset. */

@@ -2,6 +2,7 @@
 
 import { readFileSync, statSync } from "node:fs";
 import { codeOf } from "../lib/errors";
+import { withoutEnd } from "../lib/without-end";
 import type { Destination, Switch } from "./client";
 import { type Path, SettingsFault, settingAt } from "./edit";
 import { maxBytes, readSettings, type SettingsFormat } from "./formats";
@@ -115,8 +116,7 @@ function keysOf(settings: object, destinations: readonly Destination[]): ClientS
 /** Whether an address is the server's: with or without `/v1`, by name or by IP address. */
 function leadsTo(address: unknown, url: string): boolean {
   const bare = (text: string) =>
-    text
-      .replace(/(?<!\/)\/+$/, "")
+    withoutEnd(text, "/")
       .replace(/\/v1$/, "")
       // A project's requests have an address of their own.
       .replace(/\/p\/[^/]+$/, "")

@@ -2,6 +2,7 @@ import { homedir } from "node:os";
 import { join, posix, win32 } from "node:path";
 import { ProxyError } from "../lib/errors";
 import { isLoopbackName } from "../lib/host-name";
+import { withoutEnd } from "../lib/without-end";
 import { inHome } from "./home-names";
 
 interface Variable {
@@ -281,7 +282,7 @@ export function checkUpstreamUrl(name: string, value: string): string {
     refuse(
       `${name} must begin with https://; http:// is accepted for this machine only (localhost, 127.0.0.1, [::1]).`,
     );
-  return `${url.origin}${url.pathname}`.replace(/(?<!\/)\/+$/, "");
+  return withoutEnd(`${url.origin}${url.pathname}`, "/");
 }
 
 /** The person's home folder: as the variables name it, else as the system knows it. */

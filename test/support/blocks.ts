@@ -31,7 +31,7 @@ export const joined = (step: string): string => step.replace(/\n +/g, " ");
 const width = 160;
 
 /** The same step, in several lines where its JSON is too long for one. */
-export function folded(line: string): string {
+export function wrapped(line: string): string {
   if (line.length <= width || line.startsWith("#")) return line;
   let text = "";
   for (let at = 0; at < line.length; ) {

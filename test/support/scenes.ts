@@ -11,7 +11,7 @@ import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts"
 import type { DemoOptions } from "../../src/demo/state";
 import type { ClientDialect } from "../../src/dialects/hub/conversation";
 import { autoAccounts } from "./auto-accounts";
-import { blocksIn, folded, joined, milliseconds, stepsIn, unfolded } from "./blocks";
+import { blocksIn, joined, milliseconds, stepsIn, unfolded, wrapped } from "./blocks";
 import { type Offers, offerOnly } from "./catalogue";
 import { eventStream, namedEvent } from "./event-stream";
 import type { Json } from "./json";
@@ -127,7 +127,7 @@ async function play(setup: Setup, steps: readonly string[], put: (line: string) 
         const expected: Json = JSON.parse(wanted ?? "{}");
         const found = await stage.ask(words, expected);
         if (isWritten)
-          played[played.length - 1] = Bun.deepEquals(found, expected) ? written : folded(withOutcome(line, found));
+          played[played.length - 1] = Bun.deepEquals(found, expected) ? written : wrapped(withOutcome(line, found));
         else expect({ step, ...found }).toEqual({ step, ...expected });
       }
   }

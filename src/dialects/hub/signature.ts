@@ -6,6 +6,7 @@
  *
  * Id and text are in base64url; what is missing at the end of the three is left out with its `~`.
  */
+import { withoutEnd } from "../../lib/without-end";
 import { type ClientDialect, clientDialects, type Signature, type ThinkingPart } from "./conversation";
 
 const packedPrefix = "dragoman.";
@@ -22,7 +23,7 @@ export function packSignature(signature: Signature, dialect: ClientDialect, text
   if (signature.dialect === dialect) return signature.value;
   const proved = provesText.has(signature.dialect) ? text : "";
   const facts = [encoded(signature.id ?? ""), encoded(proved), signature.redacted ? redacted : ""];
-  return `${packedPrefix}${signature.dialect}.${facts.join("~").replace(/(?<!~)~+$/, "")}.${signature.value}`;
+  return `${packedPrefix}${signature.dialect}.${withoutEnd(facts.join("~"), "~")}.${signature.value}`;
 }
 
 const packedForm = new RegExp(`^dragoman\\.(${clientDialects.join("|")})\\.([\\w~-]*)\\.(.*)$`, "s");

@@ -3,6 +3,7 @@ import type { Environment } from "../../config/environment";
 import { ProxyError } from "../../lib/errors";
 import { entryOf } from "../../lib/json";
 import { isLoopbackUrl } from "../../lib/net/address";
+import { withoutEnd } from "../../lib/without-end";
 
 /** How a GitHub token becomes a bearer token for the model host: exchanged for a Copilot token, or used directly. */
 export type Mode = "exchange" | "direct";
@@ -51,7 +52,7 @@ export function allowedModelHost(stated: string, hosts: Hosts): string | undefin
   const domains = hosts.name === "github.com" ? ["githubcopilot.com"] : ["githubcopilot.com", hosts.name];
   const trusted = protocol === "https:" && domains.some((domain) => hostname.endsWith(`.${domain}`));
   const local = isLoopbackUrl(hosts.api) && isLoopbackUrl(stated) && /^https?:$/.test(protocol);
-  return trusted || local ? stated.replace(/(?<!\/)\/+$/, "") : undefined;
+  return trusted || local ? withoutEnd(stated, "/") : undefined;
 }
 
 export interface SignInApp {

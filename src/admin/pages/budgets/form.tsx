@@ -41,10 +41,14 @@ export function readBudget(form: URLSearchParams) {
 /** @param text A line for each: `anna 3000`. The schema refuses what is no number. */
 const readLimits = (text: string) =>
   Object.fromEntries(
-    text.split(/\r?\n/).flatMap((line) => {
-      const [, name, limit] = /^(.*[^\s=:])[\s=:]+([^\s=:]+)$/.exec(line.trim()) ?? [];
-      return name === undefined ? (line.trim() === "" ? [] : [[line.trim(), Number.NaN]]) : [[name, Number(limit)]];
-    }),
+    text
+      .split("\n")
+      .map((line) => line.trim())
+      .filter((line) => line !== "")
+      .map((line) => {
+        const [, name = line, limit] = /^(.*[^\s=:])[\s=:]+([^\s=:]+)$/.exec(line) ?? [];
+        return [name, Number(limit)];
+      }),
   );
 
 /** What most people want; each fills in the form. One AI credit is one US cent. */

@@ -1,5 +1,6 @@
 /** Which schema a refusal is about. */
 import type { SchemaRefusal } from "../../../dialects/hub/refused-schemas";
+import { withoutEnd } from "../../../lib/without-end";
 import type { UpstreamError } from "../upstream-error";
 
 /** Members of a tool that are no schema: a refusal of one is not about its schema. */
@@ -38,7 +39,7 @@ export function schemaRefusal({ message, code, param = "" }: UpstreamError): Sch
   if (name !== undefined) return { name };
   if (formatPlace.test(param) || formatPlace.test(message)) return { isFormat: true };
   const path = schemaPath.exec(message)?.[1];
-  if (path !== undefined) return { path: path.replace(/(?<![\].])[\].]+$/, "").split(/[.[\]]+/) };
+  if (path !== undefined) return { path: withoutEnd(path, "].").split(/[.[\]]+/) };
   return /^invalid_(?:json_schema|function_parameters)/.test(code) ? {} : undefined;
 }
 

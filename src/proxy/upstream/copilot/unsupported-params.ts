@@ -8,6 +8,7 @@ import { BoundedMap } from "../../../lib/bounded-map";
 import { hourMs } from "../../../lib/format";
 import { isObject } from "../../../lib/json";
 import { editMembers, removePaths } from "../../../lib/net/json/json-edit";
+import { withoutEnd } from "../../../lib/without-end";
 
 /** Milliseconds. */
 const rememberFor = hourMs;
@@ -147,7 +148,7 @@ export function refusedParam({
   if (refusedCompaction.test(message)) return `${betaPrefix}compact-2026-01-12`;
   for (const pattern of unsupportedParams) {
     const [, ...segments] = pattern.exec(message) ?? [];
-    if (segments.length > 0) return segments.join(".").replace(/(?<!\.)\.+$/, "");
+    if (segments.length > 0) return withoutEnd(segments.join("."), ".");
   }
   return undefined;
 }
