@@ -1,9 +1,9 @@
-/** Rows: an account's quota, from its endpoint and from the answers of models. */
+/** Rows: an account's quota, from its endpoint and from the answers of models. What either says: pairs.test.ts. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { quotas } from "../../../src/demo/accounts";
 import { type Demo, startDemo } from "../../../src/demo/demo";
 import type { CopilotToken } from "../../../src/people/accounts/copilot-token";
-import { learnFromHeaders, type Quota, readQuota } from "../../../src/people/accounts/quota";
+import type { Quota } from "../../../src/people/accounts/quota";
 import { callsTo, minute, openDemoAccount, second } from "./bench";
 
 const quotaPath = "/copilot_internal/user";
@@ -63,41 +63,6 @@ describe("what the quota endpoint says", () => {
     });
   });
 
-  test("an answer of unknown shape is unknown, not empty", () => {
-    for (const answer of [{}, { quota_snapshots: null }, { quota_snapshots: { premium_interactions: "300" } }])
-      expect(readQuota(answer, 7)).toEqual({
-        unit: "unknown",
-        plan: null,
-        entitlement: null,
-        remaining: null,
-        unlimited: false,
-        overage: false,
-        overageCount: null,
-        resetAt: null,
-        exhausted: false,
-        snapshots: answer.quota_snapshots === null ? {} : (answer.quota_snapshots ?? {}),
-        at: 7,
-      });
-  });
-
-  test.each([
-    ["individual", "free_educational_quota", "student"],
-    ["individual", "free_limited_copilot", "free"],
-    [undefined, "free_limited_copilot", "free"],
-    ["individual", "monthly_subscriber_quota", "individual"],
-    ["individual", undefined, "individual"],
-    ["business", "free_educational_quota", "business"],
-    [undefined, "constructor", null],
-  ])("a plan `%s` with the SKU %s is %s", (copilot_plan, access_type_sku, plan) => {
-    expect(readQuota({ copilot_plan, access_type_sku }, 0)).toMatchObject({ plan });
-  });
-
-  test("token billing that is spelled as an object counts as token billing", () => {
-    const premium = { entitlement: 0, remaining: 0, percent_remaining: 100, unlimited: false };
-    const answer = { token_based_billing: { since: "2026-06-01" }, quota_snapshots: { premium_interactions: premium } };
-    expect(readQuota(answer, 0)).toMatchObject({ unit: "credits", remaining: 0, exhausted: false });
-  });
-
   test("50 who ask at once, and all who ask within 45 s, cost one question", async () => {
     const { account, clock } = openDemoAccount(demo);
     await Promise.all(Array.from({ length: 50 }, () => account.quota()));
@@ -120,23 +85,6 @@ describe("what answers of models say beside", () => {
     expect(account.knownQuota).toMatchObject({ unit: "premium", plan: "individual", resetAt: reset });
     expect(account.knownQuota!.remaining!).toBeCloseTo(216.3, 0);
     expect(callsTo(demo, quotaPath)).toBe(1);
-  });
-
-  test.each<[string, Partial<Quota> | undefined]>([
-    [
-      "ent=300&ov=0.0&ovPerm=false&rem=72.4&rst=2026-12-01T00%3A00%3A00Z",
-      { entitlement: 300, remaining: 217.2, resetAt: reset },
-    ],
-    ["ent=-1&ov=0.0&ovPerm=false&rem=100.0", { entitlement: 0, remaining: 0, unlimited: true, exhausted: false }],
-    ["ent=300&ov=3.5&ovPerm=true&rem=0.0", { remaining: 0, overage: true, overageCount: 3.5, exhausted: false }],
-    ["ent=300&ov=0.0&ovPerm=false&rem=-0.3", { remaining: -0.9, exhausted: true }],
-    ["ent=0&ov=0.0&ovPerm=false&rem=100.0", { unit: "unknown", entitlement: 0, remaining: 0, exhausted: false }],
-    ["ent=300", { entitlement: 300, remaining: null, exhausted: false }],
-    ["nonsense", undefined],
-  ])("the quota is read from the header %s of an answer, or stays unknown", (value, expected) => {
-    const learnt = learnFromHeaders(undefined, new Headers({ "x-quota-snapshot-premium_models": value }), 0);
-    if (expected) expect(learnt).toMatchObject(expected);
-    else expect(learnt).toBeUndefined();
   });
 
   test("a header under token billing does not turn placeholders into an empty quota", async () => {

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Demo, startDemo } from "../../../src/demo/demo";
 import { fetchLogin } from "../../../src/people/accounts/github";
-import { allowedModelHost, hostsFor, signInApp, signInApps } from "../../../src/people/accounts/hosts";
+import { hostsFor, signInApp, signInApps } from "../../../src/people/accounts/hosts";
 import { type ShownCode, type SignInSteps, signIn } from "../../../src/people/accounts/sign-in";
 import { startProxy } from "../../support/proxy";
 import { failureOf } from "../../support/refusal";
@@ -161,66 +161,6 @@ describe("signing in by code", () => {
   test("a token that is not accepted is nobody's", async () => {
     const error = await failureOf(fetchLogin({ hosts: hostsOf(demo), version: "1" }, "ghu_gone", "exchange"));
     expect([error.kind, error.details.code]).toEqual(["no_account", "sign_in_revoked"]);
-  });
-});
-
-describe("where one signs in", () => {
-  test("whoever names no host signs in at GitHub itself", () => {
-    const hosts = {
-      name: "github.com",
-      web: "https://github.com",
-      api: "https://api.github.com",
-      copilot: "https://api.githubcopilot.com",
-      copilotOverride: undefined,
-    };
-    expect(hostsFor()).toEqual(hosts);
-    expect(hostsFor("github.com")).toEqual(hosts);
-  });
-
-  test("a tenant's own hosts, each of which the environment can replace", () => {
-    expect(hostsFor("company.ghe.com")).toMatchObject({
-      web: "https://company.ghe.com",
-      api: "https://api.company.ghe.com",
-      copilot: "https://copilot-api.company.ghe.com",
-    });
-    expect(hostsFor("company.ghe.com", { githubApiUrl: "https://mirror.example/api" })).toMatchObject({
-      name: "company.ghe.com",
-      web: "https://company.ghe.com",
-      api: "https://mirror.example/api",
-    });
-  });
-
-  test("a GitHub on this machine never leads to the real model host", () => {
-    expect(hostsFor("github.com", { githubApiUrl: "http://127.0.0.1:4142" }).copilot).toBe("http://127.0.0.1:4142");
-  });
-
-  test.each([
-    ["https://api.business.githubcopilot.com", "github.com", true],
-    ["https://api.business.githubcopilot.com/", "github.com", true],
-    ["https://copilot-api.company.ghe.com", "company.ghe.com", true],
-    ["https://copilot-api.company.ghe.com", "github.com", false],
-    ["https://copilot-api.other.ghe.com", "company.ghe.com", false],
-    ["http://api.githubcopilot.com", "github.com", false],
-    ["https://evilgithubcopilot.com", "github.com", false],
-    ["https://api.githubcopilot.com@evil.example", "github.com", false],
-    ["https://me:secret@api.githubcopilot.com", "github.com", false],
-    ["https://api.githubcopilot.com?x=1", "github.com", false],
-    ["http://127.0.0.1:8080", "github.com", false],
-    ["nonsense", "github.com", false],
-  ])("a token for %s, named by %s: %p", (stated, host, allowed) => {
-    expect(allowedModelHost(stated, hostsFor(host))).toBe(allowed ? stated.replace(/\/$/, "") : undefined);
-  });
-
-  test.each([
-    [undefined, "vscode", "Iv1.b507a08c87ecfe98", "exchange"],
-    ["opencode", "opencode", "Ov23li8tweQw6odWQebz", "direct"],
-    ["Iv23abcDEF", "Iv23abcDEF", "Iv23abcDEF", "exchange"],
-  ])("a sign-in with the app %p is one with its own client id and way to a token", (choice, name, clientId, mode) => {
-    expect(signInApp(choice)).toEqual({ name, clientId, mode } as ReturnType<typeof signInApp>);
-  });
-
-  test.each(["abc", "a b c d", "x".repeat(65), "id&scope=repo", "toString()"])("the app %p is refused", (choice) => {
-    expect(() => signInApp(choice)).toThrow("is not a sign-in app: use vscode, opencode or the client id");
   });
 });
 

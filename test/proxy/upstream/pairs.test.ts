@@ -1,11 +1,22 @@
 /** Pairs: what an upstream's error means, and what its list of models says, from `fixtures/pairs/upstream/`. */
 
+import { warningInWords, warningsOf } from "../../../src/books/changes/warnings";
+import { turnPlanOf } from "../../../src/proxy/upstream/copilot/auto-answer";
 import type { Failure } from "../../../src/proxy/upstream/copilot/failure";
-import { readBrokenReply, readFailure, writtenOfReply } from "../../../src/proxy/upstream/copilot/failure";
-import { patternOf, withoutParams } from "../../../src/proxy/upstream/copilot/unsupported-params";
+import {
+  readBrokenReply,
+  readFailure,
+  upstreamErrorIn,
+  writtenOfReply,
+} from "../../../src/proxy/upstream/copilot/failure";
+import { isSuspensionEvent, statuses, statusOf } from "../../../src/proxy/upstream/copilot/failure-match";
+import { rows } from "../../../src/proxy/upstream/copilot/failure-rows";
+import { patternOf, refusedParam, withoutParams } from "../../../src/proxy/upstream/copilot/unsupported-params";
+import { googleAliases } from "../../../src/proxy/upstream/models/google-names";
 import { readModel } from "../../../src/proxy/upstream/models/model";
-import { findModel } from "../../../src/proxy/upstream/models/model-name";
+import { findModel, nearest } from "../../../src/proxy/upstream/models/model-name";
 import { costOf } from "../../../src/proxy/upstream/models/price";
+import { promptLimitOf } from "../../../src/proxy/upstream/models/prompt-limit";
 import { changes, testPairs } from "../../support/pairs";
 
 const now = Date.parse("2026-07-20T10:00:00Z");
@@ -33,6 +44,9 @@ function modelAs(item: unknown, how?: "whole") {
     supports: changes(unknown.supports, supports),
   };
 }
+
+const chat = (more: object) => readModel({ id: "m", capabilities: { type: "chat" }, ...more })!;
+const anyPrice = { input: 1, output: 10, cachedInput: undefined, cacheWrite: undefined, cacheWriteHour: undefined };
 
 const ids =
   "claude-sonnet-4.5 claude-sonnet-4 claude-opus-4.6 claude-opus-4.6-1m claude-haiku-4.5 gpt-5-mini gpt-4o-2024-11-20 gemini-3.1-pro-preview";
@@ -70,4 +84,58 @@ testPairs("upstream", {
   price: (billing: unknown, id = "m") => readModel({ id, capabilities: { type: "chat" }, billing })!.price,
   /** A price, what was used, whether a person asked, and what is known of the plan. */
   cost: (...given: Parameters<typeof costOf>) => costOf(...given),
+  /** What the list says beside of a model: the warnings in it. */
+  warnings: (more: object) => chat(more).warnings,
+  /** Models of the list: what people are told of all of them. */
+  "told-warnings": (...models: { id: string }[]) => warningsOf(models.map(chat)).map(warningInWords),
+  /** An error of the upstream: the parameter that it names, and what is left out for it. */
+  "refused-param"(error: Parameters<typeof refusedParam>[0]) {
+    const param = refusedParam(error);
+    return param && [param, patternOf(param)];
+  },
+  /** Parameters: those that may be left out. */
+  removable: (...params: string[]) => params.filter((param) => patternOf(param) !== undefined),
+  /** The text of a body, and what is left out of it. */
+  lighter: (text: string, ...patterns: string[]) => withoutParams(text, patterns),
+  /** One of Google's names, and models by their ids with their prices, of which some are light. */
+  google: (name: string, models: Record<string, [input: number, light?: "light"]>) =>
+    googleAliases(
+      name,
+      Object.entries(models).map(([id, [input, light]]) => ({
+        ...chat({ id, model_picker_category: light ? "lightweight" : "powerful" }),
+        price: { premium: true, tokens: { ...anyPrice, input, per: 1_000_000 } },
+      })),
+    ),
+  /** The price of a model that is dearer above 100,000 tokens, and the limits of the owner. */
+  "prompt-limit": (input: number, maxPromptTokens: Record<string, number>) =>
+    promptLimitOf(
+      chat({
+        capabilities: { type: "chat", limits: { max_prompt_tokens: 900_000 } },
+        billing: {
+          token_prices: {
+            batch_size: 1_000_000,
+            default: { input_price: input, output_price: input * 5, max_prompt_tokens: 100_000 },
+            long_context: { input_price: input * 5, output_price: input * 25 },
+          },
+        },
+      }),
+      { maxPromptTokens },
+    ),
+  /** What Auto says of further turns. */
+  "turn-plan": (answer: Record<string, unknown>) => turnPlanOf(answer),
+  nearest: (name: string, ...ids: string[]) =>
+    nearest(
+      name,
+      ids.map((id) => ({ id })),
+    ),
+  /** The code and message of an error in a stream. */
+  suspended: (code: string, message: string) => isSuspensionEvent(code, message),
+  /** The code of an error with status 200: the status that it means, and how many rows and patterns say so. */
+  status: (code: string) => [
+    statusOf(code),
+    rows.filter((row) => row.stream !== undefined && row.code!.test(code)).length,
+    statuses.filter(([pattern]) => pattern.test(code)).length,
+  ],
+  /** A body that should have been a stream. */
+  "error-in": (body: string) => upstreamErrorIn(body),
 });

@@ -1,6 +1,5 @@
 /** Scenario: GitHub's warnings in the model list reach the people whom they are for. */
 import { expect, test } from "bun:test";
-import { warningInWords, warningsOf } from "../../../src/books/changes/warnings";
 import { warningNotices } from "../../../src/books/notices/conditions";
 import { factsOf } from "../../../src/parts/facts";
 import { readModel } from "../../../src/proxy/upstream/models/model";
@@ -9,33 +8,10 @@ import { type RunningProxy, startProxy } from "../../support/proxy";
 const item = (id: string, more: object) => readModel({ id, capabilities: { type: "chat" }, ...more })!;
 const outdated = { code: "client_version_deprecated", message: "Please update your client before 1 January" };
 
-test("codes and messages, and what a vendor keeps; anything else is left out", () => {
-  const model = item("m", {
-    warning_messages: [outdated, { code: "No Code", message: " Slow. " }, { code: "empty" }, "text", null],
-    warning_text: { data_retention: "Kept for 30 days." },
-  });
-  expect(model.warnings).toEqual([
-    outdated,
-    { code: "warning", message: "Slow." },
-    { code: "data_retention", message: "Kept for 30 days." },
-  ]);
-  for (const more of [{}, { warning_messages: [] }, { warning_messages: "x", warning_text: 5 }])
-    expect(item("m", more).warnings).toBeUndefined();
-});
-
 test("a long list and a long message are cut", () => {
   const all = Array.from({ length: 100 }, (_, at) => ({ code: "c", message: `${at}`.padEnd(5000, "x") }));
   const { warnings = [] } = item("m", { warning_messages: all });
   expect([warnings.length <= 8, Math.max(...warnings.map(({ message }) => message.length))]).toEqual([true, 300]);
-});
-
-test("each is told once, with its models, what concerns the client first", () => {
-  const kept = { warning_text: { data_retention: "Kept." } };
-  const models = ["a", "b", "c", "d", "e"].map((id) => item(id, { ...kept, warning_messages: [outdated] }));
-  expect(warningsOf([...models, models[0]!]).map(warningInWords)).toEqual([
-    "GitHub is about to shut out this version of dragoman: look for an update. It says of a, b, c and 2 more: Please update your client before 1 January.",
-    "GitHub says of a, b, c and 2 more: Kept.",
-  ]);
 });
 
 const page = async (proxy: RunningProxy, path: string) => (await fetch(proxy.url + path)).text();
