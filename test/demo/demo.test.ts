@@ -4,6 +4,7 @@
  */
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { version } from "../../package.json";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import { type Demo, type DemoOptions, startDemo } from "../../src/demo/demo";
@@ -13,6 +14,8 @@ import { testWritten } from "../support/written";
 
 // biome-ignore lint/suspicious/noExplicitAny: these are the wire's own shapes, looked at from outside
 type Wire = any;
+
+const root = join(import.meta.dir, "../..");
 
 let demo: Demo;
 let clock: number;
@@ -288,6 +291,14 @@ test("the scripted model calls a tool that is named with what its schema require
 });
 
 describe("a fault on request", () => {
+  test("each one that a test or the README writes is there: the demo answers any other with the list of them", async () => {
+    const unknown: string[] = [];
+    for (const file of ["README.md", ...new Bun.Glob("test/**/*.{ts,tsx,txt,json}").scanSync(root)])
+      for (const [written, name] of (await Bun.file(join(root, file)).text()).matchAll(/\[demo: ([\w-]+)(?=[ \]])/g))
+        if (!directives.some((row) => row.name === name)) unknown.push(`${file}: ${written}`);
+    expect([...new Set(unknown)]).toEqual(["test/fixtures/demo/requests.txt: [demo: what"]);
+  });
+
   test.each(directives.filter(({ name }) => /^\d/.test(name)).map(({ name, what }) => [name, what]))(
     "[demo: %s] answers with %s",
     async (name) => {

@@ -28,7 +28,7 @@ interface Sent {
 
 const kinds = {
   short: { text: "Hello", stream: false },
-  stream: { text: "[demo: slow 40] Tell me a story.", stream: true },
+  stream: { text: "[demo: long 40] Tell me a story.", stream: true },
   /** From before the outage until after it. */
   long: { text: `[demo: long ${(seconds + 10) * 100}] Tell me a story.`, stream: true },
 };

@@ -67,7 +67,7 @@ describeWithOwnPostgres("the database of a team", (postgres) => {
         authorization: `Bearer ${key}`,
         "x-session-id": "s-1",
       });
-    for (const directive of ["", "[demo: 400 once] ", "[demo: 500 once] ", "[demo: think] "])
+    for (const directive of ["", "[demo: 400-bad once] ", "[demo: 500 once] ", "[demo: redacted] "])
       await (await send(`${directive}${secrets.prompt} ${secrets.answer}`, { stream: true })).text();
     expect((await server.admin("/requests")).items.length).toBeGreaterThanOrEqual(4);
 

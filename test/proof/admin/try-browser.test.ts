@@ -51,7 +51,7 @@ describe.skipIf(!browser)("in a browser", () => {
   test("a stop reaches the upstream; an error is shown in its words", async () => {
     await using opened = await open();
     const { page, faults } = opened;
-    await page.getByLabel("Prompt").fill("[demo: hang]");
+    await page.getByLabel("Prompt").fill("[demo: silence 20]");
     await page.getByRole("button", { name: "Send" }).press("Enter");
     await page.getByRole("button", { name: "Stop" }).press("Enter");
     await page.getByText(/^Stopped after/).waitFor();

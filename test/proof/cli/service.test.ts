@@ -109,7 +109,7 @@ describeWith("systemd", "under systemd, for an ordinary user", () => {
   });
 
   const openStream = async () => {
-    const messages = [{ role: "user", content: "[demo: slow] Tell me a story" }];
+    const messages = [{ role: "user", content: "[demo: silence 20] Tell me a story" }];
     const body = JSON.stringify({ model: "claude-sonnet-4.6", stream: true, messages });
     const answer = await fetch(`${url}/v1/chat/completions`, { method: "POST", body });
     const reader = answer.body!.getReader();

@@ -29,7 +29,7 @@ describeWithOwnPostgres("while the database is away", (postgres) => {
     const ids: string[] = [];
     let stop = false;
     const send = async (server: TeamProcess, stream: boolean) => {
-      const text = stream ? "[demo: slow 40] Tell me a story." : "Hello";
+      const text = stream ? "[demo: long 40] Tell me a story." : "Hello";
       const response = await server.post("/v1/chat/completions", ask(text, { stream }), headers);
       const answer = await response.text();
       expect([response.status, answer.includes(stream ? "[DONE]" : "choices")]).toEqual([200, true]);
@@ -84,7 +84,7 @@ describeWithOwnPostgres("while the database is away", (postgres) => {
     for (const server of all) expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
     await until(counted(0, 2), "both are counted");
     // This one ends while the database is away.
-    const running = all[0]!.post("/v1/chat/completions", ask("[demo: slow 40] Hello", { stream: true }));
+    const running = all[0]!.post("/v1/chat/completions", ask("[demo: silence 5] Hello", { stream: true }));
     await until(counted(1, 2), "a request runs");
     await postgres.stop();
     for (let count = 0; count < 3; count += 1) {
