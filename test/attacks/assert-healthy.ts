@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { ProxyError } from "../../src/lib/errors";
 import type { RunningProxy } from "../support/proxy";
 
 interface Answer {
@@ -98,4 +99,14 @@ export function errorOf(path: string, { headers, text }: Answer): { type: string
       },
     });
   return body.error;
+}
+
+/** The result, or nothing where it was refused in words; anything else thrown is a crash. */
+export function only<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (thrown) {
+    if (thrown instanceof ProxyError && thrown.status < 500) return undefined;
+    throw thrown;
+  }
 }

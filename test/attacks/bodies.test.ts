@@ -2,7 +2,7 @@
  * Scenario: bodies no client should send: each is answered in words or forwarded as it is, and never harms the next
  * request.
  */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { startProxy } from "../support/proxy";
 
 const proxy = await startProxy();
@@ -11,36 +11,6 @@ afterAll(() => proxy[Symbol.asyncDispose]());
 const hello = { role: "user", content: "Hello" };
 const chat = { model: "gpt-5-mini", messages: [hello] };
 const native = { model: "claude-sonnet-4.6", max_tokens: 100, messages: [hello] };
-
-describe.each([
-  ["/v1/chat/completions", chat],
-  ["/v1/messages", native],
-  ["/v1/messages", { ...native, model: "gpt-5-mini" }],
-] as const)("%s", (path, good) => {
-  test.each([-1, 0, 1e308, "10", {}])("max_tokens %p is answered in words", async (max_tokens) => {
-    const response = await proxy.post(path, { ...good, max_tokens });
-    expect(response.status).toBeLessThan(500);
-    expect(await response.json()).toBeObject();
-  });
-
-  test("a number that JSON does not have is 400", async () => {
-    const text = JSON.stringify({ ...good, max_tokens: 7 }).replace(/"max_tokens":7/, '"max_tokens":NaN');
-    expect((await proxy.post(path, text)).status).toBe(400);
-  });
-
-  test.each([
-    ["none", []],
-    ["null", [null]],
-    ["a role that is a number", [{ role: 1, content: "x" }]],
-    ["content that is a number", [{ role: "user", content: 5 }]],
-    ["content of anything", [{ role: "user", content: [null, 1, {}, []] }]],
-    ["no list", "x"],
-  ])("a request whose messages are %s is answered in JSON and is no failure of the server", async (_name, messages) => {
-    const response = await proxy.post(path, { ...good, messages });
-    expect(response.status).toBeLessThan(500);
-    expect(await response.json()).toBeObject();
-  });
-});
 
 test("an integer beyond double precision goes up digit for digit", async () => {
   const text = JSON.stringify({ ...native, metadata: { user_id: 7 } }).replace(

@@ -1,17 +1,4 @@
-/**
- * Scenario: attacks on the sign-in of tools. Each row is one: what somebody tries, and what keeps them from it.
- *
- * | attack | what happens | | --- | --- | | phishing: the attacker's code in a link to the member | the page asks,
- * names the tool and the address that it began at, warns where that is another one, and confirms nothing by itself | |
- * a form on another site, or without the page's token | refused | | guessing user codes | ten wrong ones of a member in
- * a minute, and no page answers; without a member nothing is told | | guessing device codes and refresh tokens | 256
- * bits each; the same wrong one ten times of a network in a minute, and 300 different ones | | replay of a device code
- * | `invalid_grant` | | replay of a refresh token | the key of the sign-in is revoked | | fixation: a code that the
- * attacker confirmed with their own account | the tool is told whose it is, and shows that | | mix-up: a code of one
- * team at another, or an access token with another's signature | unknown | | a code that was denied, has expired or is
- * polled too fast | `access_denied`, `expired_token`, `slow_down` | | the key that confirmed is revoked before the tool
- * asks | `access_denied` | | many sign-ins that nobody confirms | 30 of one network |
- */
+/** Scenario: attacks on the sign-in of tools: phishing, guessing, replay, fixation, mix-up; device codes and refresh tokens have 256 bits. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sha256 } from "../../src/lib/net/in/credentials";
 import { words } from "../../src/lib/sql";

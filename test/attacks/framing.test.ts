@@ -1,6 +1,5 @@
 /** Scenario: requests as no client should write them: framing, pipelines, headers, other protocols on the port. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { connect, type Socket } from "node:net";
+import { afterAll, expect, test } from "bun:test";
 import { clientEndpoints } from "../../src/routes/clients";
 import { startProxy } from "../support/proxy";
 import { sendRaw, untilClosed } from "../support/raw-socket";
@@ -18,33 +17,31 @@ const post = (headers: string, body: string) => `POST /v1/chat/completions HTTP/
 const get = (headers: string, path = "/health") => `GET ${path} HTTP/1.1\r\n${host}${headers}\r\n`;
 const smuggled = get("");
 
-describe("a request whose length is not one thing is refused, and what follows it is not run", () => {
-  test.each([
-    ["a length and chunks", post("Content-Length: 6\r\nTransfer-Encoding: chunked\r\n", `0\r\n\r\n${smuggled}`)],
-    ["two lengths", post("Content-Length: 2\r\nContent-Length: 3\r\n", `{}${smuggled}`)],
-    ["+5", post("Content-Length: +5\r\n", `{}${smuggled}`)],
-    ["-5", post("Content-Length: -5\r\n", `{}${smuggled}`)],
-    ["20 digits", post(`Content-Length: ${"9".repeat(20)}\r\n`, `{}${smuggled}`)],
-    ["another encoding", post("Transfer-Encoding: xchunked\r\n", `0\r\n\r\n${smuggled}`)],
-    ["two encodings", post("Transfer-Encoding: chunked, identity\r\n", `0\r\n\r\n${smuggled}`)],
-    ["a tab before", post("Transfer-Encoding: \x0bchunked\r\n", `0\r\n\r\n${smuggled}`)],
-    ["a space before the colon", post("Content-Length : 2\r\n", `{}${smuggled}`)],
-    ["a folded header", get("X-One: b\r\n c\r\n") + smuggled],
-    ["a NUL", get("X-One: b\0c\r\n") + smuggled],
-  ])("a request with %s for its length is refused, and what follows it is not run", async (_name, bytes) => {
-    const { statuses, closed } = await sendRaw(open.url, bytes, untilClosed);
-    expect([statuses, closed]).toEqual([[400], true]);
-    expect(open.demo.journal).toEqual([]);
-  });
+test.each([
+  ["a length and chunks", post("Content-Length: 6\r\nTransfer-Encoding: chunked\r\n", `0\r\n\r\n${smuggled}`)],
+  ["two lengths", post("Content-Length: 2\r\nContent-Length: 3\r\n", `{}${smuggled}`)],
+  ["+5", post("Content-Length: +5\r\n", `{}${smuggled}`)],
+  ["-5", post("Content-Length: -5\r\n", `{}${smuggled}`)],
+  ["20 digits", post(`Content-Length: ${"9".repeat(20)}\r\n`, `{}${smuggled}`)],
+  ["another encoding", post("Transfer-Encoding: xchunked\r\n", `0\r\n\r\n${smuggled}`)],
+  ["two encodings", post("Transfer-Encoding: chunked, identity\r\n", `0\r\n\r\n${smuggled}`)],
+  ["a tab before", post("Transfer-Encoding: \x0bchunked\r\n", `0\r\n\r\n${smuggled}`)],
+  ["a space before the colon", post("Content-Length : 2\r\n", `{}${smuggled}`)],
+  ["a folded header", get("X-One: b\r\n c\r\n") + smuggled],
+  ["a NUL", get("X-One: b\0c\r\n") + smuggled],
+])("a request with %s for its length is refused, and what follows it is not run", async (_name, bytes) => {
+  const { statuses, closed } = await sendRaw(open.url, bytes, untilClosed);
+  expect([statuses, closed]).toEqual([[400], true]);
+  expect(open.demo.journal).toEqual([]);
+});
 
-  test.each([
-    ["a header of 20 KB", get(`X-One: ${"a".repeat(20_000)}\r\n`)],
-    ["300 headers", get(Array.from({ length: 300 }, (_, index) => `X-${index}: a\r\n`).join(""))],
-    ["an address of 20 KB", get("", `/${"a".repeat(20_000)}`)],
-  ])("%s is 431", async (_name, bytes) => {
-    const { statuses, closed } = await sendRaw(open.url, bytes, untilClosed);
-    expect([statuses, closed]).toEqual([[431], true]);
-  });
+test.each([
+  ["a header of 20 KB", get(`X-One: ${"a".repeat(20_000)}\r\n`)],
+  ["300 headers", get(Array.from({ length: 300 }, (_, index) => `X-${index}: a\r\n`).join(""))],
+  ["an address of 20 KB", get("", `/${"a".repeat(20_000)}`)],
+])("%s is 431", async (_name, bytes) => {
+  const { statuses, closed } = await sendRaw(open.url, bytes, untilClosed);
+  expect([statuses, closed]).toEqual([[431], true]);
 });
 
 test.each([
@@ -65,27 +62,10 @@ test("a key that the connection header calls its own is still a key", async () =
 });
 
 test("30 MB behind a wrong key are not read", async () => {
-  const { port } = new URL(guarded.url);
-  const size = 30 * 1024 * 1024;
-  const { status, written } = await new Promise<{ status: number; written: number }>((resolve) => {
-    let answer = "";
-    const socket: Socket = connect(Number(port), "127.0.0.1", () =>
-      socket.write(
-        `POST /v1/messages HTTP/1.1\r\n${host}x-api-key: wrong\r\nExpect: 100-continue\r\nContent-Length: ${size}\r\n\r\n`,
-      ),
-    );
-    socket.on("data", (data) => {
-      answer += data;
-      // The body only follows when the server asks for it.
-      const status = Number(/HTTP\/1\.1 (4\d\d)/.exec(answer)?.[1] ?? 0);
-      if (status) {
-        resolve({ status, written: socket.bytesWritten });
-        socket.destroy();
-      }
-    });
-  });
-  expect(status).toBe(401);
-  expect(written).toBeLessThan(1024 * 1024);
+  const head = `POST /v1/messages HTTP/1.1\r\n${host}x-api-key: wrong\r\nExpect: 100-continue\r\n`;
+  // None of the body is sent, whatever the answer is.
+  const { statuses } = await sendRaw(guarded.url, `${head}Content-Length: ${30 * 1024 * 1024}\r\n\r\n`);
+  expect(statuses.at(-1)).toBe(401);
 });
 
 test("what a browser would add changes no answer", async () => {

@@ -17,7 +17,6 @@ import { unnoted } from "../../src/dialects/hub/notes";
 import { mendRefused } from "../../src/dialects/hub/refused-schemas";
 import { type RuleTable, requestRules } from "../../src/dialects/hub/rules";
 import { overviewOf } from "../../src/dialects/overview";
-import { ProxyError } from "../../src/lib/errors";
 import { editedTo } from "../../src/lib/net/json/json-edit";
 import { learnFromHeaders, type Quota, readQuota } from "../../src/people/accounts/quota";
 import { measurePrompt } from "../../src/proxy/tokens/measured-prompt";
@@ -31,6 +30,7 @@ import { rulesOf, samples } from "../support/hostile-shapes";
 import { fixRequest } from "../support/noted";
 import fc, { triesOf } from "../support/random";
 import { almost, object, odd } from "../support/requests";
+import { only } from "./assert-healthy";
 
 /** All of them in the check too: most are refused, and those that are read have to be enough. */
 const runs = { numRuns: 300 };
@@ -39,16 +39,6 @@ const runsOfRequests = { numRuns: triesOf(300, 3) };
 
 /** A model that can do everything, and one that can do nothing. */
 const models = [ableModel("able", "Anthropic"), unableModel("unable", "unknown")];
-
-/** The result, or nothing where it was refused in words; anything else thrown is a crash. */
-function only<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch (thrown) {
-    if (thrown instanceof ProxyError && thrown.status < 500) return undefined;
-    throw thrown;
-  }
-}
 
 const copied = <T>(value: T): T => JSON.parse(JSON.stringify(value));
 
@@ -195,196 +185,187 @@ test("a request without refused fields is JSON, and no other member of it is tou
   );
 });
 
-describe("an upstream", () => {
-  const words = fc.oneof(
-    fc.string(),
-    fc.json(),
-    odd.map((value) => JSON.stringify(value) ?? ""),
-    object.map((body) => JSON.stringify({ error: body })),
-    fc.constantFrom(
-      '{"error":{"message":"messages.0.content.0.x: Extra inputs are not permitted"}}',
-      "<html>",
-      '{"error":"',
-      "null",
-    ),
+const words = fc.oneof(
+  fc.string(),
+  fc.json(),
+  odd.map((value) => JSON.stringify(value) ?? ""),
+  object.map((body) => JSON.stringify({ error: body })),
+  fc.constantFrom(
+    '{"error":{"message":"messages.0.content.0.x: Extra inputs are not permitted"}}',
+    "<html>",
+    '{"error":"',
+    "null",
+  ),
+);
+
+test("an upstream may refuse in any words: it is a failure with a status and a sentence", () => {
+  const headers = fc.dictionary(
+    fc.constantFrom("retry-after", "x-ratelimit-exceeded"),
+    fc.stringMatching(/^[ -~]{0,20}$/),
   );
+  fc.assert(
+    fc.property(fc.integer({ min: 400, max: 599 }), headers, words, (status, sent, body) => {
+      const { error, account } = readFailure(status, new Headers(sent), body, 1_700_000_000_000);
+      expect(error.status).toBeWithin(400, 600);
+      expect(error.message.trim()).not.toBe("");
+      const wait = error.details.headers?.["retry-after"];
+      if (wait !== undefined) expect(Number(wait)).toBeWithin(0, 86_401);
+      if (account && "until" in account && account.until !== undefined)
+        expect(account.until).toBeWithin(1_700_000_000_000, 1_700_000_000_000 + 86_400_001);
+    }),
+    runs,
+  );
+});
 
-  test("an upstream may refuse in any words: it is a failure with a status and a sentence", () => {
-    const headers = fc.dictionary(
-      fc.constantFrom("retry-after", "x-ratelimit-exceeded"),
-      fc.stringMatching(/^[ -~]{0,20}$/),
-    );
-    fc.assert(
-      fc.property(fc.integer({ min: 400, max: 599 }), headers, words, (status, sent, body) => {
-        const { error, account } = readFailure(status, new Headers(sent), body, 1_700_000_000_000);
-        expect(error.status).toBeWithin(400, 600);
-        expect(error.message.trim()).not.toBe("");
-        const wait = error.details.headers?.["retry-after"];
-        if (wait !== undefined) expect(Number(wait)).toBeWithin(0, 86_401);
-        if (account && "until" in account && account.until !== undefined)
-          expect(account.until).toBeWithin(1_700_000_000_000, 1_700_000_000_000 + 86_400_001);
-      }),
-      runs,
-    );
-  });
+test("an upstream may list any model: it is one with finite limits, or none", () => {
+  const item = fc.record(
+    {
+      id: fc.oneof(odd, fc.string()),
+      name: odd,
+      capabilities: fc.oneof(
+        odd,
+        fc.record({ type: odd, limits: fc.oneof(odd, object), supports: fc.oneof(odd, object) }, { requiredKeys: [] }),
+      ),
+      billing: fc.oneof(
+        odd,
+        fc.record({ is_premium: odd, multiplier: odd, token_prices: fc.oneof(odd, object) }, { requiredKeys: [] }),
+      ),
+      supported_endpoints: fc.oneof(odd, fc.array(fc.constantFrom("/responses", "/v1/messages", 7, null))),
+      policy: odd,
+    },
+    { requiredKeys: [] },
+  );
+  let read = 0;
+  fc.assert(
+    fc.property(item, (given) => {
+      const model = readModel(copied(given));
+      if (!model) return;
+      read++;
+      expect(model.id.length).toBeWithin(1, 257);
+      for (const limit of Object.values(model.limits))
+        if (typeof limit === "number") expect(limit).toBeGreaterThanOrEqual(0);
+      for (const target of dialects) only(() => codecs[target].encodeRequest(plain, model));
+    }),
+    runs,
+  );
+  expect(read, "models that were read").toBeGreaterThan(10);
+});
 
-  test("an upstream may list any model: it is one with finite limits, or none", () => {
-    const item = fc.record(
-      {
-        id: fc.oneof(odd, fc.string()),
-        name: odd,
-        capabilities: fc.oneof(
-          odd,
-          fc.record(
-            { type: odd, limits: fc.oneof(odd, object), supports: fc.oneof(odd, object) },
-            { requiredKeys: [] },
-          ),
-        ),
-        billing: fc.oneof(
-          odd,
-          fc.record({ is_premium: odd, multiplier: odd, token_prices: fc.oneof(odd, object) }, { requiredKeys: [] }),
-        ),
-        supported_endpoints: fc.oneof(odd, fc.array(fc.constantFrom("/responses", "/v1/messages", 7, null))),
-        policy: odd,
-      },
-      { requiredKeys: [] },
-    );
-    let read = 0;
-    fc.assert(
-      fc.property(item, (given) => {
-        const model = readModel(copied(given));
-        if (!model) return;
-        read++;
-        expect(model.id.length).toBeWithin(1, 257);
-        for (const limit of Object.values(model.limits))
-          if (typeof limit === "number") expect(limit).toBeGreaterThanOrEqual(0);
-        for (const target of dialects) only(() => codecs[target].encodeRequest(plain, model));
-      }),
-      runs,
-    );
-    expect(read, "models that were read").toBeGreaterThan(10);
-  });
-
-  test("an upstream may tell any quota: its numbers are finite, or unknown", () => {
-    const count = fc.oneof(odd, fc.constantFrom<unknown>("300", "1e999", "-1", "NaN", 300, 12.5));
-    const snapshot = fc.dictionary(
-      fc.constantFrom("entitlement", "remaining", "unlimited", "overage_count", "percent_remaining", "quota_remaining"),
-      count,
-    );
-    const snapshots = fc.dictionary(
-      fc.constantFrom("premium_interactions", "premium_models", "chat", "completions"),
-      fc.oneof(odd, snapshot),
-    );
-    const answer = fc.record(
-      { quota_snapshots: fc.oneof(odd, snapshots), quota_reset_date_utc: odd, copilot_plan: odd },
-      { requiredKeys: [] },
-    );
-    const header = fc.dictionary(
-      fc.constantFrom("ent", "rem", "ov", "ovPerm", "rst"),
-      fc.constantFrom("300", "1e999", "-1", "NaN", "", "true", "0.0", "2026-08-01T00:00:00Z"),
-    );
-    const finite = (value: unknown): boolean =>
-      typeof value === "number"
-        ? Number.isFinite(value)
-        : typeof value !== "object" || value === null || Object.values(value).every(finite);
-    const now = 1_700_000_000_000;
-    let known = 0;
-    fc.assert(
-      fc.property(fc.oneof(odd, answer), header, (given, serialized) => {
-        let quota: Quota | undefined;
-        try {
-          const { snapshots: _, ...numbers } = readQuota(copied({ given }).given, now);
-          expect(finite(numbers)).toBe(true);
-          quota = { snapshots: {}, ...numbers };
-          known++;
-        } catch (thrown) {
-          // What is no answer at all is an outage to whoever asked.
-          expect((thrown as Error).name).toBe("ZodError");
-        }
-        const headers = new Headers({ "x-quota-snapshot-premium_models": String(new URLSearchParams(serialized)) });
-        expect(finite(learnFromHeaders(quota, headers, now))).toBe(true);
-      }),
-      {
-        ...runs,
-        examples: [
-          [
-            { quota_snapshots: { premium_interactions: { percent_remaining: "300", entitlement: 1e308 } } },
-            { ent: "300" },
-          ],
+test("an upstream may tell any quota: its numbers are finite, or unknown", () => {
+  const count = fc.oneof(odd, fc.constantFrom<unknown>("300", "1e999", "-1", "NaN", 300, 12.5));
+  const snapshot = fc.dictionary(
+    fc.constantFrom("entitlement", "remaining", "unlimited", "overage_count", "percent_remaining", "quota_remaining"),
+    count,
+  );
+  const snapshots = fc.dictionary(
+    fc.constantFrom("premium_interactions", "premium_models", "chat", "completions"),
+    fc.oneof(odd, snapshot),
+  );
+  const answer = fc.record(
+    { quota_snapshots: fc.oneof(odd, snapshots), quota_reset_date_utc: odd, copilot_plan: odd },
+    { requiredKeys: [] },
+  );
+  const header = fc.dictionary(
+    fc.constantFrom("ent", "rem", "ov", "ovPerm", "rst"),
+    fc.constantFrom("300", "1e999", "-1", "NaN", "", "true", "0.0", "2026-08-01T00:00:00Z"),
+  );
+  const finite = (value: unknown): boolean =>
+    typeof value === "number"
+      ? Number.isFinite(value)
+      : typeof value !== "object" || value === null || Object.values(value).every(finite);
+  const now = 1_700_000_000_000;
+  let known = 0;
+  fc.assert(
+    fc.property(fc.oneof(odd, answer), header, (given, serialized) => {
+      let quota: Quota | undefined;
+      try {
+        const { snapshots: _, ...numbers } = readQuota(copied({ given }).given, now);
+        expect(finite(numbers)).toBe(true);
+        quota = { snapshots: {}, ...numbers };
+        known++;
+      } catch (thrown) {
+        // What is no answer at all is an outage to whoever asked.
+        expect((thrown as Error).name).toBe("ZodError");
+      }
+      const headers = new Headers({ "x-quota-snapshot-premium_models": String(new URLSearchParams(serialized)) });
+      expect(finite(learnFromHeaders(quota, headers, now))).toBe(true);
+    }),
+    {
+      ...runs,
+      examples: [
+        [
+          { quota_snapshots: { premium_interactions: { percent_remaining: "300", entitlement: 1e308 } } },
+          { ent: "300" },
         ],
-      },
-    );
-    expect(known).toBeGreaterThan(20);
-  });
+      ],
+    },
+  );
+  expect(known).toBeGreaterThan(20);
 });
 
 const plain: Conversation = codecs.chat.decodeRequest({ model: "m", messages: [{ role: "user", content: "Hello" }] });
 
-describe("a change of the config", () => {
-  const stored: Stored = {
-    logLevel: "warn",
-    auth: { apiKeys: ["k-alpha-0123456789"] },
-    vendorxApiKey: "sk-ant-0123456789",
-    providers: { x: { type: "anthropic", baseUrl: "https://h.example", apiKey: "pk-0123456789" } },
-  };
-  const names = fc.constantFrom(
-    "logLevel",
-    "auth",
-    "providers",
-    "vendorxApiKey",
-    "anthropicApiKey",
-    "modelAliases",
-    "maxRows",
-    "allowedOrigins",
-    "upstreamHeaders",
-    "__proto__",
-    "constructor",
-  );
-  const provider = fc.record(
-    {
-      type: fc.constantFrom("anthropic", "vendorx", 1),
-      baseUrl: fc.constantFrom("https://h.example", "https://evil.example", "…"),
-      apiKey: fc.oneof(odd, fc.constantFrom("…6789", "new-key")),
-    },
-    { requiredKeys: [] },
-  );
-  const change = fc.dictionary(
-    names,
-    fc.oneof(
-      odd,
-      fc.dictionary(
-        fc.constantFrom("x", "y", "apiKeys"),
-        fc.oneof(odd, provider, fc.array(fc.oneof(odd, fc.constantFrom("…6789", "…9999", "key-0123")))),
-      ),
-      fc.constantFrom("…6789", "info", null, 7),
+const stored: Stored = {
+  logLevel: "warn",
+  auth: { apiKeys: ["k-alpha-0123456789"] },
+  vendorxApiKey: "sk-ant-0123456789",
+  providers: { x: { type: "anthropic", baseUrl: "https://h.example", apiKey: "pk-0123456789" } },
+};
+const names = fc.constantFrom(
+  "logLevel",
+  "auth",
+  "providers",
+  "vendorxApiKey",
+  "anthropicApiKey",
+  "modelAliases",
+  "maxRows",
+  "allowedOrigins",
+  "upstreamHeaders",
+  "__proto__",
+  "constructor",
+);
+const provider = fc.record(
+  {
+    type: fc.constantFrom("anthropic", "vendorx", 1),
+    baseUrl: fc.constantFrom("https://h.example", "https://evil.example", "…"),
+    apiKey: fc.oneof(odd, fc.constantFrom("…6789", "new-key")),
+  },
+  { requiredKeys: [] },
+);
+const change = fc.dictionary(
+  names,
+  fc.oneof(
+    odd,
+    fc.dictionary(
+      fc.constantFrom("x", "y", "apiKeys"),
+      fc.oneof(odd, provider, fc.array(fc.oneof(odd, fc.constantFrom("…6789", "…9999", "key-0123")))),
     ),
-    { maxKeys: 3 },
+    fc.constantFrom("…6789", "info", null, 7),
+  ),
+  { maxKeys: 3 },
+);
+
+test("a change of the config is a config that holds, or refused in words; what was stored stays, and no key goes to another address", () => {
+  const before = JSON.stringify(stored);
+  fc.assert(
+    fc.property(change, (patch) => {
+      const next = only(() => patched(stored, copied(patch)));
+      expect(JSON.stringify(stored)).toBe(before);
+      expect(Object.keys(Object.prototype)).toEqual([]);
+      if (!next) return;
+      const config = parseConfig(next);
+      for (const { baseUrl, apiKey } of Object.values(config.providers))
+        if (!baseUrl.startsWith("https://h.example")) expect(apiKey).not.toBe("pk-0123456789");
+      expect(JSON.stringify(next)).not.toContain("…");
+    }),
+    { ...runs, numRuns: 600 },
   );
+});
 
-  test("is a config that holds, or refused in words; what was stored stays, and no key goes to another address", () => {
-    const before = JSON.stringify(stored);
-    fc.assert(
-      fc.property(change, (patch) => {
-        const next = only(() => patched(stored, copied(patch)));
-        expect(JSON.stringify(stored)).toBe(before);
-        expect(Object.keys(Object.prototype)).toEqual([]);
-        if (!next) return;
-        const config = parseConfig(next);
-        for (const { baseUrl, apiKey } of Object.values(config.providers))
-          if (!baseUrl.startsWith("https://h.example")) expect(apiKey).not.toBe("pk-0123456789");
-        expect(JSON.stringify(next)).not.toContain("…");
-      }),
-      { ...runs, numRuns: 600 },
-    );
-  });
-
-  test("that would move a key, change nothing but a name, or come as a mask is among them", () => {
-    // Else the property above would be true of refusals alone.
-    const accepted = fc
-      .sample(change, runs)
-      .filter((patch) => only(() => patched(stored, copied(patch))) !== undefined);
-    expect(accepted.length).toBeGreaterThan(5);
-  });
+test("changes of the config that are accepted are among them", () => {
+  // Else the property above would be true of refusals alone.
+  const accepted = fc.sample(change, runs).filter((patch) => only(() => patched(stored, copied(patch))) !== undefined);
+  expect(accepted.length).toBeGreaterThan(5);
 });
 
 test("the corpus has requests of every dialect", () => {

@@ -1,7 +1,7 @@
 /** Scenario: of a client's headers few go up, of an upstream's few come down. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { startProxy } from "../support/proxy";
-import { sendRaw, startRaw } from "../support/raw-socket";
+import { startRaw } from "../support/raw-socket";
 
 const proxy = await startProxy({ config: { auth: { apiKeys: ["k-alpha-0123456789"] } } });
 afterAll(() => proxy[Symbol.asyncDispose]());
@@ -39,6 +39,13 @@ describe.each(calls)("%s", (path, endpoint, body) => {
       referer: "http://canary-12/",
       "x-dragoman-other": "canary-13",
       "accept-language": "canary-14",
+      origin: "http://canary.example",
+      forwarded: "for=canary-15",
+      x_initiator: "canary-16",
+      "transfer-foo": "canary-17",
+      "keep-alive": "canary-18",
+      te: "canary-19",
+      "upgrade-insecure-requests": "canary-20",
     };
     expect((await proxy.post(path, body, { headers: { ...key, ...canaries } })).status).toBe(200);
     const seen = proxy.demo.journal.findLast((each) => each.path === endpoint)!;
@@ -47,37 +54,10 @@ describe.each(calls)("%s", (path, endpoint, body) => {
     for (const word of ["canary", "198.51.100.7", "k-alpha"]) expect(told).not.toContain(word);
   });
 
-  test("nor what no client could say, written by hand", async () => {
-    const text = JSON.stringify(body);
-    const odd = [
-      "User-Agent: canary/1\u009b31m",
-      "Origin: http://canary.example",
-      "Cookie: canary=1",
-      "X-Forwarded-For: 198.51.100.7, canary",
-      "Forwarded: for=canary",
-      "X_Initiator: canary",
-      "Transfer-Foo: canary",
-      "Keep-Alive: canary",
-      "TE: canary",
-      "Upgrade-Insecure-Requests: canary",
-    ];
-    const head = [`POST ${path} HTTP/1.1`, "Host: localhost", `Authorization: ${key.authorization}`, ...odd];
-    const send = (lines: string[]) =>
-      sendRaw(proxy.url, `${lines.join("\r\n")}\r\nContent-Length: ${text.length}\r\n\r\n${text}`, { quiet: 200 });
-    expect((await send(head)).statuses).toEqual([200]);
-    // With a control character in it, it is not even read.
-    const asked = proxy.demo.journal.length;
-    expect(await send([...head, "X-Title: \u001b]0;canary\u0007"])).toMatchObject({ statuses: [400], closed: true });
-    expect(proxy.demo.journal).toHaveLength(asked);
-    const seen = proxy.demo.journal.findLast((each) => each.path === endpoint)!;
-    expect(Object.keys(seen.headers).filter((name) => !up.has(name))).toEqual([]);
-    for (const word of ["canary", "198.51.100.7", "\u001b"]) expect(JSON.stringify(seen.headers)).not.toContain(word);
-    expect(proxy.lines.join("")).not.toContain("\u001b");
-  });
-
-  test.each(path === "/v1/embeddings" ? [{}] : [{}, { stream: true }])(
+  const modes = [{}, { stream: true }, { status: 400 }];
+  test.each(path === "/v1/embeddings" ? modes.filter(({ stream }) => !stream) : modes)(
     "of the upstream's headers nothing unknown comes down (%j)",
-    async (mode) => {
+    async ({ status = 200, stream }: { status?: number; stream?: boolean }) => {
       const odd = {
         "set-cookie": "s=canary",
         "access-control-allow-origin": "*",
@@ -89,43 +69,20 @@ describe.each(calls)("%s", (path, endpoint, body) => {
         link: "<http://canary/>",
         "alt-svc": "canary",
       };
-      const plain = await proxy.post(path, { ...body, ...mode }, { headers: key });
-      const bytes = await plain.arrayBuffer();
-      proxy.demo.intercept(
-        endpoint,
-        () =>
-          new Response(bytes, {
-            headers: { "content-type": "stream" in mode ? "text/event-stream" : "application/json", ...odd },
-          }),
-      );
-      const response = await proxy.post(path, { ...body, ...mode }, { headers: key });
-      expect(response.status).toBe(200);
+      const ask = () => proxy.post(path, { ...body, stream }, { headers: key });
+      const good = await (await ask()).arrayBuffer();
+      const answer = status === 200 ? good : JSON.stringify({ error: { message: "no", code: "bad" } });
+      const type = stream ? "text/event-stream" : "application/json";
+      proxy.demo.intercept(endpoint, () => new Response(answer, { status, headers: { "content-type": type, ...odd } }));
+      const response = await ask();
+      expect(response.status).toBe(status);
       await response.arrayBuffer();
-      const names = [...response.headers.keys()].sort();
-      expect(
-        names.filter(
-          (name) => !/^(?:content-(?:type|length)|cache-control|date|transfer-encoding|x-request-id)$/.test(name),
-        ),
-      ).toEqual([]);
+      const own = /^(?:content-(?:type|length)|cache-control|date|transfer-encoding|x-request-id)$/;
+      const names = [...response.headers.keys()].filter((name) => !own.test(name));
+      expect(names).toEqual(status === 200 ? [] : ["x-should-retry"]);
       expect(JSON.stringify([...response.headers])).not.toContain("canary");
     },
   );
-
-  test("the upstream's cookies and credentials are not passed on with an error either", async () => {
-    proxy.demo.intercept(endpoint, () =>
-      Response.json(
-        { error: { message: "no", code: "bad" } },
-        {
-          status: 400,
-          headers: { "set-cookie": "canary", authorization: "canary", "access-control-allow-origin": "*" },
-        },
-      ),
-    );
-    const response = await proxy.post(path, body, { headers: key });
-    expect(response.status).toBe(400);
-    expect(JSON.stringify([...response.headers])).not.toContain("canary");
-    expect(response.headers.get("access-control-allow-origin")).toBeNull();
-  });
 });
 
 test.each(["vendorx-beta", "anthropic-beta"])("the upstream sees of the betas in %s those it knows", async (name) => {

@@ -4,24 +4,23 @@
 import { describe, expect, test } from "bun:test";
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readEnvironment } from "../../src/config/environment";
 import { scriptedGithub } from "../cli/bench";
-import { run } from "../support/command";
+import { program, run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { startRaw } from "../support/raw-socket";
 import { testWith } from "../support/sandbox";
 import { sharedModel } from "../support/shared-model";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 const start = ["start", "--json", "--port", "0"];
@@ -33,12 +32,12 @@ const failed = (code: string) =>
   expect.stringMatching(new RegExp(`^\\{"event":"failed","code":"${code}","message":.*\\}\n$`));
 
 /** A data folder made by somebody else. */
-function folderWith(files: Record<string, string>): Disposable & { path: string; data: string } {
-  const path = mkdtempSync(join(tmpdir(), "dragoman-"));
+function folderWith(files: Record<string, string>): { path: string; data: string } {
+  const path = temporaryFolder();
   const data = join(path, "data");
   mkdirSync(data, { mode: 0o700 });
   for (const [name, text] of Object.entries(files)) writeFileSync(join(data, name), text, { mode: 0o600 });
-  return { path, data, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+  return { path, data };
 }
 
 const modesIn = (folder: string) =>
@@ -82,7 +81,7 @@ describe("the folder of data", () => {
   });
 
   test("that leads to a folder anybody may write into stops the start, with the reason", async () => {
-    using folder = folderWith({});
+    const folder = folderWith({});
     const open = join(folder.path, "open");
     mkdirSync(open);
     chmodSync(open, 0o777);
@@ -93,7 +92,7 @@ describe("the folder of data", () => {
   });
 
   testWith("users", "with a config of somebody else's stops the start, with the reason", async () => {
-    using folder = folderWith({ "config.json": "{}" });
+    const folder = folderWith({ "config.json": "{}" });
     Bun.spawnSync(["chown", "65534", join(folder.data, "config.json")]);
     const { code, stdout, stderr } = await inProcess(start, { DRAGOMAN_HOME: folder.data });
     expect([code, stdout]).toEqual([1, failed("config_invalid")]);
@@ -107,7 +106,7 @@ describe("the folder of data", () => {
     ["no text", (file: string) => writeFileSync(file, new Uint8Array([0, 255, 254, 0, 1, 2, 3]))],
     ["a circle of links", (file: string) => symlinkSync(file, file)],
   ])("a config that is %s stops the start, in words", async (_name, make) => {
-    using folder = folderWith({});
+    const folder = folderWith({});
     make(join(folder.data, "config.json"));
     const { code, stdout, stderr } = await inProcess(start, { DRAGOMAN_HOME: folder.data });
     expect([code, stdout, stderr]).toEqual([1, failed("config_invalid"), expect.stringContaining("config.json")]);
@@ -115,49 +114,47 @@ describe("the folder of data", () => {
   });
 });
 
-describe("the command line", () => {
-  test("--host 0 is every address, and with --allow-open not without a warning", async () => {
-    await using open = run([...start, "--host", "0", "--allow-open"]);
-    const { port } = await open.ready();
-    expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
-    expect(open.stderr()).toContain("WARNING: Anyone who can reach this machine can use your accounts.");
-  });
-
-  test("a good token is used, and is in no line, no file and no answer", async () => {
-    await using github = scriptedGithub();
-    const { githubToken } = github.demo.accounts[0]!;
-    await using command = run([...start, "--idp-token", githubToken], { env: github.env });
-    const { url } = await command.ready();
-    expect((await post(url, "/api/admin/config", { logLevel: "debug" })).status).toBe(200);
-    expect((await post(url, "/v1/chat/completions", hello)).status).toBe(200);
-    const answers = await Promise.all(
-      ["/", "/health", "/usage", "/usage/0", "/token", "/api/admin/accounts", "/api/admin/requests"].map(async (path) =>
-        (await fetch(url + path)).text(),
-      ),
-    );
-    const files = readdirSync(github.data, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => readFileSync(join(entry.parentPath, entry.name), "latin1"));
-    for (const text of [command.stdout(), command.stderr(), ...answers, ...files])
-      expect(text.includes(githubToken) || text.includes(btoa(githubToken))).toBe(false);
-  });
-
-  test("GitHub's address may be another machine's by https alone, and plain on this one", async () => {
-    for (const address of [
-      "http://evil.example",
-      "http://169.254.169.254",
-      "ftp://127.0.0.1",
-      "http://127.0.0.1.evil.example",
-    ]) {
-      const { code, stdout } = await inProcess(start, { DRAGOMAN_GITHUB_URL: address });
-      expect([address, code, stdout]).toEqual([address, 2, failed("usage")]);
-    }
-    const here = "http://127.0.0.1:1";
-    expect(readEnvironment({ HOME: "/", DRAGOMAN_GITHUB_URL: here })).toMatchObject({ githubUrl: here });
-  });
+test("--host 0 is every address, and with --allow-open not without a warning", async () => {
+  await using open = run([...start, "--host", "0", "--allow-open"]);
+  const { port } = await open.ready();
+  expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
+  expect(open.stderr()).toContain("WARNING: Anyone who can reach this machine can use your accounts.");
 });
 
-test("no word of a .env in the folder it stands in takes effect", async () => {
+test("a good token is used, and is in no line, no file and no answer", async () => {
+  await using github = scriptedGithub();
+  const { githubToken } = github.demo.accounts[0]!;
+  await using command = run([...start, "--idp-token", githubToken], { env: github.env });
+  const { url } = await command.ready();
+  expect((await post(url, "/api/admin/config", { logLevel: "debug" })).status).toBe(200);
+  expect((await post(url, "/v1/chat/completions", hello)).status).toBe(200);
+  const answers = await Promise.all(
+    ["/", "/health", "/usage", "/usage/0", "/token", "/api/admin/accounts", "/api/admin/requests"].map(async (path) =>
+      (await fetch(url + path)).text(),
+    ),
+  );
+  const files = readdirSync(github.data, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), "latin1"));
+  for (const text of [command.stdout(), command.stderr(), ...answers, ...files])
+    expect(text.includes(githubToken) || text.includes(btoa(githubToken))).toBe(false);
+});
+
+test("GitHub's address may be another machine's by https alone, and plain on this one", async () => {
+  for (const address of [
+    "http://evil.example",
+    "http://169.254.169.254",
+    "ftp://127.0.0.1",
+    "http://127.0.0.1.evil.example",
+  ]) {
+    const { code, stdout } = await inProcess(start, { DRAGOMAN_GITHUB_URL: address });
+    expect([address, code, stdout]).toEqual([address, 2, failed("usage")]);
+  }
+  const here = "http://127.0.0.1:1";
+  expect(readEnvironment({ HOME: "/", DRAGOMAN_GITHUB_URL: here })).toMatchObject({ githubUrl: here });
+});
+
+test("no word of a .env, and no other file, in the folder it stands in takes effect", async () => {
   await using trap = await startRaw(
     (socket) => void socket.end("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n"),
   );
@@ -182,22 +179,27 @@ test("no word of a .env in the folder it stands in takes effect", async () => {
     "DRAGOMAN_HOME=/nowhere/at-all",
     "DRAGOMAN_GITHUB_TOKEN=ghu_fromthefolder0123456789",
   ];
-  using folder = folderWith({});
+  const folder = folderWith({});
   for (const name of names) writeFileSync(join(folder.path, `.env${name}`), lines.join("\n"));
+  const marker = join(folder.path, "marker");
+  for (const [name, text] of [
+    ["preload.ts", `require("node:fs").writeFileSync(${JSON.stringify(marker)}, "ran");`],
+    ["bunfig.toml", 'preload = ["./preload.ts"]\n'],
+    ["tsconfig.json", '{ "compilerOptions": { "paths": { "*": ["./preload.ts"] } } }'],
+  ] as const)
+    writeFileSync(join(folder.path, name), text);
   // Not named: the data folder must be found where the home is, not where the file says.
   const { DRAGOMAN_HOME: _, ...env } = github.env;
-  const child = run(start, {
-    cwd: folder.path,
-    env: { ...env, DRAGOMAN_HOME: github.data },
-  });
-  await using command = child;
+  // The source by its own first line, as an installed package is run.
+  const instead = process.env.DRAGOMAN_BINARY ? program : [join(import.meta.dir, "../../src/main.ts")];
+  await using command = run(start, { cwd: folder.path, env: { ...env, DRAGOMAN_HOME: github.data }, instead });
   const { url } = await command.ready();
   expect((await post(url, "/v1/chat/completions", hello)).status).toBe(200);
   expect((await fetch(`${url}/v1/models`)).status).toBe(200);
   expect((await fetch(`${url}/api/admin/meta`, { headers: { "x-forwarded-for": "192.0.2.9" } })).status).toBe(403);
   const { accounts } = (await (await fetch(`${url}/usage`)).json()) as { accounts: { id: string }[] };
   expect(accounts.map(({ id }) => id)).toEqual(["octo-demo"]);
-  expect(trap.connections).toBe(0);
+  expect([trap.connections, existsSync(marker)]).toEqual([0, false]);
   expect(command.stderr()).not.toContain("/nowhere");
   expect(await (await fetch(`${url}/api/admin/meta`)).json()).toMatchObject({
     dbPath: join(github.data, "admin.sqlite"),

@@ -1,5 +1,5 @@
 /** Scenario: what leaves by the side door: logs, files, error bodies. */
-import { describe, expect, spyOn, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { adminEndpoints } from "../../src/admin/api/plugin";
@@ -21,7 +21,6 @@ const canaries = {
   providerKey: "zq-provider-canary-4711-key",
   anthropicKey: "zq-anthropic-canary-4711-key",
   prompt: "zq-prompt-canary-4711",
-  completion: "zq-completion-canary-4711",
   toolArguments: "zq-arguments-canary-4711",
   filePath: "/home/zq-path-canary-4711/secret.txt",
   cookie: "zq-cookie-canary-4711",
@@ -102,45 +101,17 @@ test("no secret and no word of a conversation is in any line, file, error or pag
       await send("/v1/responses", { model: "gpt-5.3-codex", stream, input: content(fault) });
     }
   }
-  const tools = [
-    { role: "user", content: canaries.prompt },
-    {
-      role: "assistant",
-      content: null,
-      tool_calls: [
-        {
-          id: "call_1",
-          type: "function",
-          function: { name: "write", arguments: JSON.stringify({ a: canaries.toolArguments }) },
-        },
-      ],
-    },
-    { role: "tool", tool_call_id: "call_1", content: canaries.completion },
-  ];
-  await send("/v1/chat/completions", { model: "gpt-5-mini", messages: tools });
   // What a prompt is made of is measured, and what changed in it is named: sizes, and names of declared tools.
-  const named = (name: string) => ({ name, description: content(name), input_schema: { type: "object" } });
-  const declared = [named("read_file"), named("mcp__s__do"), named("write_file")];
-  for (const offered of [declared, declared.slice(1), declared])
-    for (const [id, call] of ["read_file", canaries.toolArguments, `${canaries.prompt} now`].entries())
-      await send(
-        "/v1/messages",
-        {
-          model: "claude-sonnet-4.6",
-          max_tokens: 50,
-          system: [{ type: "text", text: content("").repeat(200), cache_control: { type: "ephemeral" } }],
-          tools: offered,
-          messages: [
-            { role: "user", content: [{ type: "text", text: `<system-reminder>${content("")}</system-reminder>` }] },
-            {
-              role: "assistant",
-              content: [{ type: "tool_use", id: `t${id}`, name: call, input: { a: canaries.toolArguments } }],
-            },
-            { role: "user", content: [{ type: "tool_result", tool_use_id: `t${id}`, content: canaries.completion }] },
-          ],
-        },
-        { "x-claude-code-session-id": "a-session" },
+  const [path, full] = fullRequests(words)[0] as [string, { tools: object[] }];
+  const declared = ["read_file", "mcp__s__do", "write_file"].map((name) => ({ ...full.tools[0], name }));
+  for (const tools of [declared, declared.slice(1), declared])
+    for (const called of ["read_file", canaries.toolArguments, `${canaries.prompt} now`]) {
+      const text = JSON.stringify({ ...full, tools }).replace(
+        '"id":"t1","name":"read_file"',
+        `"id":"t1","name":"${called}"`,
       );
+      await send(path, JSON.parse(text), { "x-claude-code-session-id": "a-session" });
+    }
   const claude = { "x-claude-code-session-id": "full", "x-claude-code-prompt-id": "full" };
   for (const [path, body] of fullRequests(words)) await send(path, body, claude);
   proxy.demo.intercept("/v1/messages", () => Response.json(fullReply(words)));
@@ -227,27 +198,25 @@ test("no secret and no word of a conversation is in any line, file, error or pag
   expect(found).toEqual([]);
 }, 30_000);
 
-describe("an exception", () => {
-  test("that has a request and its headers attached is redacted", () => {
-    const lines: string[] = [];
-    const logger = createLogger(
-      () => "debug",
-      (line) => void lines.push(line),
-    );
-    const request = new Request("http://127.0.0.1/v1?key=zq-canary", {
-      method: "POST",
-      body: "zq-canary",
-      headers: { authorization: "Bearer zq-canary-0123456789" },
-    });
-    logger.error(
-      "It failed.",
-      Object.assign(new Error("no"), { request, headers: request.headers, config: { key: "zq-canary" } }),
-    );
-    logger.error("It failed.", request);
-    logger.error("It failed.", { headers: Object.fromEntries(request.headers) });
-    expect(lines).toHaveLength(3);
-    expect(lines.join("")).not.toContain("zq-canary");
+test("an exception that has a request and its headers attached is redacted", () => {
+  const lines: string[] = [];
+  const logger = createLogger(
+    () => "debug",
+    (line) => void lines.push(line),
+  );
+  const request = new Request("http://127.0.0.1/v1?key=zq-canary", {
+    method: "POST",
+    body: "zq-canary",
+    headers: { authorization: "Bearer zq-canary-0123456789" },
   });
+  logger.error(
+    "It failed.",
+    Object.assign(new Error("no"), { request, headers: request.headers, config: { key: "zq-canary" } }),
+  );
+  logger.error("It failed.", request);
+  logger.error("It failed.", { headers: Object.fromEntries(request.headers) });
+  expect(lines).toHaveLength(3);
+  expect(lines.join("")).not.toContain("zq-canary");
 });
 
 test("10,000 errors at once are told by their number, and lines for the other levels go on", () => {

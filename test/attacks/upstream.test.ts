@@ -3,13 +3,12 @@
  * were.
  */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { readSse } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
-import { offerOnly } from "../support/catalogue";
 import { cutOnce, startCut } from "../support/cut";
 import { eventStream } from "../support/event-stream";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 import { drawn } from "../support/random";
 import { startRaw } from "../support/raw-socket";
 import { until } from "../support/until";
@@ -142,19 +141,8 @@ describe.each(drawn("attacked clients", clients, 2))("$path from $endpoint", (cl
     expect(text).not.toContain("canary");
   });
 
-  test.each([false, true])("a page is 502 and not shown (stream: %p)", async (stream) => {
-    proxy.demo.intercept(
-      client.endpoint,
-      () => new Response("<html>canary</html>", { headers: { "content-type": "text/html" } }),
-    );
-    const response = await proxy.post(client.path, { ...client.body, stream });
-    const text = await response.text();
-    expect(response.status).toBe(502);
-    expect(text).not.toContain("canary");
-    expect(JSON.parse(text).error.message).toMatch(/proxy or a portal/);
-  });
-
   test.each([
+    ["a page", () => new Response("<html>canary</html>", { headers: { "content-type": "text/html" } })],
     ["an empty body", () => eventStream("")],
     ["an empty body of nothing", () => new Response("")],
     ["204", () => new Response(null, { status: 204 })],
@@ -165,7 +153,7 @@ describe.each(drawn("attacked clients", clients, 2))("$path from $endpoint", (cl
       proxy.demo.intercept(client.endpoint, answer);
       const response = await proxy.post(client.path, { ...client.body, stream });
       expect([stream, response.status]).toEqual([stream, 502]);
-      expect(JSON.parse(await response.text()).error.message).toBeString();
+      expect(JSON.parse(await response.text()).error.message).not.toContain("canary");
     }
   });
 
@@ -211,66 +199,6 @@ test("bytes that never become an event are no silence; the whole may take no lon
   expect(text).toContain("GitHub Copilot's answer was not complete after 1 s; it was given up.");
   await until(() => let_go, "the upstream's stream is cancelled");
   expect(other.rows()[0]).toMatchObject({ error_type: "timeout" });
-});
-
-describe("calls", () => {
-  const chunk = (delta: object, finish: string | null = null) =>
-    `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "gpt-5-mini", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
-  const call = (index: unknown, name = "f", id = `call_${index}`) =>
-    chunk({ tool_calls: [{ index, id, type: "function", function: { name, arguments: "{}" } }] });
-  const end = `${chunk({}, "tool_calls")}data: [DONE]\n\n`;
-
-  let other: RunningProxy;
-  beforeAll(async () => {
-    other = await startProxy();
-    offerOnly(other.demo, { "gpt-5-mini": ["/chat/completions"] });
-  });
-  afterAll(() => other[Symbol.asyncDispose]());
-
-  /** The stream of a client of Messages when the upstream's chat stream is this. */
-  async function told(stream: string): Promise<{ status: number; text: string }> {
-    other.demo.intercept("/chat/completions", () => streamed(stream));
-    const response = await other.post("/v1/messages", {
-      model: "gpt-5-mini",
-      max_tokens: 50,
-      stream: true,
-      messages,
-    });
-    return { status: response.status, text: await response.text() };
-  }
-
-  test.each([2147483647, -1, 1e300, "7", null])("index %p makes no sparse array", async (index) => {
-    const { status, text } = await told(call(index) + end);
-    const whole = status === 200 && text.includes('"name":"f"') && text.includes("message_stop");
-    expect(whole || text.includes('"type":"error"')).toBe(true);
-    if (typeof index === "number") expect(whole).toBe(false);
-    expect(text.length).toBeLessThan(4000);
-  });
-
-  test.each(["__proto__", "constructor", "toString"])("a tool called %s is a tool", async (name) => {
-    const { text } = await told(call(0, name, name) + end);
-    expect(text).toContain(`"name":"${name}"`);
-    expect(text).toContain(`"id":"${name}"`);
-    expect(text).toContain("message_stop");
-    expect(Object.keys(Object.prototype)).toEqual([]);
-  });
-
-  test.each([[-5], [1e308], ["7"], [null], [{}], [[]], [true]] as unknown[][])(
-    "usage of %p leaves sums finite",
-    async (count) => {
-      const usage = `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "gpt-5-mini", choices: [], usage: { prompt_tokens: count, completion_tokens: count, total_tokens: count, prompt_tokens_details: { cached_tokens: count } } })}\n\n`;
-      const { status, text } = await told(`${chunk({ content: "x" })}${chunk({}, "stop")}${usage}data: [DONE]\n\n`);
-      expect(status).toBe(200);
-      expect(text).not.toContain("NaN");
-      const row = other.rows()[0]!;
-      expect([row.upstream_endpoint, row.http_status]).toEqual(["/chat/completions", 200]);
-      for (const number of [row.input_tokens, row.output_tokens, row.cached_tokens, row.cost])
-        expect(number === null || (Number.isFinite(number) && (number as number) >= 0)).toBe(true);
-      const totals = (await (await fetch(`${other.url}/api/admin/totals`)).json()) as Record<string, unknown>;
-      expect(totals).toMatchObject({ request_count: expect.any(Number) });
-      for (const total of Object.values(totals)) expect(typeof total !== "number" || Number.isFinite(total)).toBe(true);
-    },
-  );
 });
 
 test.each(["103 Early Hints", "101 Switching Protocols", "999 Odd"])(
