@@ -2,13 +2,12 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { chat } from "../../src/dialects/chat/codec";
-import { contextOf } from "../../src/dialects/chat/fixups";
 import { ObjectEnd } from "../../src/dialects/chat/object-end";
 import type { ReplyContext } from "../../src/dialects/codec";
 import type { Conversation, Turn } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { isObject, parseJson } from "../../src/lib/json";
-import { jsonOf, readSse } from "../../src/lib/net/stream/sse";
+import { readSse } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
 import { chunkSizes } from "../support/differential";
 import { checkChatStream } from "../support/grammar-chat";
@@ -134,8 +133,6 @@ test("a call is told of as soon as its name and id are known", () => {
   expect(told.at(-1)).toEqual({ type: "block-start", block: { kind: "tool-call", id: "call_1", name: "look" } });
 });
 
-const errorOf = (folder: string) => decode(chat, [bytesAt(folder, "chat.stream.txt")]).at(-1);
-
 test.each([
   [1024, 0, "finish"],
   [1025, 0, "error"],
@@ -154,65 +151,6 @@ test.each([
     expect(decodeFrames(chat, [...calls, chunk({}, "tool_calls"), { data: "[DONE]" }]).at(-1)).toMatchObject({ type });
   },
 );
-
-test("errors in a stream keep the upstream's code and words", () => {
-  expect(errorOf("chat-error-chunk")).toEqual({
-    type: "error",
-    code: "model_overloaded",
-    message: "The model is overloaded.",
-  });
-  expect(errorOf("chat-bare-error")).toEqual({ type: "error", code: "rate_limited", message: "Slow down." });
-  expect(errorOf("chat-copilot-errors")).toEqual({
-    type: "error",
-    code: "agent_failed",
-    message: "The agent failed.",
-  });
-  expect(errorOf("chat-broken-json")).toMatchObject({ code: "upstream_bad_event" });
-  expect(errorOf("chat-cut-in-call")).toMatchObject({ code: "upstream_disconnected" });
-});
-
-test("errors in a stream reach the client as a chunk with `error`, and no [DONE]", () => {
-  for (const folder of [
-    "chat-bare-error",
-    "chat-broken-json",
-    "chat-copilot-errors",
-    "chat-finish-error",
-    "chat-cut-in-call",
-  ]) {
-    const frames = run(readSse, [bytesAt(folder, "chat.stream.txt")]);
-    const out = overWire(
-      written(
-        passes(chat, { model: "gpt-4o-mini-2024-07-18", usage: true, replies: 1 }, () => {}),
-        frames,
-      ),
-    );
-    expect(jsonOf(out.at(-1)!)).toMatchObject({ error: { message: expect.any(String), code: expect.any(String) } });
-    expect(new TextDecoder().decode(wire(out))).not.toContain("oops");
-  }
-});
-
-test("errors in a stream leave no trace after the end: later frames, beats and failures are nothing", () => {
-  const asked: ReplyContext = { model: "", usage: true, replies: 1 };
-  const late = { data: '{"choices":[{"index":0,"delta":{"content":"late"}}]}' };
-  const out = written(
-    passes(chat, asked, () => {}),
-    [{ data: '{"error":{"message":"gone"}}' }, late, { data: "[DONE]" }],
-    (client) => {
-      client.keepAlive();
-      client.fail({ type: "error", code: "x", message: "y" });
-    },
-  );
-  expect(out.map(({ data }) => data)).toEqual(['{"error":{"message":"gone"}}']);
-});
-
-test("a request passed through knows what its reply must be fixed to", () => {
-  expect(contextOf({ model: "m", stream_options: { include_usage: true }, n: 3 })).toEqual({
-    model: "m",
-    usage: true,
-    replies: 3,
-  });
-  expect(contextOf({ model: "m" })).toEqual({ model: "m", usage: false, replies: 1 });
-});
 
 test("the end of an object is found wherever its pieces begin", () => {
   const json = fc.dictionary(fc.string(), fc.jsonValue()).map((object) => JSON.stringify(object));

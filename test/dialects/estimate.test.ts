@@ -1,12 +1,13 @@
 /**
- * Rows: the local count of tokens: every kind of part weighs something, pictures by their size, and nothing base64 is
- * encoded.
+ * Rows: the local count of tokens: every kind of part weighs something, from `fixtures/pairs/tokens/`, pictures by their size, and
+ * nothing base64 is encoded.
  */
 import { afterAll, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import { imageSize, imageTokens } from "../../src/proxy/tokens/image-size";
 import { openTokenizer } from "../../src/proxy/tokens/tokenizer";
 import { estimateTokens } from "../support/estimate";
+import { testPairs } from "../support/pairs";
 import { sharedTokenizer } from "../support/tokenizer";
 
 const tokenizer = sharedTokenizer();
@@ -70,71 +71,14 @@ test.each([
   expect(imageTokens(base64)).toBe(1600);
 });
 
-const pictureBlock = (picture: Buffer) => ({
-  type: "image",
-  source: { type: "base64", media_type: "image/png", data: picture.toString("base64") },
-});
 const long = "Some words that a model has to read. ".repeat(20);
 
-/** Each kind of what a request may hold: a little of it, and more of it. */
-const kinds: Record<string, [object, object]> = {
-  text: [user(text("Hi")), user(text(long))],
-  "a system text": [
-    { ...user(text("Hi")), system: "Hi" },
-    { ...user(text("Hi")), system: [text(long)] },
-  ],
-  "a tool": [
-    { ...user(text("Hi")), tools: [{ name: "f", input_schema: { type: "object" } }] },
-    { ...user(text("Hi")), tools: [{ name: "f", description: long, input_schema: { type: "object" } }] },
-  ],
-  "a tool's schema": [
-    { ...user(text("Hi")), tools: [{ name: "f", input_schema: { type: "object" } }] },
-    { ...user(text("Hi")), tools: [{ name: "f", input_schema: { type: "object", description: long } }] },
-  ],
-  "a hosted tool": [
-    { ...user(text("Hi")), tools: [{ type: "web_search_20250305", name: "web_search" }] },
-    { ...user(text("Hi")), tools: [{ type: "web_search_20250305", name: "web_search", description: long }] },
-  ],
-  "a tool call": [
-    { messages: [{ role: "assistant", content: [{ type: "tool_use", id: "a", name: "f", input: {} }] }] },
-    { messages: [{ role: "assistant", content: [{ type: "tool_use", id: "a", name: "f", input: { long } }] }] },
-  ],
-  "a tool's result": [
-    user({ type: "tool_result", tool_use_id: "a", content: "Hi" }),
-    user({ type: "tool_result", tool_use_id: "a", content: [text(long)] }),
-  ],
-  "a picture in a tool's result": [
-    user({ type: "tool_result", tool_use_id: "a", content: [pictureBlock(png(size))] }),
-    user({ type: "tool_result", tool_use_id: "a", content: [pictureBlock(png({ width: 1000, height: 800 }))] }),
-  ],
-  thinking: [
-    { messages: [{ role: "assistant", content: [{ type: "thinking", thinking: "Hm", signature: "s" }] }] },
-    { messages: [{ role: "assistant", content: [{ type: "thinking", thinking: long, signature: "s" }] }] },
-  ],
-  "a picture": [user(pictureBlock(png(size))), user(pictureBlock(png({ width: 1000, height: 800 })))],
-  "a document": [
-    user({ type: "document", source: { type: "base64", media_type: "application/pdf", data: "A".repeat(1000) } }),
-    user({ type: "document", source: { type: "base64", media_type: "application/pdf", data: "A".repeat(400_000) } }),
-  ],
-  "a document of plain text": [
-    user({ type: "document", source: { type: "text", media_type: "text/plain", data: "Hi" } }),
-    user({ type: "document", source: { type: "text", media_type: "text/plain", data: long } }),
-  ],
-  "a block nobody knows": [user({ type: "new_thing", words: "Hi" }), user({ type: "new_thing", words: long })],
-  "a schema of the answer": [
-    { ...user(text("Hi")), output_config: { format: { type: "json_schema", schema: { type: "object" } } } },
-    {
-      ...user(text("Hi")),
-      output_config: { format: { type: "json_schema", schema: { type: "object", title: long } } },
-    },
-  ],
-};
-
-test.each(Object.entries(kinds))("counts: %s, and more for more of it", async (_, [little, more]) => {
-  const nothing = await estimate({ messages: [{ role: "user", content: [] }] });
-  const counted = await estimate(little);
-  expect(counted).toBeGreaterThan(nothing);
-  expect(await estimate(more)).toBeGreaterThan(counted + 50);
+testPairs("tokens", {
+  /** A request of Messages; `<<20 x text>>` stands for the text so many times. */
+  estimate: (body: object) =>
+    estimate(
+      JSON.parse(JSON.stringify(body).replace(/<<(\d+) x (.+?)>>/g, (_, times, text) => text.repeat(Number(times)))),
+    ),
 });
 
 test("counts: more than the vocabulary says, because Claude's own makes more of the same words", async () => {
@@ -145,13 +89,6 @@ test("counts: more than the vocabulary says, because Claude's own makes more of 
 test("counts, words that spell a special token as words", async () => {
   expect(await tokenizer.count(["<|endoftext|>"])).toBeGreaterThan(3);
   expect(await estimate(user(text("<|endoftext|><|im_start|>")))).toBeGreaterThan(8);
-});
-
-test("counts: no proof of thinking: the model does not read it as words", async () => {
-  const thinking = (signature: string) => ({
-    messages: [{ role: "assistant", content: [{ type: "thinking", thinking: "Hm", signature }] }],
-  });
-  expect(await estimate(thinking("s".repeat(5000)))).toBe(await estimate(thinking("s")));
 });
 
 test("counts: no base64: a megabyte of it is few tokens", async () => {

@@ -30,50 +30,20 @@ test("the words of a request mean the same in snake_case, but the names that are
 });
 
 test("the words of a request mean the same with one object in place of a list of one, and with numbers as texts", () => {
-  const many = {
-    systemInstruction: { parts: [{ text: "Be brief." }] },
-    contents: [{ role: "user", parts: [{ text: "Hi", inlineData: undefined }] }],
-    tools: [
-      {
-        functionDeclarations: [
-          {
-            name: "f",
-            parameters: {
-              type: "OBJECT",
-              required: ["a"],
-              properties: { a: { type: "NUMBER", minimum: 1, maxItems: 3 } },
-            },
-          },
-        ],
-      },
-    ],
-    toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["f"] } },
-    generationConfig: {
-      ...{ maxOutputTokens: 100, temperature: 0.5, topP: 0.9, topK: 40, seed: -7, candidateCount: 1 },
-      ...{ stopSequences: ["END"], responseModalities: ["TEXT"], thinkingConfig: { thinkingBudget: 2000 } },
-    },
+  const many = JSON.parse(wholeIn("gemini.request.txt").given);
+  // What is a tool's own, or goes on as it came.
+  const isOwn = (key: string) =>
+    /^(?:args|response|parametersJsonSchema|responseSchema|enum|videoMetadata|safetySettings)$/.test(key);
+  const asOne = (value: unknown, key = ""): unknown => {
+    if (isOwn(key)) return value;
+    if (typeof value === "number") return `${value}`;
+    if (Array.isArray(value)) return value.length === 1 ? asOne(value[0]) : value.map((each) => asOne(each));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, asOne(member, name)]));
   };
-  const one = {
-    systemInstruction: { parts: { text: "Be brief." } },
-    contents: { role: "user", parts: { text: "Hi" } },
-    tools: {
-      functionDeclarations: {
-        name: "f",
-        parameters: {
-          type: "OBJECT",
-          required: "a",
-          properties: { a: { type: "NUMBER", minimum: "1", maxItems: "3" } },
-        },
-      },
-    },
-    toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: "f" } },
-    generationConfig: {
-      ...{ maxOutputTokens: "100", temperature: "0.5", topP: "9e-1", topK: "40", seed: "-7", candidateCount: "1" },
-      ...{ stopSequences: "END", responseModalities: "TEXT", thinkingConfig: { thinkingBudget: "2000" } },
-    },
-  };
+  const one = asOne(many) as JsonObject;
   expect(decode(one)).toEqual(decode(many));
-  const overview = (body: unknown) => overviewOf(gemini.outline(body as JsonObject));
+  const overview = (body: JsonObject) => overviewOf(gemini.outline(body));
   expect(overview(one)).toEqual(overview(many));
   expect(() => gemini.checkRequest({ contents: {} })).not.toThrow();
 });

@@ -122,22 +122,9 @@ const betasFor = (header: string | null, body: JsonObject, model: ModelFacts) =>
   );
   return { betas: headers["anthropic-beta"]?.split(",") ?? [], added: fixups.map((name) => name.slice(5)) };
 };
-const [_interleaved, _advanced, context] = [
-  "interleaved-thinking-2025-05-14",
-  "advanced-tool-use-2025-11-20",
-  "context-management-2025-06-27",
-];
-
 test.each(quirks.filter((quirk) => holds(quirk, "betas.json")))("the beta header: fits the body: %s", (quirk) => {
   const { header, ...wanted } = jsonAt(quirk, "betas.json");
   expect(betasFor(header, fixed(jsonAt(quirk, "request.json"), facts).body, facts)).toEqual(wanted);
-});
-
-test("the beta header is read under both its names, and left out when empty", () => {
-  const read = (headers: Record<string, string>) => messages.requestHeaders?.(new Headers(headers), {}, facts);
-  expect(read({ "anthropic-beta": context })).toEqual({ "anthropic-beta": context });
-  expect(read({ "vendorx-beta": context })).toEqual({ "anthropic-beta": context });
-  expect(read({ "anthropic-beta": "x-1" })).toEqual({});
 });
 
 const asked: ReplyContext = { model: "asked-model", usage: true, replies: 1 };
