@@ -2,25 +2,16 @@
  * Rows: the history as one member reads it: how much of it at once. What it shows is in
  * `admin/member-isolation.test.ts`.
  */
-import { afterEach, beforeEach, expect, test } from "bun:test";
-import { join } from "node:path";
-import { type History, type LocalHistory, openHistory } from "../../../src/books/history/history";
+import { expect, test } from "bun:test";
+import type { History } from "../../../src/books/history/history";
 import { historyOf } from "../../../src/books/history/member-history";
-import { entry, noon } from "../../support/history-rows";
-import { temporaryFolder } from "../../support/temporary-folder";
+import { eachAnew, fill } from "./bench";
 
-let folder: string;
-let local: LocalHistory;
-beforeEach(() => {
-  folder = temporaryFolder();
-  const limits = { retentionDays: () => 14, maxRows: () => 1_000, warn() {}, now: () => noon };
-  local = openHistory(join(folder, "history.sqlite"), limits);
-  for (const member of ["anna", "ben"]) local.add(entry({ member }));
-  local.flush();
-});
-afterEach(() => local.close());
+const here = eachAnew();
 
 test("a member who asks without end waits for their own answers, and holds up nobody else", async () => {
+  const local = here.open();
+  fill(local, [{ member: "anna" }, { member: "ben" }]);
   let running = 0;
   let most = 0;
   // As a database takes its time, and fails once.

@@ -1,29 +1,24 @@
 /** Scenario: a history of an older dragoman: its rows stay, and take what newer rows have beside. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { join } from "node:path";
 import { columnNames } from "../../../src/books/history/entry";
-import { type LocalHistory, openHistory } from "../../../src/books/history/history";
 import { migrations } from "../../../src/books/history/migrations";
 import { portionColumns, portionDay, portionTable } from "../../../src/books/history/portions";
 import { entry, noon } from "../../support/history-rows";
-import { temporaryFolder } from "../../support/temporary-folder";
+import { eachAnew } from "./bench";
 
-let folder: string;
+const here = eachAnew();
+const { open } = here;
 let database: Database;
-let history: LocalHistory | undefined;
-const warnings: string[] = [];
 
 beforeEach(() => {
-  folder = temporaryFolder();
-  database = new Database(join(folder, "admin.sqlite"), { strict: true });
+  database = new Database(here.path, { strict: true });
   // The first step makes the columns of today.
   migrations[0]!(database);
 });
 afterEach(() => {
-  history?.close();
   database.close();
-  expect(warnings.splice(0)).toEqual([]);
+  expect(here.warnings).toEqual([]);
 });
 
 function insert(...entries: ReturnType<typeof entry>[]): void {
@@ -35,14 +30,6 @@ function insert(...entries: ReturnType<typeof entry>[]): void {
   })();
 }
 
-function openFile(): LocalHistory {
-  const warn = (sentence: string) => void warnings.push(sentence);
-  history = openHistory(join(folder, "admin.sqlite"), {
-    ...{ retentionDays: () => 14, maxRows: () => 9_000, warn, now: () => noon },
-  });
-  return history;
-}
-
 test("sums of portions from before unknown costs were counted stay, and those that come are counted", async () => {
   const table = portionTable("portions", { text: "TEXT", integer: "INTEGER" });
   database.run(`${table}; ALTER TABLE portions DROP COLUMN unknown_cost; PRAGMA user_version = 1`);
@@ -50,7 +37,7 @@ test("sums of portions from before unknown costs were counted stay, and those th
   database.run(
     `INSERT INTO portions (${portionColumns.replace(", unknown_cost", "")}) VALUES (${day}, '', '', 'tools', '', 2, 9, 4, 7)`,
   );
-  const opened = openFile();
+  const opened = open();
   const tools = { kind: "tools", tool: null, upstream_model: null } as const;
   expect(await opened.portions({})).toEqual([
     { ...tools, requests: 2, tokens: 9, cached: 4, cost: 7, cost_at_least: false },
@@ -70,7 +57,7 @@ test("a history without a column of today and without the rollup answers from it
       entry({ account_id: index % 3 ? "ada" : "bob", started_at_ms: at(index), client_name: null }),
     ),
   );
-  const opened = openFile();
+  const opened = open();
   const periods = "SELECT count(*) AS count FROM rollup_periods WHERE complete";
   for (const expected of [0, 29]) {
     expect(database.query<{ count: number }, []>(periods).get()!.count).toBe(expected);

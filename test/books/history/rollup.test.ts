@@ -1,69 +1,33 @@
 /** Property: the rollup and the rows: whatever happens to the file, statistics and pages are those of the rows alone. */
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, expect, test } from "bun:test";
-import { join } from "node:path";
+import { afterEach, expect, test } from "bun:test";
 import { dimensions } from "../../../src/books/history/dimensions";
 import { bucketStarts, bucketValue } from "../../../src/books/history/durations";
 import { nameColumns } from "../../../src/books/history/entry";
 import type { Filters } from "../../../src/books/history/filters";
-import {
-  type Dimension,
-  type Entry,
-  type Group,
-  type LocalHistory,
-  openHistory,
-  type Row,
-} from "../../../src/books/history/history";
+import type { Dimension, Entry, Group, LocalHistory, Row } from "../../../src/books/history/history";
 import { addUp } from "../../../src/books/history/sqlite-rollup";
 import { expectTotals, passes } from "../../support/history-oracle";
 import { entry, noon } from "../../support/history-rows";
 import { proof } from "../../support/proof";
 import { type Chance, drawn, openChance } from "../../support/random";
-import { temporaryFolder } from "../../support/temporary-folder";
+import { eachAnew, fill } from "./bench";
 
 const hour = 3_600_000;
 const day = 24 * hour;
 const zone = process.env.TZ;
 
-let folder: string;
-let path: string;
-let limits: { days: number; rows: number };
-let opened: LocalHistory[];
-let warnings: string[];
-
-beforeEach(() => {
-  folder = temporaryFolder();
-  path = join(folder, "admin.sqlite");
-  limits = { days: 14, rows: 200_000 };
-  opened = [];
-  warnings = [];
-});
+const here = eachAnew();
+const { open } = here;
 
 afterEach(() => {
-  for (const history of opened) history.close();
   process.env.TZ = zone ?? "UTC";
-  expect(warnings).toEqual([]);
+  expect(here.warnings).toEqual([]);
 });
-
-function open(): LocalHistory {
-  const history = openHistory(path, {
-    retentionDays: () => limits.days,
-    maxRows: () => limits.rows,
-    warn: (sentence) => void warnings.push(sentence),
-    now: () => noon,
-  });
-  opened.push(history);
-  return history;
-}
-
-function write(history: LocalHistory, entries: Entry[]): void {
-  for (const one of entries) history.add(one);
-  expect(history.flush()).toBe(true);
-}
 
 /** Another program, that works on the file itself. */
 function onFile<T>(work: (database: Database) => T): T {
-  const database = new Database(path, { strict: true });
+  const database = new Database(here.path, { strict: true });
   // As any program must that shares the file: the worker ends what it is adding up, also when the history was closed.
   database.run("PRAGMA busy_timeout = 10000");
   try {
@@ -125,6 +89,12 @@ function randomTimes({ below, pick, maybe }: Chance): () => number {
     at = Math.max(noon - 13 * day, Math.min(at, noon));
     return at;
   };
+}
+
+/** So many rows of random times, which go on with each call. */
+function randomRows(chance: Chance) {
+  const time = randomTimes(chance);
+  return (count: number) => Array.from({ length: count }, () => randomEntry(chance, time()));
 }
 
 // ── What the rows alone say ──
@@ -221,35 +191,23 @@ test.each(drawn("zones", ["UTC", "Asia/Kolkata", "America/St_Johns", "Australia/
   async (name) => {
     process.env.TZ = name;
     const chance = openChance(name);
-    const time = randomTimes(chance);
+    const some = randomRows(chance);
     let history = open();
     // All rows may have been removed.
     const anId = () => chance.pick(0, ...rowsOnDisk().map(({ id }) => id));
-    write(
-      history,
-      Array.from({ length: proof ? 4_500 : 1_500 }, () => randomEntry(chance, time())),
-    );
+    fill(history, some(proof ? 4_500 : 1_500));
     await history.prune();
     expect(addedUp().length).toBeGreaterThan(proof ? 20 : 8);
     expect(addedUp(24).length).toBeGreaterThan(0);
     const steps: (() => unknown)[] = [
-      () =>
-        write(
-          history,
-          Array.from({ length: 1 + chance.below(900) }, () => randomEntry(chance, time())),
-        ),
-      () =>
-        write(
-          history,
-          Array.from({ length: 1 + chance.below(900) }, () => randomEntry(chance, time())),
-        ),
-      () => write(history, [randomEntry(chance, time())]),
+      ...[1, 2].map(() => () => fill(history, some(1 + chance.below(900)))),
+      () => fill(history, some(1)),
       () => {
-        limits.days = 6 + chance.below(4);
+        here.days = 6 + chance.below(4);
         return history.prune();
       },
       () => {
-        limits.rows = (proof ? 3_000 : 1_000) + chance.below(4_000);
+        here.rows = (proof ? 3_000 : 1_000) + chance.below(4_000);
         return history.prune();
       },
       // Another program removes rows, or changes some.
@@ -285,16 +243,15 @@ test("hours and days are added up when they are over, and again after rows of th
   const start = noon - 2 * day;
   const hours = Array.from({ length: 48 }, (_, at) => hourOf(start) + at);
   const yesterday = hourOf(start) - (hourOf(start) % 24) + 24;
-  const rowsAt = (at: number, count = 3) =>
-    Array.from({ length: count }, () => entry({ started_at_ms: at * hour + 1 }));
-  write(history, [...hours.flatMap((at) => rowsAt(at)), ...rowsAt(hourOf(noon))]);
+  const rowsAt = (at: number, count = 3) => Array.from({ length: count }, () => ({ started_at_ms: at * hour + 1 }));
+  fill(history, [...hours.flatMap((at) => rowsAt(at)), ...rowsAt(hourOf(noon))]);
   expect(addedUp()).toEqual([]);
   await history.prune();
   expect([addedUp(), addedUp(24)]).toEqual([hours.slice(0, -1), [yesterday - 24, yesterday]]);
   const touched = yesterday + 3;
   const id = (await history.list({ from_ms: touched * hour, to_ms: (touched + 1) * hour - 1 }, 1)).items[0]!.id;
   const changes: (() => void)[] = [
-    () => write(history, rowsAt(touched, 1)),
+    () => fill(history, rowsAt(touched, 1)),
     () => onFile((database) => database.run("DELETE FROM requests WHERE id = ?", [id])),
     () => onFile((database) => database.run("UPDATE requests SET input_tokens = 5 WHERE id = ?", [id - 1])),
   ];
@@ -310,10 +267,8 @@ test("hours and days are added up when they are over, and again after rows of th
 
 test("what is added up is read in place of its rows", async () => {
   const history = open();
-  write(
-    history,
-    Array.from({ length: 200 }, (_, at) => entry({ started_at_ms: noon - day - at * 60_000 })),
-  );
+  const rows = Array.from({ length: 200 }, (_, at) => ({ started_at_ms: noon - day - at * 60_000 }));
+  fill(history, rows);
   await history.prune();
   onFile((database) => database.run("UPDATE rollup SET requests = requests * 10"));
   const { groups } = await history.statistics({}, ["client_name"]);
@@ -323,11 +278,9 @@ test("what is added up is read in place of its rows", async () => {
 test("an hour that another process begins to add up is completed by that one alone", async () => {
   const history = open();
   const at = Math.floor((noon - day) / hour);
-  write(
-    history,
-    Array.from({ length: 50 }, (_, index) => entry({ started_at_ms: at * hour + index })),
-  );
-  const [one, other] = [new Database(path, { strict: true }), new Database(path, { strict: true })];
+  const rows = Array.from({ length: 50 }, (_, index) => ({ started_at_ms: at * hour + index }));
+  fill(history, rows);
+  const [one, other] = [new Database(here.path, { strict: true }), new Database(here.path, { strict: true })];
   for (const database of [one, other]) database.run("PRAGMA busy_timeout = 5000");
   await Promise.all([addUp(one, at, 1), addUp(other, at, 1)]);
   for (const database of [one, other]) database.close();
@@ -338,10 +291,10 @@ test("an hour that another process begins to add up is completed by that one alo
 test("a day is not added up of hours to which rows have come since", async () => {
   const history = open();
   const at = Math.floor((noon - day) / hour / 24) * 24;
-  write(history, [entry({ started_at_ms: at * hour })]);
+  fill(history, [{ started_at_ms: at * hour }]);
   await history.prune();
-  write(history, [entry({ started_at_ms: at * hour + 1 })]);
-  const database = new Database(path, { strict: true });
+  fill(history, [{ started_at_ms: at * hour + 1 }]);
+  const database = new Database(here.path, { strict: true });
   database.run("PRAGMA busy_timeout = 10000");
   await addUp(database, at, 24);
   database.close();
@@ -351,12 +304,8 @@ test("a day is not added up of hours to which rows have come since", async () =>
 
 test("a rollup made in another way is made again", async () => {
   const chance = openChance("another rollup");
-  const time = randomTimes(chance);
   let history = open();
-  write(
-    history,
-    Array.from({ length: 800 }, () => randomEntry(chance, time())),
-  );
+  fill(history, randomRows(chance)(800));
   await history.prune();
   history.close();
   onFile((database) => {

@@ -1,32 +1,22 @@
 /** Rows: what many exchanges come to: numbers that can be checked by hand. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
-import { join } from "node:path";
 import { nameColumns } from "../../../src/books/history/entry";
 import type { Filters } from "../../../src/books/history/filters";
-import { type Dimension, type Entry, type LocalHistory, openHistory } from "../../../src/books/history/history";
+import type { Dimension, Entry, LocalHistory } from "../../../src/books/history/history";
 import { entry, noon } from "../../support/history-rows";
-import { temporaryFolder } from "../../support/temporary-folder";
+import { eachAnew, fill as fillIn } from "./bench";
 
 const hour = 3_600_000;
 
-let folder: string;
-let path: string;
+const here = eachAnew();
 let history: LocalHistory;
-
-function open(): LocalHistory {
-  return openHistory(path, { retentionDays: () => 14, maxRows: () => 300_000, warn: () => {}, now: () => noon });
-}
-
-function fill(entries: Partial<Entry>[]): void {
-  for (const differing of entries) history.add(entry(differing));
-  expect(history.flush()).toBe(true);
-}
+beforeEach(() => {
+  history = here.open();
+});
+const fill = (rows: Partial<Entry>[]) => fillIn(history, rows);
 
 describe("totals", () => {
-  beforeEach(begin);
-  afterEach(end);
-
   const failed: Partial<Entry> = { http_status: 502, error_type: "upstream" };
   test.each<[Filters, Partial<Entry>, Partial<Entry>]>([
     ...nameColumns.map(
@@ -59,20 +49,18 @@ describe("totals", () => {
   test("follow a second process, and a file that was replaced", async () => {
     fill([{}, {}]);
     expect((await history.totals({})).request_count).toBe(2);
-    const other = open();
+    const other = here.open();
     other.add(entry());
     other.flush();
     other.close();
     expect((await history.totals({})).request_count).toBe(3);
-    for (const end of ["", "-wal", "-shm"]) rmSync(path + end, { force: true });
+    for (const end of ["", "-wal", "-shm"]) rmSync(here.path + end, { force: true });
     fill([{}]);
     expect((await history.totals({})).request_count).toBe(1);
   });
 });
 
 describe("groups", () => {
-  beforeEach(begin);
-  afterEach(end);
   const zone = process.env.TZ;
   afterEach(() => {
     process.env.TZ = zone ?? "UTC";
@@ -123,13 +111,3 @@ describe("groups", () => {
     expect(Math.abs(totals.p95_duration_ms! - 1_234)).toBeLessThan(0.05 * 1_234);
   });
 });
-
-function begin(): void {
-  folder = temporaryFolder();
-  path = join(folder, "admin.sqlite");
-  history = open();
-}
-
-function end(): void {
-  history.close();
-}

@@ -1,5 +1,5 @@
 /** Scenario: notices: what the receivers get, and what is still known after a restart; `fixtures/books/notices.txt` has what is worth one. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { chmodSync, mkdirSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,27 +14,9 @@ import { mostHeldMs, workOf } from "../../support/held";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 import { temporaryFolder } from "../../support/temporary-folder";
 import { until } from "../../support/until";
+import { type Received, startReceiver, titlesOf } from "./bench";
 
 testBooks("notices");
-
-interface Received {
-  headers: Record<string, string>;
-  body: string;
-}
-
-/** A receiver of webhooks; `statuses` are its first answers. */
-function startReceiver(...statuses: number[]) {
-  const received: Received[] = [];
-  const server = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    async fetch(request) {
-      received.push({ headers: Object.fromEntries(request.headers), body: await request.text() });
-      return new Response("", { status: statuses.shift() ?? 204 });
-    },
-  });
-  return { url: `${server.url.origin}/hooks/T0/secret-path`, received, [Symbol.asyncDispose]: () => server.stop(true) };
-}
 
 const subject: Subject = { account: "octo", key: null, model: "gpt-4.1" };
 
@@ -43,122 +25,114 @@ function spend({ app: { budgets } }: RunningProxy, amount: number, by = subject)
   budgets.settle(budgets.reserve(by, amounts) as Reservation, { model: by.model, expected: amounts, real: amounts });
 }
 
-const titlesOf = (received: Received[]) => received.map(({ body }) => (JSON.parse(body) as { title: string }).title);
+test("an upstream fails for minutes, and not for a moment", () => {
+  const now = 1e12;
+  const recent = { count: 5, failed: 5, firstAt: now - 4 * 60_000 };
+  expect(isFailing(recent, now)).toBe(true);
+  expect(isFailing({ ...recent, failed: 4 }, now)).toBe(false);
+  expect(isFailing({ ...recent, firstAt: now - 60_000 }, now)).toBe(false);
+  expect(isFailing({ count: 2, failed: 2, firstAt: now - watchedMs }, now)).toBe(false);
+  expect(isFailing({ count: 0, failed: 0, firstAt: null }, now)).toBe(false);
+});
 
-describe("conditions", () => {
-  test("an upstream fails for minutes, and not for a moment", () => {
-    const now = 1e12;
-    const recent = { count: 5, failed: 5, firstAt: now - 4 * 60_000 };
-    expect(isFailing(recent, now)).toBe(true);
-    expect(isFailing({ ...recent, failed: 4 }, now)).toBe(false);
-    expect(isFailing({ ...recent, firstAt: now - 60_000 }, now)).toBe(false);
-    expect(isFailing({ count: 2, failed: 2, firstAt: now - watchedMs }, now)).toBe(false);
-    expect(isFailing({ count: 0, failed: 0, firstAt: null }, now)).toBe(false);
-  });
+test("a notice is not tried for more than an hour, and goes to each channel once", () => {
+  const path = join(temporaryFolder(), "notices.json");
+  let now = 0;
+  const open = () => openSentNotices(path, { now: () => now, warn: (sentence) => expect.unreachable(sentence) });
+  const first = open();
+  expect(first.claim(["a", "b"])).toEqual([
+    { id: "a", isNew: true, delivered: [] },
+    { id: "b", isNew: true, delivered: [] },
+  ]);
+  first.note([
+    { id: "a", delivered: ["desktop"], isDone: false },
+    { id: "b", delivered: ["desktop", "webhook"], isDone: true },
+  ]);
+  now = 61_000;
+  expect(open().claim(["a", "b"])).toEqual([{ id: "a", isNew: false, delivered: ["desktop"] }]);
+  now = 3_601_000;
+  expect(open().claim(["a", "b"])).toEqual([]);
+});
 
-  test("a notice is not tried for more than an hour, and goes to each channel once", () => {
-    const path = join(temporaryFolder(), "notices.json");
-    let now = 0;
-    const open = () => openSentNotices(path, { now: () => now, warn: (sentence) => expect.unreachable(sentence) });
-    const first = open();
-    expect(first.claim(["a", "b"])).toEqual([
-      { id: "a", isNew: true, delivered: [] },
-      { id: "b", isNew: true, delivered: [] },
-    ]);
-    first.note([
-      { id: "a", delivered: ["desktop"], isDone: false },
-      { id: "b", delivered: ["desktop", "webhook"], isDone: true },
-    ]);
-    now = 61_000;
-    expect(open().claim(["a", "b"])).toEqual([{ id: "a", isNew: false, delivered: ["desktop"] }]);
-    now = 3_601_000;
-    expect(open().claim(["a", "b"])).toEqual([]);
-  });
-
-  test("a restart announces nothing a second time", async () => {
-    await using receiver = startReceiver();
-    const home = temporaryFolder();
-    const budgets = [{ name: "Month", unit: "credits", limit: 100, per: "month", then: "warn" }];
-    const config = { budgets, notices: { webhookUrl: receiver.url } };
-    const run = async (credits: number) => {
-      await using proxy = await startProxy({ config, env: { DRAGOMAN_HOME: home } });
-      await proxy.app.config.change(config);
-      spend(proxy, credits);
-      await proxy.app.notices.check();
-    };
-    await run(100);
-    await run(1);
-    expect(titlesOf(receiver.received)).toEqual(["Budget Month is used up"]);
-  });
+test("a restart announces nothing a second time", async () => {
+  await using receiver = startReceiver();
+  const home = temporaryFolder();
+  const budgets = [{ name: "Month", unit: "credits", limit: 100, per: "month", then: "warn" }];
+  const config = { budgets, notices: { webhookUrl: receiver.url } };
+  const run = async (credits: number) => {
+    await using proxy = await startProxy({ config, env: { DRAGOMAN_HOME: home } });
+    await proxy.app.config.change(config);
+    spend(proxy, credits);
+    await proxy.app.notices.check();
+  };
+  await run(100);
+  await run(1);
+  expect(titlesOf(receiver.received)).toEqual(["Budget Month is used up"]);
 });
 
 const notice: Notice = { id: "x", type: "test", severity: "info", title: "A <b> & c", message: "@everyone <!channel>" };
 
-describe("webhooks", () => {
-  const post = (webhook: Webhook) =>
-    postNotice(webhook, notice, { at: Date.parse("2026-11-22T10:00:00Z"), version: "1.2.3", wait: async () => {} });
+const post = (webhook: Webhook) =>
+  postNotice(webhook, notice, { at: Date.parse("2026-11-22T10:00:00Z"), version: "1.2.3", wait: async () => {} });
 
-  test("the body in dragoman's own form, signed", async () => {
-    await using receiver = startReceiver();
-    await post({ url: receiver.url, secret: "s3cret", format: "json" });
-    const [{ headers, body }] = receiver.received as [Received];
-    expect(JSON.parse(body)).toEqual({
-      ...notice,
-      at: "2026-11-22T10:00:00.000Z",
-      source: { name: "dragoman", version: "1.2.3" },
-    });
-    expect(headers["x-dragoman-signature"]).toBe(`sha256=${createHmac("sha256", "s3cret").update(body).digest("hex")}`);
-    expect(headers["content-type"]).toBe("application/json");
+test("the body of a webhook in dragoman's own form is signed", async () => {
+  await using receiver = startReceiver();
+  await post({ url: receiver.url, secret: "s3cret", format: "json" });
+  const [{ headers, body }] = receiver.received as [Received];
+  expect(JSON.parse(body)).toEqual({
+    ...notice,
+    at: "2026-11-22T10:00:00.000Z",
+    source: { name: "dragoman", version: "1.2.3" },
   });
-
-  test.each([
-    ["slack", { text: "*A &lt;b&gt; &amp; c*\n@everyone &lt;!channel&gt;" }],
-    ["discord", { content: "**A <b> & c**\n@everyone <!channel>", allowed_mentions: { parse: [] } }],
-  ] as const)("the body for %s mentions nobody", async (format, expected) => {
-    await using receiver = startReceiver();
-    await post({ url: receiver.url, format });
-    expect(JSON.parse(receiver.received[0]!.body)).toEqual(expected);
-    expect(receiver.received[0]!.headers["x-dragoman-signature"]).toBeUndefined();
-  });
-
-  test.each([
-    [[500, 429], 3, true],
-    [[500, 502, 503], 3, false],
-    [[404], 1, false],
-  ])("answers %j: %d calls, success %p", async (statuses, calls, isSent) => {
-    await using receiver = startReceiver(...statuses);
-    const outcome = await post({ url: receiver.url, format: "json" }).then(
-      () => true,
-      () => false,
-    );
-    expect([receiver.received.length, outcome]).toEqual([calls, isSent]);
-  });
+  expect(headers["x-dragoman-signature"]).toBe(`sha256=${createHmac("sha256", "s3cret").update(body).digest("hex")}`);
+  expect(headers["content-type"]).toBe("application/json");
 });
 
-describe("the desktop", () => {
-  test("title and message are arguments, not script", async () => {
-    const folder = temporaryFolder();
-    const log = join(folder, "log");
-    writeFileSync(join(folder, "notify-send"), `#!/bin/sh\nprintf '%s\\n' "$@" > "${log}"\n`);
-    chmodSync(join(folder, "notify-send"), 0o755);
-    const before = process.env.PATH;
-    process.env.PATH = `${folder}:${before}`;
-    try {
-      await showOnDesktop({ ...notice, title: "--help", message: "$(touch x); `id`" }, "linux");
-    } finally {
-      process.env.PATH = before;
-    }
-    expect((await Bun.file(log).text()).trim().split("\n")).toEqual([
-      "--app-name=dragoman",
-      "--",
-      "--help",
-      "$(touch x); `id`",
-    ]);
-  });
+test.each([
+  ["slack", { text: "*A &lt;b&gt; &amp; c*\n@everyone &lt;!channel&gt;" }],
+  ["discord", { content: "**A <b> & c**\n@everyone <!channel>", allowed_mentions: { parse: [] } }],
+] as const)("the body of a webhook for %s mentions nobody", async (format, expected) => {
+  await using receiver = startReceiver();
+  await post({ url: receiver.url, format });
+  expect(JSON.parse(receiver.received[0]!.body)).toEqual(expected);
+  expect(receiver.received[0]!.headers["x-dragoman-signature"]).toBeUndefined();
+});
 
-  test("a system without notifications says so", async () => {
-    await expect(showOnDesktop(notice, "aix")).rejects.toThrow("not supported on aix");
-  });
+test.each([
+  [[500, 429], 3, true],
+  [[500, 502, 503], 3, false],
+  [[404], 1, false],
+])("answers of a webhook, %j: %d calls, success %p", async (statuses, calls, isSent) => {
+  await using receiver = startReceiver(...statuses);
+  const outcome = await post({ url: receiver.url, format: "json" }).then(
+    () => true,
+    () => false,
+  );
+  expect([receiver.received.length, outcome]).toEqual([calls, isSent]);
+});
+
+test("title and message of a notice on the desktop are arguments, not script", async () => {
+  const folder = temporaryFolder();
+  const log = join(folder, "log");
+  writeFileSync(join(folder, "notify-send"), `#!/bin/sh\nprintf '%s\\n' "$@" > "${log}"\n`);
+  chmodSync(join(folder, "notify-send"), 0o755);
+  const before = process.env.PATH;
+  process.env.PATH = `${folder}:${before}`;
+  try {
+    await showOnDesktop({ ...notice, title: "--help", message: "$(touch x); `id`" }, "linux");
+  } finally {
+    process.env.PATH = before;
+  }
+  expect((await Bun.file(log).text()).trim().split("\n")).toEqual([
+    "--app-name=dragoman",
+    "--",
+    "--help",
+    "$(touch x); `id`",
+  ]);
+});
+
+test("a system without notifications says so", async () => {
+  await expect(showOnDesktop(notice, "aix")).rejects.toThrow("not supported on aix");
 });
 
 test.each([

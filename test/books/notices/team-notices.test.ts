@@ -11,6 +11,7 @@ import { describeWithPostgres } from "../../support/postgres";
 import { sharedPostgres, type TestDatabases } from "../../support/shared-postgres";
 import { startTeamApp } from "../../support/team-app";
 import { until } from "../../support/until";
+import { startReceiver, titlesOf } from "./bench";
 
 describeWithPostgres("a team's notices", () => {
   let postgres: TestDatabases;
@@ -20,18 +21,10 @@ describeWithPostgres("a team's notices", () => {
   afterAll(() => postgres[Symbol.asyncDispose]());
 
   test("a member's account that failed, is suspended or used up: once, by the leader, with the member's name", async () => {
-    const received: string[] = [];
-    using receiver = Bun.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      async fetch(request) {
-        received.push(await request.text());
-        return new Response(null, { status: 204 });
-      },
-    });
+    await using receiver = startReceiver();
     await using leader = await startTeamApp(postgres);
     await using other = await startTeamApp(postgres, { env: leader.env, demo: leader.demo });
-    await leader.app.config.change({ notices: { webhookUrl: `${receiver.url}hook` } });
+    await leader.app.config.change({ notices: { webhookUrl: receiver.url } });
     const anna = await leader.addMember("anna", "anna-demo");
     const ben = await leader.addMember("ben", "ben-demo", "ben-work");
     const accountsOf = (team: typeof leader, id: string) => team.app.forMember(id).accounts;
@@ -56,28 +49,21 @@ describeWithPostgres("a team's notices", () => {
       "the leader knows what was marked",
     );
     for (const { app } of [other, leader, other, leader]) await app.notices.check();
-    const titles = received.map((body) => (JSON.parse(body) as { title: string }).title);
-    expect(titles.sort()).toEqual([
+    expect(titlesOf(receiver.received).sort()).toEqual([
       "Account anna-demo of anna failed",
       "Account ben-demo of ben is suspended",
       "Quota of ben-work of ben is used up",
     ]);
-    expect(received.join()).toContain("No account of ben is used until a person has acted.");
-    for (const secret of [anna.key, ben.key, "ghu_"]) expect(received.join()).not.toContain(secret);
+    const sent = JSON.stringify(receiver.received);
+    expect(sent).toContain("No account of ben is used until a person has acted.");
+    for (const secret of [anna.key, ben.key, "ghu_"]) expect(sent).not.toContain(secret);
   });
 
   test("what the webhook did not take is sent by the leader of that time, whichever server tried before", async () => {
-    const [received, statuses] = [[] as string[], [404]];
-    using receiver = Bun.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      async fetch(request) {
-        received.push(((await request.json()) as { id: string }).id);
-        return new Response(null, { status: statuses.shift() ?? 204 });
-      },
-    });
+    await using receiver = startReceiver(404);
+    const { received } = receiver;
     await using leader = await startTeamApp(postgres);
-    await leader.app.config.change({ notices: { webhookUrl: `${receiver.url}hook` } });
+    await leader.app.config.change({ notices: { webhookUrl: receiver.url } });
     const anna = await leader.addMember("anna", "anna-demo");
     leader.app
       .forMember(anna.id)
@@ -96,7 +82,7 @@ describeWithPostgres("a team's notices", () => {
       await leader.app.notices.check();
       expect(received).toHaveLength(expected);
     }
-    expect(new Set(received).size).toBe(1);
+    expect(new Set(received.map(({ body }) => (JSON.parse(body) as { id: string }).id)).size).toBe(1);
   });
 });
 

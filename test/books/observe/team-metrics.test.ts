@@ -1,5 +1,5 @@
 /** Scenario: what `/metrics` says of a team: everybody's accounts, the servers and the database. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { maxNamedAccounts, quotaPoints, statePoints } from "../../../src/books/observe/account-points";
 import { openCounter } from "../../../src/books/observe/series";
 import type { Account } from "../../../src/people/accounts/account";
@@ -93,42 +93,40 @@ test("one person has no series of a team, and accounts without a member", async 
   expect(valueIn(samples, "dragoman_accounts")).toBe(1);
 });
 
-describe("thousands of accounts", () => {
-  const quota = { unit: "premium", unlimited: false, entitlement: 300, remaining: 200 };
-  const accounts = (count: number, of: (at: number) => { member: string | null; name: AccountState["name"] }) =>
-    Array.from({ length: count }, (_, at) => {
-      const { member, name } = of(at);
-      return { key: `github.com/a${at}`, member, state: { name }, knownQuota: quota } as unknown as Account;
-    });
-
-  test("those in trouble and the owner's have series of their own", () => {
-    const all = accounts(3_000, (at) => ({
-      member: at % 500 === 7 ? null : `m${at}`,
-      name: at % 100 === 99 ? "failed" : at % 50 === 48 ? "exhausted" : "ready",
-    }));
-    const sources = { allAccounts: all, members: { find: (id: string) => member({ id, name: id }) } };
-    const points = statePoints(sources);
-    expect(points).toHaveLength(5 * maxNamedAccounts);
-    const inState = (state: string) => points.filter(({ labels, value }) => labels.state === state && value === 1);
-    expect([inState("failed").length, inState("exhausted").length]).toEqual([30, 60]);
-    const owners = new Set(points.filter(({ labels }) => !("member" in labels)).map(({ labels }) => labels.account));
-    expect(owners.size).toBe(6);
-    expect(quotaPoints(sources)).toHaveLength(maxNamedAccounts);
+const quota = { unit: "premium", unlimited: false, entitlement: 300, remaining: 200 };
+const accounts = (count: number, of: (at: number) => { member: string | null; name: AccountState["name"] }) =>
+  Array.from({ length: count }, (_, at) => {
+    const { member, name } = of(at);
+    return { key: `github.com/a${at}`, member, state: { name }, knownQuota: quota } as unknown as Account;
   });
 
-  test("a counter gives up the person before the model", () => {
-    const counter = openCounter(["account", "model"]);
-    for (let at = 0; at < 5_000; at++) counter.add([`account-${at}`, `model-${at % 3}`], 1);
-    const all = [...counter.all()];
-    expect(all).toHaveLength(1_003);
-    const others = all.filter(([[account]]) => account === "other").map(([[, model], value]) => [model, value]);
-    expect(others.sort()).toEqual([
-      ["model-0", 1_333],
-      ["model-1", 1_334],
-      ["model-2", 1_333],
-    ]);
-    for (let at = 0; at < 5_000; at++) counter.add(["x", `invented-${at}`], 1);
-    expect([...counter.all()].length).toBe(2_001);
-    expect([...counter.all()].reduce((sum, [, value]) => sum + value, 0)).toBe(10_000);
-  });
+test("of thousands of accounts those in trouble and the owner's have series of their own", () => {
+  const all = accounts(3_000, (at) => ({
+    member: at % 500 === 7 ? null : `m${at}`,
+    name: at % 100 === 99 ? "failed" : at % 50 === 48 ? "exhausted" : "ready",
+  }));
+  const sources = { allAccounts: all, members: { find: (id: string) => member({ id, name: id }) } };
+  const points = statePoints(sources);
+  expect(points).toHaveLength(5 * maxNamedAccounts);
+  const inState = (state: string) => points.filter(({ labels, value }) => labels.state === state && value === 1);
+  expect([inState("failed").length, inState("exhausted").length]).toEqual([30, 60]);
+  const owners = new Set(points.filter(({ labels }) => !("member" in labels)).map(({ labels }) => labels.account));
+  expect(owners.size).toBe(6);
+  expect(quotaPoints(sources)).toHaveLength(maxNamedAccounts);
+});
+
+test("a counter gives up the person before the model", () => {
+  const counter = openCounter(["account", "model"]);
+  for (let at = 0; at < 5_000; at++) counter.add([`account-${at}`, `model-${at % 3}`], 1);
+  const all = [...counter.all()];
+  expect(all).toHaveLength(1_003);
+  const others = all.filter(([[account]]) => account === "other").map(([[, model], value]) => [model, value]);
+  expect(others.sort()).toEqual([
+    ["model-0", 1_333],
+    ["model-1", 1_334],
+    ["model-2", 1_333],
+  ]);
+  for (let at = 0; at < 5_000; at++) counter.add(["x", `invented-${at}`], 1);
+  expect([...counter.all()].length).toBe(2_001);
+  expect([...counter.all()].reduce((sum, [, value]) => sum + value, 0)).toBe(10_000);
 });

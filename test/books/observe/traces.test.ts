@@ -1,5 +1,5 @@
 /** Scenario: traces for a collector: what arrives there, and what an exchange has to do with it. */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { readOtelSettings } from "../../../src/books/observe/otel-settings";
 import { startTraces } from "../../../src/books/observe/trace-export";
@@ -141,68 +141,67 @@ test.concurrent("no span of 300 streams at once is lost, and each trace is a pai
   );
 });
 
-describe("who decides what is traced", () => {
-  test.concurrent("a client that does not want its trace recorded, and one that names none that can be", async () => {
-    await using collector = startCollector();
-    await using command = start({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces` });
-    const { url } = await command.ready();
-    const later = `01-${traceId}-${spanId}-01-more`;
-    const wrong = [
-      `00-${traceId}-${spanId}-01-more`,
-      `ff-${traceId}-${spanId}-01`,
-      `00-${"0".repeat(32)}-${spanId}-01`,
-      `00-${traceId}-${"0".repeat(16)}-01`,
-      `00-${traceId.toUpperCase()}-${spanId}-01`,
-      `00-${traceId}-${spanId}`,
-    ];
-    await (await ask(url, "/v1/chat/completions", chat("Hello"), parentOf(traceId, spanId, "00"))).text();
-    for (const traceparent of [later, ...wrong])
-      await (await ask(url, "/v1/chat/completions", chat("Hello"), { traceparent })).text();
-    await end(command);
-    const servers = spansOf(collector, "SERVER");
-    expect(servers.map((span) => span.parentId)).toEqual([spanId, ...wrong.map(() => "")]);
-    expect(servers.map((span) => span.traceId === traceId)).toEqual([true, ...wrong.map(() => false)]);
-    expect(new Set(collector.requests.map(({ path }) => path))).toEqual(new Set(["/v1/traces"]));
-  });
-
-  test.each([
-    [{}, false],
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c" }, true],
-    [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://c" }, true],
-    [{ OTEL_TRACES_EXPORTER: "otlp" }, true],
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c", OTEL_TRACES_EXPORTER: "none" }, false],
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c", OTEL_SDK_DISABLED: "True" }, false],
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: " " }, false],
-  ])("whether %j asks for traces: %p", (env, traces) => expect(readOtelSettings(env)).toEqual({ traces }));
-
-  test.each([
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c", OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, "only http/protobuf"],
-    [{ OTEL_TRACES_EXPORTER: "otlp", OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: "http/json" }, "only http/protobuf"],
-    [{ OTEL_TRACES_EXPORTER: "zipkin" }, "OTEL_TRACES_EXPORTER is zipkin"],
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: "localhost:4318" }, "must begin with http://"],
-  ])("%j cannot be done, and a sentence says so", (env, sentence) => {
-    const { traces, fault } = readOtelSettings(env);
-    expect(traces).toBe(false);
-    expect(fault).toContain(sentence);
-  });
-
-  test.concurrent("what cannot be done is in the log, nothing is sent, and requests are served", async () => {
-    await using collector = startCollector();
-    await using command = start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" });
-    const { url } = await command.ready();
-    expect((await ask(url, "/v1/chat/completions", chat("Hello", false))).status).toBe(200);
-    await end(command);
-    expect(collector.requests).toEqual([]);
-    expect(command.stderr()).toContain("No traces are exported");
-    expect(command.stderr()).not.toContain("Traces to");
-  });
+test.concurrent("a client that does not want its trace recorded, and one that names none that can be", async () => {
+  await using collector = startCollector();
+  await using command = start({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces` });
+  const { url } = await command.ready();
+  const later = `01-${traceId}-${spanId}-01-more`;
+  const wrong = [
+    `00-${traceId}-${spanId}-01-more`,
+    `ff-${traceId}-${spanId}-01`,
+    `00-${"0".repeat(32)}-${spanId}-01`,
+    `00-${traceId}-${"0".repeat(16)}-01`,
+    `00-${traceId.toUpperCase()}-${spanId}-01`,
+    `00-${traceId}-${spanId}`,
+  ];
+  await (await ask(url, "/v1/chat/completions", chat("Hello"), parentOf(traceId, spanId, "00"))).text();
+  for (const traceparent of [later, ...wrong])
+    await (await ask(url, "/v1/chat/completions", chat("Hello"), { traceparent })).text();
+  await end(command);
+  const servers = spansOf(collector, "SERVER");
+  expect(servers.map((span) => span.parentId)).toEqual([spanId, ...wrong.map(() => "")]);
+  expect(servers.map((span) => span.traceId === traceId)).toEqual([true, ...wrong.map(() => false)]);
+  expect(new Set(collector.requests.map(({ path }) => path))).toEqual(new Set(["/v1/traces"]));
 });
 
-describe("a collector that fails", () => {
-  test.concurrent.each([
-    ["refuses", () => new Response("no", { status: 400 }), 1],
-    ["does not answer", () => new Promise<Response>(() => {}), 0],
-  ])("%s: requests are served, the log says it once, and the program ends", async (_, answer, warnings) => {
+test.each([
+  [{}, false],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c" }, true],
+  [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://c" }, true],
+  [{ OTEL_TRACES_EXPORTER: "otlp" }, true],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c", OTEL_TRACES_EXPORTER: "none" }, false],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c", OTEL_SDK_DISABLED: "True" }, false],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: " " }, false],
+])("whether %j asks for traces: %p", (env, traces) => expect(readOtelSettings(env)).toEqual({ traces }));
+
+test.each([
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c", OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, "only http/protobuf"],
+  [{ OTEL_TRACES_EXPORTER: "otlp", OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: "http/json" }, "only http/protobuf"],
+  [{ OTEL_TRACES_EXPORTER: "zipkin" }, "OTEL_TRACES_EXPORTER is zipkin"],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: "localhost:4318" }, "must begin with http://"],
+])("%j cannot be done, and a sentence says so", (env, sentence) => {
+  const { traces, fault } = readOtelSettings(env);
+  expect(traces).toBe(false);
+  expect(fault).toContain(sentence);
+});
+
+test.concurrent("what cannot be done is in the log, nothing is sent, and requests are served", async () => {
+  await using collector = startCollector();
+  await using command = start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" });
+  const { url } = await command.ready();
+  expect((await ask(url, "/v1/chat/completions", chat("Hello", false))).status).toBe(200);
+  await end(command);
+  expect(collector.requests).toEqual([]);
+  expect(command.stderr()).toContain("No traces are exported");
+  expect(command.stderr()).not.toContain("Traces to");
+});
+
+test.concurrent.each([
+  ["refuses", () => new Response("no", { status: 400 }), 1],
+  ["does not answer", () => new Promise<Response>(() => {}), 0],
+])(
+  "a collector that %s: requests are served, the log says it once, and the program ends",
+  async (_, answer, warnings) => {
     await using collector = startCollector(answer);
     await using command = start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
     const { url } = await command.ready();
@@ -217,8 +216,8 @@ describe("a collector that fails", () => {
     await end(command);
     expect(command.stderr().match(/could not be exported/g)?.length ?? 0).toBe(warnings);
     expect(command.stderr()).not.toContain(canary);
-  });
-});
+  },
+);
 
 test.concurrent("a provider gets the trace of the attempt, with the client's trace id; what stands before dragoman gets its own", async () => {
   await using collector = startCollector();
