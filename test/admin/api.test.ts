@@ -1,27 +1,15 @@
 /** Scenario: the admin API: texts, exports and a history that is away; `fixtures/pages/` has its answers, also to odd questions. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { queries, writeFilters } from "../../src/admin/api/query";
+import { afterAll, expect, test } from "bun:test";
 import { nameColumns } from "../../src/books/history/entry";
-import type { Filters } from "../../src/books/history/history";
-import { readQuery } from "../../src/web/query";
 import { entry } from "../support/history-rows";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { startProxy } from "../support/proxy";
 import { drawn } from "../support/random";
 
 const now = Date.now();
 
-let proxy: RunningProxy;
-
-beforeAll(async () => {
-  proxy = await startProxy({
-    accounts: ["octo-demo", "work-demo"],
-    config: { auth: { apiKeys: ["k-alpha-0123456789"] }, modelAliases: { fast: "gpt-5-mini" } },
-  });
-  const { history } = proxy.app;
-  for (const minutes of [1, 2, 3, 4])
-    history.add(entry({ account_id: "octo-demo", started_at_ms: now - minutes * 60_000 }));
-  history.flush();
-});
+const proxy = await startProxy();
+for (const minutes of [1, 2, 3, 4])
+  proxy.history.add(entry({ account_id: "octo-demo", started_at_ms: now - minutes * 60_000 }));
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever the answer is
@@ -44,22 +32,6 @@ test("no text is more than a text", async () => {
 
 test("an id longer than any that a request has is answered with 404", async () => {
   expect((await fetch(`${proxy.url}/api/admin/requests/${"x".repeat(8_000)}`)).status).toBe(404);
-});
-
-test("filters are written as they are read", () => {
-  const all: Filters = {
-    account_id: null,
-    client_model: "a b&c=d",
-    path: "/v1/messages",
-    stream: false,
-    status: 429,
-    status_class: 4,
-    has_error: true,
-    from_ms: 0,
-    to_ms: now,
-  };
-  expect(readQuery(`http://localhost/?${writeFilters(all)}`, queries.filters)).toEqual(all);
-  expect(String(writeFilters({ path: undefined }))).toBe("");
 });
 
 test("an export is no table that a spreadsheet runs, also one that parts cells at a semicolon or a tab and knows no quotes there", async () => {

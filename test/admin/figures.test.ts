@@ -392,51 +392,49 @@ for (const round of Array.from({ length: triesOf(6) }, (_, at) => at))
     });
   });
 
-describe("spans and shares", () => {
-  const start = () => startProxy({ clock: { now: () => now }, config: { retentionDays: 40 } });
-  const overviewOf = async (proxy: RunningProxy) => (await fetch(`${proxy.url}/admin`)).text();
+const start = () => startProxy({ clock: { now: () => now }, config: { retentionDays: 40 } });
+const overviewOf = async (proxy: RunningProxy) => (await fetch(`${proxy.url}/admin`)).text();
 
-  test("the link to the failed requests of the last hours has as many as its chart says", async () => {
-    await using proxy = await start();
-    const failed = { http_status: 502, error_type: "upstream" };
-    for (const minutes of [0, 30, 23 * 60 + 30, 23 * 60 + 50, 24 * 60 + 10])
-      proxy.history.add(entry({ ...failed, started_at_ms: now - minutes * 60_000 }));
-    proxy.history.flush();
-    const overview = await overviewOf(proxy);
-    const chart = overview.split("Requests by hour, last 24 hours")[1]!;
-    const [, query = "", said] = /requests\?([^"]*has_error=1[^"]*)"[^>]*>.*?Failed.*?(\d+)/s.exec(chart)!;
-    const linked = await (await fetch(`${proxy.url}/api/admin/totals?${query.replaceAll("&amp;", "&")}`)).json();
-    expect([Number(said), (linked as { request_count: number }).request_count]).toEqual([3, 3]);
-  });
+test("the link to the failed requests of the last hours has as many as its chart says", async () => {
+  await using proxy = await start();
+  const failed = { http_status: 502, error_type: "upstream" };
+  for (const minutes of [0, 30, 23 * 60 + 30, 23 * 60 + 50, 24 * 60 + 10])
+    proxy.history.add(entry({ ...failed, started_at_ms: now - minutes * 60_000 }));
+  proxy.history.flush();
+  const overview = await overviewOf(proxy);
+  const chart = overview.split("Requests by hour, last 24 hours")[1]!;
+  const [, query = "", said] = /requests\?([^"]*has_error=1[^"]*)"[^>]*>.*?Failed.*?(\d+)/s.exec(chart)!;
+  const linked = await (await fetch(`${proxy.url}/api/admin/totals?${query.replaceAll("&amp;", "&")}`)).json();
+  expect([Number(said), (linked as { request_count: number }).request_count]).toEqual([3, 3]);
+});
 
-  test("the week before is compared only where the history reaches back to its first day", async () => {
-    await using proxy = await start();
-    for (const days of [1, 8, 10]) proxy.history.add(entry({ started_at_ms: now - days * day }));
-    proxy.history.flush();
-    expect(await overviewOf(proxy)).not.toContain("the week before");
-    proxy.history.add(entry({ started_at_ms: now - 20 * day }));
-    proxy.history.flush();
-    expect(pairIn(periodIn(await overviewOf(proxy), "Last 7 days"), "AI credits")).toContain(
-      "the week before 2.5, now 50% less",
-    );
-  });
+test("the week before is compared only where the history reaches back to its first day", async () => {
+  await using proxy = await start();
+  for (const days of [1, 8, 10]) proxy.history.add(entry({ started_at_ms: now - days * day }));
+  proxy.history.flush();
+  expect(await overviewOf(proxy)).not.toContain("the week before");
+  proxy.history.add(entry({ started_at_ms: now - 20 * day }));
+  proxy.history.flush();
+  expect(pairIn(periodIn(await overviewOf(proxy), "Last 7 days"), "AI credits")).toContain(
+    "the week before 2.5, now 50% less",
+  );
+});
 
-  test("the bill is read no further once its asker has left", async () => {
-    await using proxy = await start();
-    for (let at = 0; at < 900; at++) proxy.history.add(entry({ started_at_ms: now - at, prompt: shortHash(`p${at}`) }));
-    proxy.history.flush();
-    const { history } = proxy.app;
-    const { prompts } = history;
-    const asker = new AbortController();
-    let questions = 0;
-    history.prompts = (...question) => {
-      questions++;
-      asker.abort();
-      return new Promise((resolve) => setTimeout(resolve, 20)).then(() => prompts(...question));
-    };
-    const answer = fetch(`${proxy.url}/api/admin/bill`, { signal: asker.signal });
-    await expect(answer).rejects.toThrow("aborted");
-    await Bun.sleep(500);
-    expect(questions).toBe(1);
-  });
+test("the bill is read no further once its asker has left", async () => {
+  await using proxy = await start();
+  for (let at = 0; at < 900; at++) proxy.history.add(entry({ started_at_ms: now - at, prompt: shortHash(`p${at}`) }));
+  proxy.history.flush();
+  const { history } = proxy.app;
+  const { prompts } = history;
+  const asker = new AbortController();
+  let questions = 0;
+  history.prompts = (...question) => {
+    questions++;
+    asker.abort();
+    return new Promise((resolve) => setTimeout(resolve, 20)).then(() => prompts(...question));
+  };
+  const answer = fetch(`${proxy.url}/api/admin/bill`, { signal: asker.signal });
+  await expect(answer).rejects.toThrow("aborted");
+  await Bun.sleep(500);
+  expect(questions).toBe(1);
 });

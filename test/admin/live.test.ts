@@ -7,7 +7,7 @@ import { InFlight } from "../../src/books/live/in-flight";
 import { LiveRequests, type RunningEvent, type RunningRequests } from "../../src/books/live/running-requests";
 import type { KnownServer, Team } from "../../src/people/keys/team";
 import { eventStream } from "../support/event-stream";
-import { formTokenIn } from "../support/form-fields";
+import { formTokenIn, signedIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { watchFeed } from "../support/live-feed";
 import { type RunningProxy, startProxy } from "../support/proxy";
@@ -112,218 +112,202 @@ describe("running requests", () => {
   });
 });
 
-describe("the feed of somebody who has signed in", () => {
-  const token = "t-admin-0123456789";
-  const away = { "x-forwarded-for": "10.0.0.9" };
-  const send = (
-    proxy: RunningProxy,
-    path: string,
-    form: Record<string, string>,
-    headers: Record<string, string> = {},
-  ) =>
-    fetch(proxy.url + path, {
-      method: "POST",
-      body: new URLSearchParams(form),
-      headers: { ...away, ...headers },
-      redirect: "manual",
-    });
-  const signIn = async (proxy: RunningProxy) => {
-    const response = await send(proxy, "/admin/sign-in", { token });
-    return { ...away, cookie: response.headers.get("set-cookie")!.split(";")[0]! };
-  };
-  const follow = async (proxy: RunningProxy, headers: Record<string, string>) => {
-    const feed = await watch(proxy, "/admin/requests/live", headers);
-    await until(() => feed.heard.length === 1, "the feed has begun");
-    return feed;
-  };
-  const hello = (proxy: RunningProxy) =>
-    proxy.post("/v1/chat/completions", ask("Hello")).then((answer) => answer.text());
+const token = "t-admin-0123456789";
+const away = { "x-forwarded-for": "10.0.0.9" };
+const signIn = async (proxy: RunningProxy) => ({ ...away, ...(await signedIn(proxy.url, token, away)) });
+const follow = async (proxy: RunningProxy, headers: Record<string, string>) => {
+  const feed = await watch(proxy, "/admin/requests/live", headers);
+  await until(() => feed.heard.length === 1, "the feed has begun");
+  return feed;
+};
+const hello = (proxy: RunningProxy) => proxy.post("/v1/chat/completions", ask("Hello")).then((answer) => answer.text());
 
-  test("the feed of somebody who has signed in ends when it signs out, and says nothing more; another's goes on", async () => {
-    await using proxy = await startProxy({ env: { ADMIN_TOKEN: token } });
-    const [leaving, staying] = [await signIn(proxy), await signIn(proxy)];
-    const [ended, other, api] = [
-      await follow(proxy, leaving),
-      await follow(proxy, staying),
-      await watch(proxy, "/api/admin/live", { ...away, "x-admin-token": token }),
-    ];
-    const page = await (await fetch(`${proxy.url}/admin`, { headers: leaving })).text();
-    const form_token = formTokenIn(page);
-    expect((await send(proxy, "/admin/sign-out", { form_token }, leaving)).status).toBe(303);
-    await until(() => ended.ended, "the feed has ended");
-    await hello(proxy);
-    await until(
-      () => [other, api].every(({ heard }) => heard.some(({ event }) => event === "finished")),
-      "the others heard of the end",
-    );
-    expect([ended.heard.length, other.ended, api.ended]).toEqual([1, false, false]);
-    expect((await fetch(`${proxy.url}/admin/requests/live`, { headers: leaving })).status).toBe(401);
-    await Promise.all([other, api].map(({ leave }) => leave()));
-  });
-
-  test("the feed of somebody who has signed in ends when the sign-in has expired, before another event is sent", async () => {
-    const clock = { at: Date.now() };
-    await using proxy = await startProxy({ env: { ADMIN_TOKEN: token }, clock: { now: () => clock.at } });
-    const feed = await follow(proxy, await signIn(proxy));
-    clock.at += 12 * 3600_000;
-    await hello(proxy);
-    await until(() => feed.ended, "the feed has ended");
-    expect(feed.heard.map(({ event }) => event)).toEqual(["snapshot"]);
-  });
+test("the feed of somebody who has signed in ends when it signs out, and says nothing more; another's goes on", async () => {
+  await using proxy = await startProxy({ env: { ADMIN_TOKEN: token } });
+  const [leaving, staying] = [await signIn(proxy), await signIn(proxy)];
+  const [ended, other, api] = [
+    await follow(proxy, leaving),
+    await follow(proxy, staying),
+    await watch(proxy, "/api/admin/live", { ...away, "x-admin-token": token }),
+  ];
+  const page = await (await fetch(`${proxy.url}/admin`, { headers: leaving })).text();
+  const form_token = formTokenIn(page);
+  const init = {
+    method: "POST",
+    body: new URLSearchParams({ form_token }),
+    headers: leaving,
+    redirect: "manual",
+  } as const;
+  expect((await fetch(`${proxy.url}/admin/sign-out`, init)).status).toBe(303);
+  await until(() => ended.ended, "the feed has ended");
+  await hello(proxy);
+  await until(
+    () => [other, api].every(({ heard }) => heard.some(({ event }) => event === "finished")),
+    "the others heard of the end",
+  );
+  expect([ended.heard.length, other.ended, api.ended]).toEqual([1, false, false]);
+  expect((await fetch(`${proxy.url}/admin/requests/live`, { headers: leaving })).status).toBe(401);
+  await Promise.all([other, api].map(({ leave }) => leave()));
 });
 
-describe("the feed", () => {
-  test("the live feed shows a stream while it runs, and its end", async () => {
-    await using proxy = await startProxy();
-    const feed = await watch(proxy);
-    expect(feed.response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
-    await until(() => feed.heard.length === 1, "the feed has begun");
-    expect(feed.heard[0]).toEqual({
-      event: "snapshot",
-      data: { now_ms: expect.any(Number), running: [], missed: false },
-    });
-
-    const response = await proxy.post("/v1/messages", ask("[demo: silence 0.6] Hello CANARY"), agent);
-    const id = response.headers.get("x-request-id")!;
-    const served = () => feed.about(id).find(({ data }) => data.first_byte_ms !== null);
-    await until(() => served() !== undefined, "the feed shows the request with its first byte");
-    expect(served()).toEqual({
-      event: "running",
-      data: {
-        request_id: id,
-        started_at_ms: expect.any(Number),
-        first_byte_ms: expect.any(Number),
-        path: "/v1/messages",
-        client_dialect: "messages",
-        upstream_dialect: expect.any(String),
-        upstream_endpoint: expect.any(String),
-        account_id: "octo-demo",
-        account_key: "github.com/octo-demo",
-        client_model: "gpt-5-mini",
-        upstream_model: "gpt-5-mini",
-        stream: true,
-        initiator: "user",
-        initiator_reason: "a person's turn",
-        attempts: [{ account: "octo-demo", status: 200, ms: expect.any(Number) }],
-        client_name: "tester/1.0",
-        fallbacks: [],
-        ...nulls("key_name member searches parent_id waited_for waits_until_ms prompt kind agent_type project route"),
-      },
-    });
-    expect(await (await fetch(`${proxy.url}/api/admin/requests/${id}`)).json()).toMatchObject({
-      running: true,
-      item: { request_id: id, account_id: "octo-demo" },
-    });
-    const late = await watch(proxy);
-    await until(() => late.heard.length > 0, "the late feed has begun");
-    expect(late.heard[0]!.data.running).toMatchObject([{ request_id: id }]);
-
-    await response.text();
-    await until(() => feed.heard.some(({ event }) => event === "finished"), "the feed heard of the end");
-    expect(feed.about(id).at(-1)).toMatchObject({
-      event: "finished",
-      data: { request_id: id, http_status: 200, stream: true, error_type: null, output_tokens: expect.any(Number) },
-    });
-    expect(feed.text).not.toContain("CANARY");
-    expect(proxy.app.inFlight.count).toBe(0);
-    await feed.leave();
-    await late.leave();
-  });
-
-  test("says how the accounts are, and again once one has changed", async () => {
-    await using proxy = await startProxy();
-    const feed = await watch(proxy);
-    await until(() => feed.accounts.length === 1, "the accounts are told");
-    const [first] = feed.accounts[0];
-    expect(first).toMatchObject({ account_id: "octo-demo", state: "ready", reason: null, until_ms: null });
-    await proxy.post("/api/admin/accounts/pause", { account_key: first.account_key, paused: true });
-    await until(() => feed.accounts.length === 2, "the change is told");
-    expect(feed.accounts[1][0]).toMatchObject({ account_id: "octo-demo", state: "paused", reason: expect.any(String) });
-    await feed.leave();
-  });
-
-  test("the live feed says an exchange that begins and ends at once only once", async () => {
-    await using proxy = await startProxy();
-    const feed = await watch(proxy);
-    for (let count = 0; count < 5; count++) await proxy.post("/v1/messages", "{");
-    await until(() => feed.heard.length === 6, "the feed has heard six events");
-    expect(feed.heard.slice(1).map(({ event, data }) => [event, data.http_status])).toEqual(
-      Array(5).fill(["finished", 400]),
-    );
-    await feed.leave();
-  });
-
-  test("the live feed ends when the process drains, so that a page left open does not hold it up", async () => {
-    await using proxy = await startProxy();
-    const feed = await watch(proxy);
-    await until(() => feed.heard.length === 1, "the feed has begun");
-    proxy.app.live.close();
-    await until(() => feed.ended, "the feed has ended");
-    const after = await watch(proxy);
-    await until(() => after.ended, "the second feed has ended");
-    expect(after.heard).toHaveLength(1);
-  });
-
-  test("the live feed is let go when its reader leaves; of more than 50 the last are refused", async () => {
-    await using proxy = await startProxy();
-    const feeds = await Promise.all(Array.from({ length: 50 }, () => watch(proxy)));
-    expect((await fetch(`${proxy.url}/api/admin/live`)).status).toBe(429);
-    await feeds[0]!.leave();
-    await until(async () => {
-      const again = await watch(proxy);
-      await again.leave();
-      return again.response.status === 200;
-    }, "there is room for another");
-    for (const feed of feeds) await feed.leave();
-  });
-
-  test("the live feed does not read requests while there are no watchers", () => {
-    const inFlight = new InFlight();
-    let told = 0;
-    inFlight.begin("a", { member: null, tell: () => ({ ...sample, told: told++ }) as never, stop() {}, cutShort() {} });
-    inFlight.notify("a");
-    expect([told, inFlight.count]).toEqual([0, 1]);
-    inFlight.end({ ...sample, request_id: "a" });
-    expect(inFlight.count).toBe(0);
-  });
+test("the feed of somebody who has signed in ends when the sign-in has expired, before another event is sent", async () => {
+  const clock = { at: Date.now() };
+  await using proxy = await startProxy({ env: { ADMIN_TOKEN: token }, clock: { now: () => clock.at } });
+  const feed = await follow(proxy, await signIn(proxy));
+  clock.at += 12 * 3600_000;
+  await hello(proxy);
+  await until(() => feed.ended, "the feed has ended");
+  expect(feed.heard.map(({ event }) => event)).toEqual(["snapshot"]);
 });
 
-describe("cancelling", () => {
-  test("a request that was accepted, but is silent, gives 424, and its account stays ready", async () => {
-    await using proxy = await startProxy();
-    proxy.demo.intercept("/chat/completions", () => eventStream(new ReadableStream({ pull: () => Bun.sleep(20_000) })));
-    const asked = proxy.post("/v1/chat/completions", ask("Hello"));
-    const id = await oneRunning(proxy);
-    await until(() => proxy.demo.journal.some(({ path }) => path === "/chat/completions"), "it is sent");
-    await Bun.sleep(50);
-    expect((await cancel(proxy, id)).status).toBe(200);
-    const response = await asked;
-    expect([response.status, response.headers.get("x-should-retry")]).toEqual([424, "false"]);
-    expect(await response.json()).toMatchObject({ error: { code: "cancelled" } });
-    expect(proxy.rows()).toMatchObject([{ request_id: id, http_status: 424, error_type: "cancelled" }]);
-    expect(proxy.app.accounts[0]!.state.name).toBe("ready");
+test("the live feed shows a stream while it runs, and its end", async () => {
+  await using proxy = await startProxy();
+  const feed = await watch(proxy);
+  expect(feed.response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+  await until(() => feed.heard.length === 1, "the feed has begun");
+  expect(feed.heard[0]).toEqual({
+    event: "snapshot",
+    data: { now_ms: expect.any(Number), running: [], missed: false },
   });
 
-  test("a request to a provider lets the provider go", async () => {
-    const [reached, gone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    await using provider = Bun.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      async fetch({ signal }) {
-        signal.addEventListener("abort", () => gone.resolve());
-        reached.resolve();
-        await gone.promise;
-        return new Response();
-      },
-    });
-    const providers = { slow: { type: "anthropic", baseUrl: provider.url.origin, apiKey: "k-slow-0123456789" } };
-    await using proxy = await startProxy({ config: { providers } });
-    const asked = proxy.post("/slow/v1/messages", ask("Hello"));
-    const id = await oneRunning(proxy);
-    await reached.promise;
-    await cancel(proxy, id);
-    expect((await asked).status).toBe(424);
-    await gone.promise;
-    expect(proxy.rows()).toMatchObject([{ request_id: id, error_type: "cancelled", account_id: null }]);
+  const response = await proxy.post("/v1/messages", ask("[demo: silence 0.6] Hello CANARY"), agent);
+  const id = response.headers.get("x-request-id")!;
+  const served = () => feed.about(id).find(({ data }) => data.first_byte_ms !== null);
+  await until(() => served() !== undefined, "the feed shows the request with its first byte");
+  expect(served()).toEqual({
+    event: "running",
+    data: {
+      request_id: id,
+      started_at_ms: expect.any(Number),
+      first_byte_ms: expect.any(Number),
+      path: "/v1/messages",
+      client_dialect: "messages",
+      upstream_dialect: expect.any(String),
+      upstream_endpoint: expect.any(String),
+      account_id: "octo-demo",
+      account_key: "github.com/octo-demo",
+      client_model: "gpt-5-mini",
+      upstream_model: "gpt-5-mini",
+      stream: true,
+      initiator: "user",
+      initiator_reason: "a person's turn",
+      attempts: [{ account: "octo-demo", status: 200, ms: expect.any(Number) }],
+      client_name: "tester/1.0",
+      fallbacks: [],
+      ...nulls("key_name member searches parent_id waited_for waits_until_ms prompt kind agent_type project route"),
+    },
   });
+  expect(await (await fetch(`${proxy.url}/api/admin/requests/${id}`)).json()).toMatchObject({
+    running: true,
+    item: { request_id: id, account_id: "octo-demo" },
+  });
+  const late = await watch(proxy);
+  await until(() => late.heard.length > 0, "the late feed has begun");
+  expect(late.heard[0]!.data.running).toMatchObject([{ request_id: id }]);
+
+  await response.text();
+  await until(() => feed.heard.some(({ event }) => event === "finished"), "the feed heard of the end");
+  expect(feed.about(id).at(-1)).toMatchObject({
+    event: "finished",
+    data: { request_id: id, http_status: 200, stream: true, error_type: null, output_tokens: expect.any(Number) },
+  });
+  expect(feed.text).not.toContain("CANARY");
+  expect(proxy.app.inFlight.count).toBe(0);
+  await feed.leave();
+  await late.leave();
+});
+
+test("the live feed says how the accounts are, and again once one has changed", async () => {
+  await using proxy = await startProxy();
+  const feed = await watch(proxy);
+  await until(() => feed.accounts.length === 1, "the accounts are told");
+  const [first] = feed.accounts[0];
+  expect(first).toMatchObject({ account_id: "octo-demo", state: "ready", reason: null, until_ms: null });
+  await proxy.post("/api/admin/accounts/pause", { account_key: first.account_key, paused: true });
+  await until(() => feed.accounts.length === 2, "the change is told");
+  expect(feed.accounts[1][0]).toMatchObject({ account_id: "octo-demo", state: "paused", reason: expect.any(String) });
+  await feed.leave();
+});
+
+test("the live feed says an exchange that begins and ends at once only once", async () => {
+  await using proxy = await startProxy();
+  const feed = await watch(proxy);
+  for (let count = 0; count < 5; count++) await proxy.post("/v1/messages", "{");
+  await until(() => feed.heard.length === 6, "the feed has heard six events");
+  expect(feed.heard.slice(1).map(({ event, data }) => [event, data.http_status])).toEqual(
+    Array(5).fill(["finished", 400]),
+  );
+  await feed.leave();
+});
+
+test("the live feed ends when the process drains, so that a page left open does not hold it up", async () => {
+  await using proxy = await startProxy();
+  const feed = await watch(proxy);
+  await until(() => feed.heard.length === 1, "the feed has begun");
+  proxy.app.live.close();
+  await until(() => feed.ended, "the feed has ended");
+  const after = await watch(proxy);
+  await until(() => after.ended, "the second feed has ended");
+  expect(after.heard).toHaveLength(1);
+});
+
+test("the live feed is let go when its reader leaves; of more than 50 the last are refused", async () => {
+  await using proxy = await startProxy();
+  const feeds = await Promise.all(Array.from({ length: 50 }, () => watch(proxy)));
+  expect((await fetch(`${proxy.url}/api/admin/live`)).status).toBe(429);
+  await feeds[0]!.leave();
+  await until(async () => {
+    const again = await watch(proxy);
+    await again.leave();
+    return again.response.status === 200;
+  }, "there is room for another");
+  for (const feed of feeds) await feed.leave();
+});
+
+test("the live feed does not read requests while there are no watchers", () => {
+  const inFlight = new InFlight();
+  let told = 0;
+  inFlight.begin("a", { member: null, tell: () => ({ ...sample, told: told++ }) as never, stop() {}, cutShort() {} });
+  inFlight.notify("a");
+  expect([told, inFlight.count]).toEqual([0, 1]);
+  inFlight.end({ ...sample, request_id: "a" });
+  expect(inFlight.count).toBe(0);
+});
+
+test("a cancelled request that was accepted, but is silent, gives 424, and its account stays ready", async () => {
+  await using proxy = await startProxy();
+  proxy.demo.intercept("/chat/completions", () => eventStream(new ReadableStream({ pull: () => Bun.sleep(20_000) })));
+  const asked = proxy.post("/v1/chat/completions", ask("Hello"));
+  const id = await oneRunning(proxy);
+  await until(() => proxy.demo.journal.some(({ path }) => path === "/chat/completions"), "it is sent");
+  await Bun.sleep(50);
+  expect((await cancel(proxy, id)).status).toBe(200);
+  const response = await asked;
+  expect([response.status, response.headers.get("x-should-retry")]).toEqual([424, "false"]);
+  expect(await response.json()).toMatchObject({ error: { code: "cancelled" } });
+  expect(proxy.rows()).toMatchObject([{ request_id: id, http_status: 424, error_type: "cancelled" }]);
+  expect(proxy.app.accounts[0]!.state.name).toBe("ready");
+});
+
+test("a cancelled request to a provider lets the provider go", async () => {
+  const [reached, gone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await using provider = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch({ signal }) {
+      signal.addEventListener("abort", () => gone.resolve());
+      reached.resolve();
+      await gone.promise;
+      return new Response();
+    },
+  });
+  const providers = { slow: { type: "anthropic", baseUrl: provider.url.origin, apiKey: "k-slow-0123456789" } };
+  await using proxy = await startProxy({ config: { providers } });
+  const asked = proxy.post("/slow/v1/messages", ask("Hello"));
+  const id = await oneRunning(proxy);
+  await reached.promise;
+  await cancel(proxy, id);
+  expect((await asked).status).toBe(424);
+  await gone.promise;
+  expect(proxy.rows()).toMatchObject([{ request_id: id, error_type: "cancelled", account_id: null }]);
 });

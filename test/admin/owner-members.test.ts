@@ -107,7 +107,7 @@ describeWithDatabases("the owner's members", (postgres) => {
     expect(stderr).toContain("anna has no account that works: they sign in again");
   });
 
-  test("a member's page shows the limits that are saved, and what was typed where that is refused", async () => {
+  test("a member's page shows the limits that are saved, and saves only what was changed on it", async () => {
     await post("/members", { name: "dana", models: ["gpt-5*"], key_days: 30 });
     const url = `${servers[0].url}/admin/members/dana`;
     const page = await (await fetch(url)).text();
@@ -118,13 +118,6 @@ describeWithDatabases("the owner's members", (postgres) => {
     const changed = { ...(await limitsIn(page)), form_token: formTokenIn(page), models: "gpt-5.4" };
     await fetch(`${url}/limits`, { method: "POST", body: new URLSearchParams(changed) });
     expect(await named("dana")).toMatchObject({ models: ["gpt-5.4"], key_days: 60 });
-    const typed = { models: "claude-*", key_days: "many" };
-    const body = new URLSearchParams({ form_token: formTokenIn(page), ...typed });
-    const refused = await fetch(`${url}/limits`, { method: "POST", body });
-    expect([refused.status, await limitsIn(await refused.text())]).toMatchObject([400, typed]);
-    body.set("name", "erin");
-    const uninvited = await fetch(`${servers[0].url}/admin/members`, { method: "POST", body });
-    expect([uninvited.status, await fieldsIn(await uninvited.text())]).toMatchObject([400, { name: "erin", ...typed }]);
     await post("/members/dana/remove");
   });
 
@@ -172,7 +165,7 @@ describeWithDatabases("the owner's members", (postgres) => {
     expect(await both.find(({ status }) => status === 404)!.text()).toContain("somebody else has this key");
   });
 
-  test("a member without a key comes back by a new link; names and members that do not exist are said", async () => {
+  test("a member without a key comes back by a new link", async () => {
     // This server may hear a moment later of the key that the other one has just made.
     await until(async () => (await named("anna")).keys === 2, "the server knows both keys");
     for (const { name } of (await servers[0].admin("/members/anna")).keys)
@@ -184,11 +177,6 @@ describeWithDatabases("the owner's members", (postgres) => {
     expect([is_known, (await fetch(`${servers[0].url}/v1/models`, { headers: { "x-api-key": key! } })).status]).toEqual(
       [true, 200],
     );
-    for (const path of ["/members/nobody/limits", "/members/nobody/withdraw", "/members/nobody/remove"])
-      expect((await post(path)).error.message).toContain("There is no member nobody");
-    expect((await post("/members", { name: "a/b" })).error.message).toContain("must be at most 63 letters");
-    expect((await post("/members", { name: "x", key_days: 0 })).error.message).toContain("at least 1 day");
-    expect((await post("/members/anna/limits", { models: [] })).error.message).toContain("at least one model");
   });
 
   test("the page shows many members in pages, by name or by use, and finds one by a part of the name", async () => {

@@ -51,34 +51,32 @@ const counted = (at: number, credits: number | null, more: Parameters<typeof ent
     }),
   );
 
-describe("what goes through the proxy", () => {
-  test("agrees to the last billionth, and the sums are those of the rows", async () => {
-    for (const model of [claude, exampleModels.small, claude]) {
-      const answer = await proxy.post("/v1/chat/completions", {
-        model,
-        messages: [{ role: "user", content: "How much is this?" }],
-      });
-      expect(answer.status).toBe(200);
-      await answer.text();
-    }
-    const rows = proxy.rows();
-    const own = rows.reduce((sum, row) => sum + row.cost!, 0);
-    expect(own).toBeGreaterThan(0);
-    const { totals, causes, days, rows: compared } = await books();
-    expect(totals).toMatchObject({
-      github_nano_credits: own,
-      own_nano_credits: own,
-      difference_nano_credits: 0,
-      request_count: 3,
-      unknown_count: 0,
+test("what goes through the proxy agrees to the last billionth, and the sums are those of the rows", async () => {
+  for (const model of [claude, exampleModels.small, claude]) {
+    const answer = await proxy.post("/v1/chat/completions", {
+      model,
+      messages: [{ role: "user", content: "How much is this?" }],
     });
-    expect(causes).toEqual([]);
-    expect(days.map((each) => each.day)).toEqual([new Date(rows[0]!.started_at_ms).toISOString().slice(0, 10)]);
-    expect(compared.map(({ model, request_count }) => [model, request_count]).sort()).toEqual([
-      [claude, 2],
-      [exampleModels.small, 1],
-    ]);
+    expect(answer.status).toBe(200);
+    await answer.text();
+  }
+  const rows = proxy.rows();
+  const own = rows.reduce((sum, row) => sum + row.cost!, 0);
+  expect(own).toBeGreaterThan(0);
+  const { totals, causes, days, rows: compared } = await books();
+  expect(totals).toMatchObject({
+    github_nano_credits: own,
+    own_nano_credits: own,
+    difference_nano_credits: 0,
+    request_count: 3,
+    unknown_count: 0,
   });
+  expect(causes).toEqual([]);
+  expect(days.map((each) => each.day)).toEqual([new Date(rows[0]!.started_at_ms).toISOString().slice(0, 10)]);
+  expect(compared.map(({ model, request_count }) => [model, request_count]).sort()).toEqual([
+    [claude, 2],
+    [exampleModels.small, 1],
+  ]);
 });
 
 describe("what differs", () => {
@@ -155,32 +153,30 @@ test("no token is in the log, the answers or the data folder", async () => {
   for (const text of texts) expect(text).not.toMatch(/github_pat_|ghu_DEMO/);
 });
 
-describe("dragoman usage reconcile", () => {
-  const env = () => {
-    writeFileSync(join(proxy.home, "running.json"), JSON.stringify({ url: proxy.url, pid: 1 }));
-    return { DRAGOMAN_HOME: proxy.home };
-  };
+const env = () => {
+  writeFileSync(join(proxy.home, "running.json"), JSON.stringify({ url: proxy.url, pid: 1 }));
+  return { DRAGOMAN_HOME: proxy.home };
+};
 
-  test("prints the comparison, with a token of the environment or of stdin", async () => {
-    const args = ["usage", "reconcile", month];
-    const { code, stdout } = await inProcess(args, { ...env(), DRAGOMAN_BILLING_TOKEN: token });
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/^total +58\.8 +14\.8 +\+44/m);
-    expect(stdout).toContain("+42: Another client used the account");
-    expect(stdout).toContain("1 request here of unknown cost: cut-off.");
-    await using piped = run([...args, "--token", "-", "--json"], { env: env() });
-    piped.process.stdin.write(` ${token}\t\n`);
-    piped.process.stdin.end();
-    expect(await piped.exited).toBe(0);
-    expect(JSON.parse(piped.stdout())).toEqual(await books({ token, month }));
-  });
+test("dragoman usage reconcile prints the comparison, with a token of the environment or of stdin", async () => {
+  const args = ["usage", "reconcile", month];
+  const { code, stdout } = await inProcess(args, { ...env(), DRAGOMAN_BILLING_TOKEN: token });
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^total +58\.8 +14\.8 +\+44/m);
+  expect(stdout).toContain("+42: Another client used the account");
+  expect(stdout).toContain("1 request here of unknown cost: cut-off.");
+  await using piped = run([...args, "--token", "-", "--json"], { env: env() });
+  piped.process.stdin.write(` ${token}\t\n`);
+  piped.process.stdin.end();
+  expect(await piped.exited).toBe(0);
+  expect(JSON.parse(piped.stdout())).toEqual(await books({ token, month }));
+});
 
-  test("says what is missing without one, and takes none on the command line", async () => {
-    const { code, stderr } = await inProcess(["usage", "reconcile"], env());
-    expect(code).toBe(1);
-    expect(stderr.replace(/\s+/g, " ")).toContain("may not read the plan of octo-demo (GitHub answers 403)");
-    const typed = await inProcess(["usage", "reconcile", "--token", token], env());
-    expect(typed.code).toBe(2);
-    expect(typed.stderr).not.toContain(token);
-  });
+test("dragoman usage reconcile says what is missing without a token, and takes none on the command line", async () => {
+  const { code, stderr } = await inProcess(["usage", "reconcile"], env());
+  expect(code).toBe(1);
+  expect(stderr.replace(/\s+/g, " ")).toContain("may not read the plan of octo-demo (GitHub answers 403)");
+  const typed = await inProcess(["usage", "reconcile", "--token", token], env());
+  expect(typed.code).toBe(2);
+  expect(typed.stderr).not.toContain(token);
 });
