@@ -11,6 +11,7 @@ import { listen } from "../../src/server";
 import { keptLog, savedFrom } from "../people/accounts/bench";
 import { type Command, run } from "../support/command";
 import { quickest } from "../support/quickest";
+import { sharedModel } from "../support/shared-model";
 import { sharedTokenizer } from "../support/tokenizer";
 
 export interface Github extends AsyncDisposable {
@@ -100,3 +101,10 @@ function serveBeside(github: Demo, variables: Record<string, string>, options: S
     },
   };
 }
+
+/** A chat completion of a model that every server of these tests has. */
+export const ask = (url: string, content = "Hello", more: { model?: string; stream?: boolean } = {}) =>
+  fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    body: JSON.stringify({ model: sharedModel, messages: [{ role: "user", content }], ...more }),
+  });

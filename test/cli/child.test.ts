@@ -5,9 +5,8 @@ import { join } from "node:path";
 import { program, run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { drawn } from "../support/random";
-import { sharedModel } from "../support/shared-model";
 import { until } from "../support/until";
-import { scriptedGithub } from "./bench";
+import { ask, scriptedGithub } from "./bench";
 
 const start = ["start", "--json", "--port", "0"];
 const github = scriptedGithub({ pace: 10 });
@@ -15,11 +14,7 @@ github.signIn("octo-demo");
 const { env, home } = github;
 afterAll(() => github[Symbol.asyncDispose]());
 
-const ask = (url: string, content: string) =>
-  fetch(`${url}/v1/chat/completions`, {
-    method: "POST",
-    body: JSON.stringify({ model: sharedModel, stream: true, messages: [{ role: "user", content }] }),
-  });
+const stream = (url: string, content: string) => ask(url, content, { stream: true });
 
 /** An ended process is there until its new parent, the system, has taken note of it. */
 function isThere(pid: number): boolean {
@@ -75,7 +70,7 @@ describe.each(ties)("killed without a word, the editor takes dragoman with it: %
   )("%s", async (_, content) => {
     await using parent = editor(options, false);
     const { url, pid } = await readyLine(parent.stdout);
-    const answer = content === undefined ? undefined : await ask(url, content);
+    const answer = content === undefined ? undefined : await stream(url, content);
     const text = answer?.text().catch(() => "cut");
     expect(isThere(pid)).toBe(true);
     parent.kill("SIGKILL");
@@ -91,94 +86,90 @@ test("the editor is not its parent, but the parent's", async () => {
   await until(() => !isThere(pid), "the child has ended");
 });
 
-describe("a stdin that ends", () => {
-  test("a stdin that ends lets what is quick end well, says why, and is exit code 0", async () => {
-    // The id in the folder is another program's by now.
-    const note = JSON.stringify({ url: "http://127.0.0.1:1", pid: process.pid });
-    writeFileSync(join(github.data, "running.json"), note, { mode: 0o600 });
-    await using command = github.start(["--stdin-lifetime"]);
-    const { url } = await command.ready();
-    const text = (await ask(url, "[demo: long 5] Hello")).text();
-    command.process.stdin.end();
-    expect(await command.exited).toBe(0);
-    expect(await text).toEndWith("data: [DONE]\n\n");
-    expect(command.stderr()).toContain("Stdin was closed");
-    expect(command.stderr()).not.toContain("is also used by");
-    expect(command.stdout().trim().split("\n")).toHaveLength(1);
-  });
-
-  test("a stdin that ends is nothing without the option, nor is what comes over it", async () => {
-    await using held = github.start(["--stdin-lifetime"]);
-    await using free = github.start();
-    const ready = await Promise.all([held.ready(), free.ready()]);
-    for (let turn = 0; turn < 20; turn++) held.process.stdin.write("words that nobody reads\n".repeat(1000));
-    await held.process.stdin.flush();
-    free.process.stdin.end();
-    for (const { url } of ready) expect(await (await ask(url, "Hello")).text()).toEndWith("data: [DONE]\n\n");
-    expect([held.process.exitCode, free.process.exitCode]).toEqual([null, null]);
-  });
-
-  test("a stdin that ends before the server was ready ends it as well", async () => {
-    await using command = run([...start, "--stdin-lifetime"]);
-    command.process.stdin.end();
-    expect(await command.exited).toBe(0);
-    expect(command.stderr()).toContain("Stdin was closed");
-  });
-
-  test.if(process.platform !== "win32").each(["/dev/null", "a file", "closed"])(
-    "is refused where nobody can hold it: %s",
-    async (kind) => {
-      const file = kind === "a file" ? join(home, "words") : "/dev/null";
-      if (kind === "a file") writeFileSync(file, "words\n");
-      const input = openSync(file, "r");
-      const command = [...program, ...start, "--stdin-lifetime"];
-      const child = Bun.spawn(kind === "closed" ? ["sh", "-c", '"$@" <&-', "sh", ...command] : command, {
-        env: { PATH: process.env.PATH ?? "", HOME: home },
-        stdin: input,
-        stdout: "pipe",
-        stderr: "pipe",
-      });
-      expect(await child.exited).toBe(2);
-      closeSync(input);
-      expect(await child.stderr.text()).toMatch(/^dragoman: --stdin-lifetime requires a stdin that stays open.*\n$/);
-      expect(JSON.parse(await child.stdout.text())).toMatchObject({ event: "failed", code: "usage" });
-    },
-  );
+test("a stdin that ends lets what is quick end well, says why, and is exit code 0", async () => {
+  // The id in the folder is another program's by now.
+  const note = JSON.stringify({ url: "http://127.0.0.1:1", pid: process.pid });
+  writeFileSync(join(github.data, "running.json"), note, { mode: 0o600 });
+  await using command = github.start(["--stdin-lifetime"]);
+  const { url } = await command.ready();
+  const text = (await stream(url, "[demo: long 5] Hello")).text();
+  command.process.stdin.end();
+  expect(await command.exited).toBe(0);
+  expect(await text).toEndWith("data: [DONE]\n\n");
+  expect(command.stderr()).toContain("Stdin was closed");
+  expect(command.stderr()).not.toContain("is also used by");
+  expect(command.stdout().trim().split("\n")).toHaveLength(1);
 });
 
-describe("a token on stdin", () => {
-  const serve = [...start, "--github-token", "-"];
+test("a stdin that ends is nothing without the option, nor is what comes over it", async () => {
+  await using held = github.start(["--stdin-lifetime"]);
+  await using free = github.start();
+  const ready = await Promise.all([held.ready(), free.ready()]);
+  for (let turn = 0; turn < 20; turn++) held.process.stdin.write("words that nobody reads\n".repeat(1000));
+  await held.process.stdin.flush();
+  free.process.stdin.end();
+  for (const { url } of ready) expect(await (await stream(url, "Hello")).text()).toEndWith("data: [DONE]\n\n");
+  expect([held.process.exitCode, free.process.exitCode]).toEqual([null, null]);
+});
 
-  test.each([
-    ["its first line, with stdin held on", ["--stdin-lifetime"], true],
-    ["its first line, when nobody ends it", [], true],
-    ["all there is, without a line break", [], false],
-  ])("is %s", async (_, more, held) => {
-    await using github = scriptedGithub();
-    const token = github.demo.accounts.find(({ login }) => login === "octo-demo")!.githubToken;
-    await using command = run([...serve, ...more], { env: github.env });
-    if (held) command.process.stdin.write(`${token}\r\nnot a token\n`);
-    else command.process.stdin.write(token);
-    await command.process.stdin.flush();
-    if (!held) command.process.stdin.end();
-    const { url } = await command.ready();
-    expect(await (await ask(url, "Hello")).text()).toEndWith("data: [DONE]\n\n");
-    expect(command.stderr()).not.toContain(token);
-    if (!more.includes("--stdin-lifetime")) return;
-    command.process.stdin.end();
-    expect(await command.exited).toBe(0);
-  });
+test("a stdin that ends before the server was ready ends it as well", async () => {
+  await using command = run([...start, "--stdin-lifetime"]);
+  command.process.stdin.end();
+  expect(await command.exited).toBe(0);
+  expect(command.stderr()).toContain("Stdin was closed");
+});
 
-  test("that does not come is wrong usage; a signal while it is awaited ends the wait", async () => {
-    await using empty = run(serve);
-    empty.process.stdin.end();
-    expect(await empty.exited).toBe(2);
-    await using waiting = run(serve);
-    await Bun.sleep(150);
-    waiting.process.kill("SIGTERM");
-    await waiting.exited;
-    expect(waiting.process.signalCode).toBe("SIGTERM");
-  });
+test.if(process.platform !== "win32").each(["/dev/null", "a file", "closed"])(
+  "--stdin-lifetime is refused where nobody can hold stdin: %s",
+  async (kind) => {
+    const file = kind === "a file" ? join(home, "words") : "/dev/null";
+    if (kind === "a file") writeFileSync(file, "words\n");
+    const input = openSync(file, "r");
+    const command = [...program, ...start, "--stdin-lifetime"];
+    const child = Bun.spawn(kind === "closed" ? ["sh", "-c", '"$@" <&-', "sh", ...command] : command, {
+      env: { PATH: process.env.PATH ?? "", HOME: home },
+      stdin: input,
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    expect(await child.exited).toBe(2);
+    closeSync(input);
+    expect(await child.stderr.text()).toMatch(/^dragoman: --stdin-lifetime requires a stdin that stays open.*\n$/);
+    expect(JSON.parse(await child.stdout.text())).toMatchObject({ event: "failed", code: "usage" });
+  },
+);
+
+const serve = [...start, "--github-token", "-"];
+
+test.each([
+  ["its first line, with stdin held on", ["--stdin-lifetime"], true],
+  ["its first line, when nobody ends it", [], true],
+  ["all there is, without a line break", [], false],
+])("a token on stdin is %s", async (_, more, held) => {
+  await using github = scriptedGithub();
+  const token = github.demo.accounts.find(({ login }) => login === "octo-demo")!.githubToken;
+  await using command = run([...serve, ...more], { env: github.env });
+  if (held) command.process.stdin.write(`${token}\r\nnot a token\n`);
+  else command.process.stdin.write(token);
+  await command.process.stdin.flush();
+  if (!held) command.process.stdin.end();
+  const { url } = await command.ready();
+  expect(await (await stream(url, "Hello")).text()).toEndWith("data: [DONE]\n\n");
+  expect(command.stderr()).not.toContain(token);
+  if (!more.includes("--stdin-lifetime")) return;
+  command.process.stdin.end();
+  expect(await command.exited).toBe(0);
+});
+
+test("a token on stdin that does not come is wrong usage; a signal while it is awaited ends the wait", async () => {
+  await using empty = run(serve);
+  empty.process.stdin.end();
+  expect(await empty.exited).toBe(2);
+  await using waiting = run(serve);
+  await Bun.sleep(150);
+  waiting.process.kill("SIGTERM");
+  await waiting.exited;
+  expect(waiting.process.signalCode).toBe("SIGTERM");
 });
 
 describe.if(process.platform !== "win32")("--parent-pid", () => {

@@ -221,57 +221,55 @@ test.each([[["connect", "codex", "--write"]], [["models"]]])(
   },
 );
 
-describe("at a terminal", () => {
-  test("at a terminal, `key add` asks whether the connected tools shall get keys, and Enter means yes; `key rm` asks first", async () => {
-    await using served = await startProxy({ demo: { generation: "C" } });
-    note(served.home, served.url);
-    const names = async () => {
-      const { items } = (await (await fetch(`${served.url}/api/admin/keys`)).json()) as { items: { name: string }[] };
-      return items.map(({ name }) => name);
-    };
-    using own = person(served.home);
-    delete own.env.DRAGOMAN_API_KEY;
-    await own.connect("codex", "--write");
-    await using adding = atTerminal(["key", "add", "laptop"], own.env);
-    await adding.shows("These connected tools need a key now: Codex.");
-    await adding.shows("Make a key for each and write it there? [Y/n]");
-    adding.type("\r");
-    expect(await adding.exited).toBe(0);
-    expect(adding.screen()).toContain("Created the client key `codex` and wrote it to ~/.codex/config.toml.");
-    for (const [typed, code, said, left] of [
-      ["n\r", 1, "Nothing was removed.", ["laptop", "codex"]],
-      ["y\r", 0, "The client key laptop was removed.", ["codex"]],
-    ] as const) {
-      await using removing = atTerminal(["key", "rm", "laptop"], own.env);
-      await removing.shows("Remove the client key laptop?");
-      await removing.shows("[y/N]");
-      removing.type(typed);
-      expect(await removing.exited).toBe(code);
-      expect(removing.screen()).toContain(said);
-      expect(await names()).toEqual([...left]);
-    }
-  });
+test("at a terminal, `key add` asks whether the connected tools shall get keys, and Enter means yes; `key rm` asks first", async () => {
+  await using served = await startProxy({ demo: { generation: "C" } });
+  note(served.home, served.url);
+  const names = async () => {
+    const { items } = (await (await fetch(`${served.url}/api/admin/keys`)).json()) as { items: { name: string }[] };
+    return items.map(({ name }) => name);
+  };
+  using own = person(served.home);
+  delete own.env.DRAGOMAN_API_KEY;
+  await own.connect("codex", "--write");
+  await using adding = atTerminal(["key", "add", "laptop"], own.env);
+  await adding.shows("These connected tools need a key now: Codex.");
+  await adding.shows("Make a key for each and write it there? [Y/n]");
+  adding.type("\r");
+  expect(await adding.exited).toBe(0);
+  expect(adding.screen()).toContain("Created the client key `codex` and wrote it to ~/.codex/config.toml.");
+  for (const [typed, code, said, left] of [
+    ["n\r", 1, "Nothing was removed.", ["laptop", "codex"]],
+    ["y\r", 0, "The client key laptop was removed.", ["codex"]],
+  ] as const) {
+    await using removing = atTerminal(["key", "rm", "laptop"], own.env);
+    await removing.shows("Remove the client key laptop?");
+    await removing.shows("[y/N]");
+    removing.type(typed);
+    expect(await removing.exited).toBe(code);
+    expect(removing.screen()).toContain(said);
+    expect(await names()).toEqual([...left]);
+  }
+});
 
-  test("an undo asks at a terminal about the files that dragoman wrote, in lines that break no word, and else says that there is nothing", async () => {
-    using own = person();
-    for (const [id, columns, question, typed, code] of [
-      [
-        "gemini-cli",
-        120,
-        "Restore ~/.gemini/settings.json and ~/.gemini/.env as before dragoman wrote there? [y/N]",
-        "\r",
-        1,
-      ],
-      ["claude-code", 50, "Restore ~/.claude/settings.json as before\ndragoman wrote there? [y/N]", "y\r", 0],
-    ] as const) {
-      await own.connect(id, "--write");
-      await using terminal = atTerminal(["connect", id, "--undo"], own.env, undefined, columns);
-      await terminal.shows(question);
-      terminal.type(typed);
-      expect([await terminal.exited, existsSync(own.path(id))]).toEqual([code, code === 1]);
-    }
-    await using again = atTerminal(["connect", "claude-code", "--undo"], own.env);
-    expect(await again.exited).toBe(0);
-    expect(again.screen()).toBe("Nothing to undo: dragoman has not written to Claude Code's settings.\n");
-  });
+test("an undo asks at a terminal about the files that dragoman wrote, in lines that break no word, and else says that there is nothing", async () => {
+  using own = person();
+  for (const [id, columns, question, typed, code] of [
+    [
+      "gemini-cli",
+      120,
+      "Restore ~/.gemini/settings.json and ~/.gemini/.env as before dragoman wrote there? [y/N]",
+      "\r",
+      1,
+    ],
+    ["claude-code", 50, "Restore ~/.claude/settings.json as before\ndragoman wrote there? [y/N]", "y\r", 0],
+  ] as const) {
+    await own.connect(id, "--write");
+    await using terminal = atTerminal(["connect", id, "--undo"], own.env, undefined, columns);
+    await terminal.shows(question);
+    terminal.type(typed);
+    expect([await terminal.exited, existsSync(own.path(id))]).toEqual([code, code === 1]);
+  }
+  await using again = atTerminal(["connect", "claude-code", "--undo"], own.env);
+  expect(await again.exited).toBe(0);
+  expect(again.screen()).toBe("Nothing to undo: dragoman has not written to Claude Code's settings.\n");
 });

@@ -12,7 +12,7 @@ import { companyRoot, declining, startCompany } from "../support/corporate-proxy
 import { freePort } from "../support/free-port";
 import { inProcess } from "../support/in-process";
 import { until } from "../support/until";
-import { type Github, scriptedGithub } from "./bench";
+import { ask, type Github, scriptedGithub } from "./bench";
 
 interface Report {
   code: number;
@@ -49,64 +49,62 @@ function withoutPolicy({ demo }: Github) {
   for (const account of demo.accounts) account.models = ["gpt-5-mini", "claude-sonnet-4.6"];
 }
 
-describe("when all is well", () => {
-  test("nothing is changed, and nothing paid is asked: also of files that others can read", async () => {
-    await using github = scriptedGithub();
-    github.signIn("octo-demo", "plus-demo");
-    const served = github.serve();
-    await (await fetch(`${served.url}/health`)).text();
-    served[Symbol.dispose]();
-    writeFileSync(join(github.data, "config.json"), '{"logLevel":"debug"}');
-    for (const name of ["config.json", "accounts/github.com/octo-demo.json", "admin.sqlite"])
-      chmodSync(join(github.data, name), 0o644);
-    chmodSync(github.data, 0o755);
-    const before = traces(github.home);
-    github.demo.journal.length = 0;
+test("doctor changes nothing and asks nothing paid, also of files that others can read", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo", "plus-demo");
+  const served = github.serve();
+  await (await fetch(`${served.url}/health`)).text();
+  served[Symbol.dispose]();
+  writeFileSync(join(github.data, "config.json"), '{"logLevel":"debug"}');
+  for (const name of ["config.json", "accounts/github.com/octo-demo.json", "admin.sqlite"])
+    chmodSync(join(github.data, name), 0o644);
+  chmodSync(github.data, 0o755);
+  const before = traces(github.home);
+  github.demo.journal.length = 0;
 
-    const report = await examine(github.env);
-    expect(traces(github.home)).toEqual(before);
-    expect(report.of("data folder")[0]).toMatchObject({
-      state: "warn",
-      message: "Other users can read 4 items in ~/.local/share/dragoman: the folder itself and more.",
-      todo: 'Run: chmod -R go= "$HOME/.local/share/dragoman"',
-    });
-    expect(report.of("history")[0]).toMatchObject({ state: "ok" });
-    expect(new Set(github.demo.journal.map(({ method, path }) => `${method} ${path}`))).toEqual(
-      new Set([
-        "GET /",
-        "GET /_ping",
-        "GET /user",
-        "GET /models",
-        "GET /copilot_internal/user",
-        "GET /copilot_internal/v2/token",
-      ]),
-    );
+  const report = await examine(github.env);
+  expect(traces(github.home)).toEqual(before);
+  expect(report.of("data folder")[0]).toMatchObject({
+    state: "warn",
+    message: "Other users can read 4 items in ~/.local/share/dragoman: the folder itself and more.",
+    todo: 'Run: chmod -R go= "$HOME/.local/share/dragoman"',
   });
+  expect(report.of("history")[0]).toMatchObject({ state: "ok" });
+  expect(new Set(github.demo.journal.map(({ method, path }) => `${method} ${path}`))).toEqual(
+    new Set([
+      "GET /",
+      "GET /_ping",
+      "GET /user",
+      "GET /models",
+      "GET /copilot_internal/user",
+      "GET /copilot_internal/v2/token",
+    ]),
+  );
+});
 
-  test("it may be pasted anywhere: no token, no key, no password, no name of the machine's user", async () => {
-    await using github = scriptedGithub();
-    github.signIn("octo-demo", "work-demo", "plus-demo");
-    writeFileSync(
-      join(github.data, "config.json"),
-      JSON.stringify({ auth: { apiKeys: ["client-key-of-the-owner"] }, anthropicApiKey: "another-secret-key" }),
-      { mode: 0o600 },
-    );
-    const secrets = {
-      ADMIN_TOKEN: "admin-token-canary",
-      ANTHROPIC_API_KEY: "anthropic-key-canary",
-      ANTHROPIC_AUTH_TOKEN: "auth-token-canary",
-      HTTP_PROXY: "http://someone:password-canary@127.0.0.1:1",
-      ANTHROPIC_BASE_URL: "https://someone:password-canary@elsewhere.example/x",
-    };
-    // Whoever answers may say back what it was sent, or knows.
-    const echo = () => Response.json({ error: { message: "Not with admin-token-canary!" } }, { status: 400 });
-    github.demo.intercept("/models", echo, 3);
-    const { stdout } = await examine({ ...github.env, ...secrets });
-    expect(stdout).toContain("Not with [secret]!");
-    expect(stdout).not.toMatch(/canary|someone|client-key|another-secret|gh[uo]_|tid=/);
-    expect(stdout).not.toContain(github.home);
-    for (const { githubToken } of github.demo.accounts) expect(stdout).not.toContain(githubToken);
-  });
+test("what doctor says may be pasted anywhere: no token, no key, no password, no name of the machine's user", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo", "work-demo", "plus-demo");
+  writeFileSync(
+    join(github.data, "config.json"),
+    JSON.stringify({ auth: { apiKeys: ["client-key-of-the-owner"] }, anthropicApiKey: "another-secret-key" }),
+    { mode: 0o600 },
+  );
+  const secrets = {
+    ADMIN_TOKEN: "admin-token-canary",
+    ANTHROPIC_API_KEY: "anthropic-key-canary",
+    ANTHROPIC_AUTH_TOKEN: "auth-token-canary",
+    HTTP_PROXY: "http://someone:password-canary@127.0.0.1:1",
+    ANTHROPIC_BASE_URL: "https://someone:password-canary@elsewhere.example/x",
+  };
+  // Whoever answers may say back what it was sent, or knows.
+  const echo = () => Response.json({ error: { message: "Not with admin-token-canary!" } }, { status: 400 });
+  github.demo.intercept("/models", echo, 3);
+  const { stdout } = await examine({ ...github.env, ...secrets });
+  expect(stdout).toContain("Not with [secret]!");
+  expect(stdout).not.toMatch(/canary|someone|client-key|another-secret|gh[uo]_|tid=/);
+  expect(stdout).not.toContain(github.home);
+  for (const { githubToken } of github.demo.accounts) expect(stdout).not.toContain(githubToken);
 });
 
 test("the history of a running server is read beside it, and that which a killed one left, write-ahead log and all, as it is", async () => {
@@ -115,9 +113,8 @@ test("the history of a running server is read beside it, and that which a killed
   const path = join(github.data, "admin.sqlite");
   expect(checkIntegrity(path)).toBe(undefined);
   using served = github.serve();
-  const body = JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] });
   for (const rows of [1, 2]) {
-    await (await fetch(`${served.url}/v1/chat/completions`, { method: "POST", body })).text();
+    await (await ask(served.url)).text();
     await until(() => checkIntegrity(path)?.rows === rows, "the row is written");
   }
   // As it stands while the server has it open.
@@ -129,38 +126,34 @@ test("the history of a running server is read beside it, and that which a killed
   expect(traces(left).filter(({ name }) => !name.endsWith("-shm"))).toEqual(before);
 });
 
-describe("the port and the server", () => {
-  test.each(["127.0.0.1", "::"])("the port is somebody else's, who listens on %s, and whose", async (hostname) => {
-    await using github = scriptedGithub();
-    using holder = Bun.serve({ port: 0, hostname, fetch: () => new Response("hello") });
-    const { message, state } = (await examine(github.env, holder.port)).of("port")[0]!;
-    expect(state).toBe("fail");
-    const isTold = process.platform === "linux";
-    const who = isTold
-      ? `${readFileSync("/proc/self/comm", "utf8").trim()} (process ${process.pid})`
-      : "another program";
-    expect(message).toBe(`Port ${holder.port} is in use by ${who}.`);
-  });
+test.each(["127.0.0.1", "::"])("the port is somebody else's, who listens on %s, and whose", async (hostname) => {
+  await using github = scriptedGithub();
+  using holder = Bun.serve({ port: 0, hostname, fetch: () => new Response("hello") });
+  const { message, state } = (await examine(github.env, holder.port)).of("port")[0]!;
+  expect(state).toBe("fail");
+  const isTold = process.platform === "linux";
+  const who = isTold ? `${readFileSync("/proc/self/comm", "utf8").trim()} (process ${process.pid})` : "another program";
+  expect(message).toBe(`Port ${holder.port} is in use by ${who}.`);
+});
 
-  test("the port is our own running server's, which is well", async () => {
-    await using github = scriptedGithub();
-    await using served = run(["start", "--json", "--port", "0"], { env: github.env });
-    const { url, port, pid } = await served.ready();
-    const report = await examine(github.env, port);
-    expect(report.of("server")).toEqual([
-      { name: "server", state: "ok", message: `dragoman ${version} is running at ${url} (process ${pid}).` },
-    ]);
-    expect(report.of("port")).toEqual([]);
-    // Under another name or address it is the same server, told once.
-    const note = join(github.data, "running.json");
-    writeFileSync(note, readFileSync(note, "utf8").replace("127.0.0.1", "localhost"));
-    if (process.platform === "linux") expect((await examine(github.env, port)).of("server")).toHaveLength(1);
-    // Of another data folder, it is still known as one of ours.
-    const other = await examine({ ...github.env, DRAGOMAN_HOME: join(github.home, "other") }, port);
-    expect(other.of("server")[0]).toMatchObject({
-      state: "ok",
-      message: expect.stringContaining(`is running at ${url}`),
-    });
+test("the port is our own running server's, which is well", async () => {
+  await using github = scriptedGithub();
+  await using served = run(["start", "--json", "--port", "0"], { env: github.env });
+  const { url, port, pid } = await served.ready();
+  const report = await examine(github.env, port);
+  expect(report.of("server")).toEqual([
+    { name: "server", state: "ok", message: `dragoman ${version} is running at ${url} (process ${pid}).` },
+  ]);
+  expect(report.of("port")).toEqual([]);
+  // Under another name or address it is the same server, told once.
+  const note = join(github.data, "running.json");
+  writeFileSync(note, readFileSync(note, "utf8").replace("127.0.0.1", "localhost"));
+  if (process.platform === "linux") expect((await examine(github.env, port)).of("server")).toHaveLength(1);
+  // Of another data folder, it is still known as one of ours.
+  const other = await examine({ ...github.env, DRAGOMAN_HOME: join(github.home, "other") }, port);
+  expect(other.of("server")[0]).toMatchObject({
+    state: "ok",
+    message: expect.stringContaining(`is running at ${url}`),
   });
 });
 

@@ -35,19 +35,6 @@ describeWithMembers("dragoman member", (place) => {
     expect((await member("withdraw", "anna")).stderr).toContain("no open invitation");
     expect((await member("ls")).stderr).toContain("anna has no account and no open invitation: a new link");
   });
-
-  test.each([
-    [["set", "anna"], 2, "Say what to change"],
-    [["set", "anna", "--expires", "soon"], 2, "--expires: expected a whole number of days"],
-    [["set", "anna", "--expires", "0d"], 2, "--expires: expected at least 1 day"],
-    [["set", "anna", "--models", ""], 2, "--models"],
-    [["set", "nobody", "--expires", "1d"], 1, "There is no member nobody"],
-    [["withdraw", "nobody"], 1, "There is no member nobody"],
-    [["add", "a/b"], 2, "The member's name must be at most 63"],
-  ])("the command for members %j is refused in a sentence", async (words, code, sentence) => {
-    const refused = await member(...words);
-    expect([refused.code, refused.stderr]).toEqual([code, expect.stringContaining(sentence)]);
-  });
 });
 
 test.skipIf(process.platform === "win32").each([["member"], ["key"]])(

@@ -1,23 +1,16 @@
 /** Scenario: what a person sees in a terminal of 80 columns, while the demo runs. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { type Command, run } from "../support/command";
+import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { atTerminal } from "../support/terminal";
 import { until } from "../support/until";
 
-let demo: Command;
-let env: Record<string, string>;
-let port: number;
-
-beforeAll(async () => {
-  demo = run(["start", "--demo", "--port", "0"]);
-  await until(() => demo.stderr().includes("Next, in another terminal"), "the demo is ready");
-  port = Number(/Address +http:\/\/127\.0\.0\.1:(\d+)/.exec(demo.stderr())![1]);
-  env = { HOME: demo.home, DRAGOMAN_HOME: join(demo.home, "data") };
-});
-
+const demo = run(["start", "--demo", "--port", "0"]);
 afterAll(() => demo[Symbol.asyncDispose]());
+await until(() => demo.stderr().includes("Next, in another terminal"), "the demo is ready");
+const port = Number(/Address +http:\/\/127\.0\.0\.1:(\d+)/.exec(demo.stderr())![1]);
+const env = { HOME: demo.home, DRAGOMAN_HOME: join(demo.home, "data") };
 
 /** The lines of a command, none of which is longer than the terminal. */
 async function screenOf(args: string[], columns = 80): Promise<string[]> {

@@ -2,13 +2,13 @@
  * Scenario: the program in a company's network: what it says at start, and that all it asks of GitHub takes the
  * company's way.
  */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, run } from "../support/command";
 import { companyRoot, proxyCertificate, startCompany } from "../support/corporate-proxy";
 import { until } from "../support/until";
-import { scriptedGithub } from "./bench";
+import { ask, scriptedGithub } from "./bench";
 
 // Each test starts programs, on a machine that may be busy.
 const fromTest = {
@@ -25,37 +25,35 @@ async function proxyLine(command: Command): Promise<string | undefined> {
     .find((line) => line.includes("Proxy: "));
 }
 
-describe("at start", () => {
-  test("the proxy is named, with the variable it comes from and what goes without it, never the password", async () => {
-    await using command = run(["start", "--port", "0", "--json"], {
-      env: { HTTPS_PROXY: "http://someone:opensesame@proxy.corp:8080", no_proxy: ".corp,10.0.0.0/8" },
-    });
-    await command.ready();
-    expect(await proxyLine(command)).toEndWith(
-      " Proxy: http://proxy.corp:8080 (HTTPS_PROXY), not for: this machine, .corp, 10.0.0.0/8",
-    );
-    expect(command.stderr()).not.toMatch(/opensesame|someone/);
+test("the proxy is named, with the variable it comes from and what goes without it, never the password", async () => {
+  await using command = run(["start", "--port", "0", "--json"], {
+    env: { HTTPS_PROXY: "http://someone:opensesame@proxy.corp:8080", no_proxy: ".corp,10.0.0.0/8" },
   });
+  await command.ready();
+  expect(await proxyLine(command)).toEndWith(
+    " Proxy: http://proxy.corp:8080 (HTTPS_PROXY), not for: this machine, .corp, 10.0.0.0/8",
+  );
+  expect(command.stderr()).not.toMatch(/opensesame|someone/);
+});
 
-  test("no line where nothing is in the way: a proxy that is not for GitHub, the demo", async () => {
-    for (const [args, env] of [
-      [[], { HTTPS_PROXY: "http://proxy.corp:8080", NO_PROXY: "github.com" }],
-      [["--demo"], { HTTPS_PROXY: "http://proxy.corp:8080" }],
-    ] as const) {
-      await using command = run(["start", "--port", "0", "--json", ...args], { env });
-      await command.ready();
-      expect(await proxyLine(command)).toBe(undefined);
-    }
-  });
-
-  test("a proxy that cannot be used, and a CA file that is not there, are said", async () => {
-    await using command = run(["start", "--port", "0", "--json"], {
-      env: { ALL_PROXY: "", HTTPS_PROXY: "socks5://proxy.corp:1080", NODE_EXTRA_CA_CERTS: "/nowhere/root.pem" },
-    });
+test("no line where nothing is in the way: a proxy that is not for GitHub, the demo", async () => {
+  for (const [args, env] of [
+    [[], { HTTPS_PROXY: "http://proxy.corp:8080", NO_PROXY: "github.com" }],
+    [["--demo"], { HTTPS_PROXY: "http://proxy.corp:8080" }],
+  ] as const) {
+    await using command = run(["start", "--port", "0", "--json", ...args], { env });
     await command.ready();
-    expect(await proxyLine(command)).toContain("HTTPS_PROXY names a socks5:// proxy");
-    expect(command.stderr()).toContain(" CA file: NODE_EXTRA_CA_CERTS names /nowhere/root.pem, which does not exist");
+    expect(await proxyLine(command)).toBe(undefined);
+  }
+});
+
+test("a proxy that cannot be used, and a CA file that is not there, are said", async () => {
+  await using command = run(["start", "--port", "0", "--json"], {
+    env: { ALL_PROXY: "", HTTPS_PROXY: "socks5://proxy.corp:1080", NODE_EXTRA_CA_CERTS: "/nowhere/root.pem" },
   });
+  await command.ready();
+  expect(await proxyLine(command)).toContain("HTTPS_PROXY names a socks5:// proxy");
+  expect(command.stderr()).toContain(" CA file: NODE_EXTRA_CA_CERTS names /nowhere/root.pem, which does not exist");
 });
 
 test.each([false, true])(
@@ -84,13 +82,8 @@ test.each([false, true])(
     };
     await using command = run(["start", "--port", "0", "--json"], { env });
     const { url } = await command.ready();
-    const listed = await fetch(`${url}/v1/models`);
-    expect(listed.status).toBe(200);
-    const answer = await fetch(`${url}/v1/chat/completions`, {
-      method: "POST",
-      body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] }),
-    });
-    expect(answer.status).toBe(200);
+    expect((await fetch(`${url}/v1/models`)).status).toBe(200);
+    expect((await ask(url, "Hello", { model: "gpt-5-mini" })).status).toBe(200);
     // What the answer says beside is rounded: 72.4 % of 300.
     expect(await fetch(`${url}/usage`).then((r) => r.text())).toContain('"remaining":217.');
     expect(new Set(company.asked.map(({ line }) => line))).toEqual(
@@ -109,10 +102,7 @@ test("a proxy that declines is named to the client, without its password", async
     env: { ...github.env, ...fromTest, HTTPS_PROXY: company.url.replace("//", "//user:opensesame@") },
   });
   const { url } = await command.ready();
-  const answer = await fetch(`${url}/v1/chat/completions`, {
-    method: "POST",
-    body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] }),
-  });
+  const answer = await ask(url);
   const text = await answer.text();
   expect(answer.status).toBe(503);
   expect(text).toContain(`the proxy ${company.url} (HTTPS_PROXY) did not accept the user name and password`);

@@ -8,20 +8,13 @@ import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
 import { startProxy } from "../support/proxy";
 import { testWith } from "../support/sandbox";
-import { sharedModel } from "../support/shared-model";
 import { temporaryFolder } from "../support/temporary-folder";
 import { atTerminal } from "../support/terminal";
 import { until } from "../support/until";
-import { scriptedGithub } from "./bench";
+import { ask, scriptedGithub } from "./bench";
 
 const hour = 3_600_000;
 const start = ["start", "--json", "--port", "0"];
-const ask = (url: string, model: string = sharedModel, content = "Hello", stream = false) =>
-  fetch(`${url}/v1/chat/completions`, {
-    method: "POST",
-    body: JSON.stringify({ model, stream, messages: [{ role: "user", content }] }),
-  });
-
 /** All who called during a sleep are served, and the upstream refuses nothing. @returns How many tokens were fetched for it. */
 async function exchangesAfter(demo: Demo, before: number, waiting: Promise<Response>[]): Promise<number> {
   expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(Array(waiting.length).fill(200));
@@ -82,65 +75,63 @@ test("a running server takes up who signs in and lets go who is removed; what is
   await settles(["octo-demo", "work-demo"]);
   await until(() => server.lines.join("").includes("work-demo is signed in and ready."), "the sign-in is in the log");
 
-  const stream = await ask(url, "claude-sonnet-4.6", "[demo: long 500] Hello", true);
+  const stream = await ask(url, "[demo: long 500] Hello", { model: "claude-sonnet-4.6", stream: true });
   expect((await inProcess(["auth", "rm", "octo-demo", "--force"], github.env)).code).toBe(0);
   await settles(["work-demo"]);
   expect(await stream.text()).toEndWith("data: [DONE]\n\n");
   expect(github.demo.journal.findLast(({ path }) => path === "/chat/completions")!.account).toBe("octo-demo");
 });
 
-describe("the note of where it listens", () => {
-  const noteIn = (home: string) => join(home, "running.json");
-  const leave = (home: string, note: object) => {
-    mkdirSync(home, { recursive: true, mode: 0o700 });
-    writeFileSync(noteIn(home), JSON.stringify(note), { mode: 0o600 });
-  };
+const noteIn = (home: string) => join(home, "running.json");
+const leave = (home: string, note: object) => {
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  writeFileSync(noteIn(home), JSON.stringify(note), { mode: 0o600 });
+};
 
-  test("the note of where it listens is its owner's alone, and nobody else's with our own process id, with that of a later process, or with the address where we listen", () => {
-    const home = temporaryFolder();
-    const here = "http://127.0.0.1:4141";
-    const there = "http://127.0.0.1:4242";
-    for (const [note, neighbour] of [
-      [{ url: here, pid: process.pid }, false],
-      [{ url: there, pid: process.pid }, false],
-      [{ url: here, pid: process.ppid }, false],
-      [{ url: there, pid: process.ppid }, true],
-      // After a power cut, another program has the process id.
-      [{ url: there, pid: process.ppid, born: "1" }, process.platform !== "linux"],
-    ] as const) {
-      leave(home, note);
-      expect(findNeighbour(home, here)).toEqual(neighbour ? { born: "", ...note } : undefined);
-      const withdraw = writeInstanceFile(home, { url: here });
-      expect(JSON.parse(readFileSync(noteIn(home), "utf8"))).toMatchObject({ url: here, pid: process.pid });
-      expect(statSync(noteIn(home)).mode & 0o777).toBe(0o600);
-      withdraw();
-      expect(existsSync(noteIn(home))).toBe(neighbour);
-    }
-  });
-
-  testWith(
-    "processes",
-    "of process 1 in a container that was killed is not taken for another server's, and goes at a clean stop",
-    async () => {
-      const home = temporaryFolder();
-      const note = noteIn(home);
-      const first = [...start, "--stdin-lifetime"];
-      const begin = () =>
-        run(first, { env: { DRAGOMAN_HOME: home }, within: ["unshare", "-Urpf", "--kill-child", "--mount-proc"] });
-      {
-        await using killed = begin();
-        expect((await killed.ready()).pid).toBe(1);
-      }
-      expect(JSON.parse(readFileSync(note, "utf8")).pid).toBe(1);
-      await using next = begin();
-      expect((await next.ready()).pid).toBe(1);
-      next.process.stdin.end();
-      expect(await next.exited).toBe(0);
-      expect(next.stderr()).not.toContain("is also used by");
-      expect(existsSync(note)).toBe(false);
-    },
-  );
+test("the note of where it listens is its owner's alone, and nobody else's with our own process id, with that of a later process, or with the address where we listen", () => {
+  const home = temporaryFolder();
+  const here = "http://127.0.0.1:4141";
+  const there = "http://127.0.0.1:4242";
+  for (const [note, neighbour] of [
+    [{ url: here, pid: process.pid }, false],
+    [{ url: there, pid: process.pid }, false],
+    [{ url: here, pid: process.ppid }, false],
+    [{ url: there, pid: process.ppid }, true],
+    // After a power cut, another program has the process id.
+    [{ url: there, pid: process.ppid, born: "1" }, process.platform !== "linux"],
+  ] as const) {
+    leave(home, note);
+    expect(findNeighbour(home, here)).toEqual(neighbour ? { born: "", ...note } : undefined);
+    const withdraw = writeInstanceFile(home, { url: here });
+    expect(JSON.parse(readFileSync(noteIn(home), "utf8"))).toMatchObject({ url: here, pid: process.pid });
+    expect(statSync(noteIn(home)).mode & 0o777).toBe(0o600);
+    withdraw();
+    expect(existsSync(noteIn(home))).toBe(neighbour);
+  }
 });
+
+testWith(
+  "processes",
+  "the note of process 1 in a container that was killed is not taken for another server's, and goes at a clean stop",
+  async () => {
+    const home = temporaryFolder();
+    const note = noteIn(home);
+    const first = [...start, "--stdin-lifetime"];
+    const begin = () =>
+      run(first, { env: { DRAGOMAN_HOME: home }, within: ["unshare", "-Urpf", "--kill-child", "--mount-proc"] });
+    {
+      await using killed = begin();
+      expect((await killed.ready()).pid).toBe(1);
+    }
+    expect(JSON.parse(readFileSync(note, "utf8")).pid).toBe(1);
+    await using next = begin();
+    expect((await next.ready()).pid).toBe(1);
+    next.process.stdin.end();
+    expect(await next.exited).toBe(0);
+    expect(next.stderr()).not.toContain("is also used by");
+    expect(existsSync(note)).toBe(false);
+  },
+);
 
 describe.concurrent("a start without an account, at a terminal", () => {
   test("listens, offers to sign in beside, and serves when somebody has", async () => {

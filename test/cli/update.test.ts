@@ -73,69 +73,67 @@ test("releases are looked up at GitHub, or where the owner says, only of a build
   expect(releaseSource({}, "https://evil.test/o/r")).toBeUndefined();
 });
 
-describe("the notice", () => {
-  const lines = (proxy: Awaited<ReturnType<typeof startProxy>>) =>
-    proxy.lines.filter((line) => line.includes("is available"));
+const lines = (proxy: Awaited<ReturnType<typeof startProxy>>) =>
+  proxy.lines.filter((line) => line.includes("is available"));
 
-  test("the notice of a new version is one line a day, whatever the number of looks and servers", async () => {
-    let now = Date.now();
-    await using proxy = await startProxy({ clock: { now: () => now } });
-    const look = () => lookOnce(proxy.app, host.source);
-    await look();
-    await look();
-    expect(lines(proxy)).toEqual([
-      expect.stringMatching(/dragoman 9\.0\.0 is available; this is 0\.0\.0-test\. `.+ update` says how to get it\./),
-    ]);
-    expect(host.seen).toEqual(["/api/releases/latest"]);
-    now += 23.9 * 3_600_000;
-    await look();
-    expect(lines(proxy)).toHaveLength(1);
-    now += 0.2 * 3_600_000;
-    await look();
-    expect(lines(proxy)).toHaveLength(2);
-    await proxy.app.config.change({ updateNotice: false });
-    now += 25 * 3_600_000;
-    await look();
-    expect(host.seen).toHaveLength(2);
-  });
+test("the notice of a new version is one line a day, whatever the number of looks and servers", async () => {
+  let now = Date.now();
+  await using proxy = await startProxy({ clock: { now: () => now } });
+  const look = () => lookOnce(proxy.app, host.source);
+  await look();
+  await look();
+  expect(lines(proxy)).toEqual([
+    expect.stringMatching(/dragoman 9\.0\.0 is available; this is 0\.0\.0-test\. `.+ update` says how to get it\./),
+  ]);
+  expect(host.seen).toEqual(["/api/releases/latest"]);
+  now += 23.9 * 3_600_000;
+  await look();
+  expect(lines(proxy)).toHaveLength(1);
+  now += 0.2 * 3_600_000;
+  await look();
+  expect(lines(proxy)).toHaveLength(2);
+  await proxy.app.config.change({ updateNotice: false });
+  now += 25 * 3_600_000;
+  await look();
+  expect(host.seen).toHaveLength(2);
+});
 
-  test("the notice of a new version is silent about the same version, and when nobody answers", async () => {
-    await using proxy = await startProxy();
-    host.instead = () => new Response("", { status: 500 });
-    await lookOnce(proxy.app, host.source);
-    await using same = await startProxy();
-    const { config, environment, logger, now, stopping } = same.app;
-    host.instead = undefined;
-    await lookOnce({ config, environment, logger, now, stopping, version: "9.0.0" }, host.source);
-    expect([...lines(proxy), ...lines(same)]).toEqual([]);
-    expect([...proxy.lines, ...same.lines].filter((line) => / (?:warn|error) /.test(line))).toEqual([]);
-  });
+test("the notice of a new version is silent about the same version, and when nobody answers", async () => {
+  await using proxy = await startProxy();
+  host.instead = () => new Response("", { status: 500 });
+  await lookOnce(proxy.app, host.source);
+  await using same = await startProxy();
+  const { config, environment, logger, now, stopping } = same.app;
+  host.instead = undefined;
+  await lookOnce({ config, environment, logger, now, stopping, version: "9.0.0" }, host.source);
+  expect([...lines(proxy), ...lines(same)]).toEqual([]);
+  expect([...proxy.lines, ...same.lines].filter((line) => / (?:warn|error) /.test(line))).toEqual([]);
+});
 
-  test("the notice of a new version is for people: not in CI, for a parent program, in the demo, or against their will", () => {
-    const usual = { isChild: false, noNotice: false, demo: false };
-    expect(mayLook({}, usual)).toBe(true);
-    expect(mayLook({ CI: "" }, usual)).toBe(true);
-    expect(mayLook({ CI: "true" }, usual)).toBe(false);
-    for (const flag of Object.keys(usual)) expect(mayLook({}, { ...usual, [flag]: true })).toBe(false);
-  });
+test("the notice of a new version is for people: not in CI, for a parent program, in the demo, or against their will", () => {
+  const usual = { isChild: false, noNotice: false, demo: false };
+  expect(mayLook({}, usual)).toBe(true);
+  expect(mayLook({ CI: "" }, usual)).toBe(true);
+  expect(mayLook({ CI: "true" }, usual)).toBe(false);
+  for (const flag of Object.keys(usual)) expect(mayLook({}, { ...usual, [flag]: true })).toBe(false);
+});
 
-  test("the notice of a new version comes from a started server, and not with --no-update-notice", async () => {
-    const env = {
-      DRAGOMAN_BUILD_REPOSITORY: `https://github.com/${repository}`,
-      DRAGOMAN_RELEASES_URL: host.source.api,
-    };
-    await using command = run(["start", "--port", "0"], { env, instead: source });
-    await until(() => command.stderr().includes("dragoman 9.0.0 is available"), "the newer version is named");
-    const looks = host.seen.length;
-    for (const option of ["--no-update-notice", "--json"]) {
-      await using silent = run(["start", "--port", "0", option], { env, instead: source });
-      await until(
-        () => (silent.stderr() + silent.stdout()).includes(option === "--json" ? '"ready"' : "  Data "),
-        "it is ready",
-      );
-      silent.process.kill();
-      await silent.exited;
-    }
-    expect(host.seen).toHaveLength(looks);
-  });
+test("the notice of a new version comes from a started server, and not with --no-update-notice", async () => {
+  const env = {
+    DRAGOMAN_BUILD_REPOSITORY: `https://github.com/${repository}`,
+    DRAGOMAN_RELEASES_URL: host.source.api,
+  };
+  await using command = run(["start", "--port", "0"], { env, instead: source });
+  await until(() => command.stderr().includes("dragoman 9.0.0 is available"), "the newer version is named");
+  const looks = host.seen.length;
+  for (const option of ["--no-update-notice", "--json"]) {
+    await using silent = run(["start", "--port", "0", option], { env, instead: source });
+    await until(
+      () => (silent.stderr() + silent.stdout()).includes(option === "--json" ? '"ready"' : "  Data "),
+      "it is ready",
+    );
+    silent.process.kill();
+    await silent.exited;
+  }
+  expect(host.seen).toHaveLength(looks);
 });
