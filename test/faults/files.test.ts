@@ -5,16 +5,20 @@ import { openFilesOf } from "../../src/books/observe/open-files";
 import { run } from "../support/command";
 import { until } from "../support/until";
 
-const script = join(import.meta.dir, "../support/out-of-files.ts");
+/** What a script of `support/` says last in a process that may have so many files open. */
+async function saidWith(files: number, script: string) {
+  const limited = ["sh", "-c", `ulimit -n ${files}; exec "$@"`, "sh", process.execPath];
+  const path = join(import.meta.dir, "../support", script);
+  await using child = Bun.spawn([...limited, path], { stdout: "pipe", stderr: "pipe", timeout: 50_000 });
+  const [text, faults] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  expect([faults, text]).toEqual([expect.any(String), expect.stringContaining('"starved"')]);
+  return JSON.parse(text.trim().split("\n").at(-1)!);
+}
 
 test.if(process.platform === "linux")(
   "clients of a process that is out of files are told so, with a time to wait, and no account is blamed",
   async () => {
-    const limited = ["sh", "-c", 'ulimit -n 128; exec "$@"', "sh", process.execPath, script];
-    await using child = Bun.spawn(limited, { stdout: "pipe", stderr: "pipe", timeout: 50_000 });
-    const [text, faults] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-    expect([faults, text]).toEqual([expect.any(String), expect.stringContaining('"starved"')]);
-    const { starved, states, after } = JSON.parse(text.trim().split("\n").at(-1)!);
+    const { starved, states, after } = await saidWith(128, "out-of-files.ts");
     expect(starved).toEqual(
       Array(6).fill(
         expect.objectContaining({
@@ -35,12 +39,7 @@ test.if(process.platform === "linux")(
 test.if(process.platform === "linux")(
   "a process that is out of files lives, and fails only what needs a new thread until it has files again",
   async () => {
-    const script = join(import.meta.dir, "../support/threads-out-of-files.ts");
-    const limited = ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", process.execPath, script];
-    await using child = Bun.spawn(limited, { stdout: "pipe", stderr: "pipe", timeout: 50_000 });
-    const [text, faults] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-    expect([faults, text]).toEqual([expect.any(String), expect.stringContaining('"starved"')]);
-    const { starved, after } = JSON.parse(text.trim().split("\n").at(-1)!);
+    const { starved, after } = await saidWith(64, "threads-out-of-files.ts");
     for (const name of ["history", "tokens", "search", "notices"])
       expect([name, starved[name]]).not.toEqual([name, "done"]);
     expect(after).toEqual({ history: "done", tokens: "done", search: "done", notices: "done" });

@@ -50,26 +50,18 @@ async function started(within?: string[]) {
 }
 
 /** Four streams of each of the three dialects that have begun. */
-async function twelve(url: string, content: string) {
-  const streams = await Promise.all(
+const twelve = (url: string, content: string) =>
+  Promise.all(
     Array.from({ length: 12 }, async (_, at) => {
       const path = paths[at % paths.length]!;
       return { path, text: (await ask(url, path, content)).text() };
     }),
   );
-  return streams;
-}
 
 test("a request that ends too slowly for a second signal has its row all the same, once", async () => {
   await using proxy = await startProxy({ demo: { generation: "C" } });
   const listening = listen(proxy.app, 0);
-  const headers = { "content-type": "application/json" };
-  const post = (content: string) =>
-    fetch(`${listening.url}/v1/chat/completions`, {
-      method: "POST",
-      body: JSON.stringify({ ...bodies["/v1/chat/completions"](content), stream: true }),
-      headers,
-    });
+  const post = (content: string) => ask(listening.url, "/v1/chat/completions", content);
   const begun = await post("[demo: silence 20] Hello");
   const waiting = post("[demo: slow-headers 20] Hello");
   await until(() => proxy.app.inFlight.count === 2, "both run");

@@ -1,11 +1,9 @@
 /** Scenario: the disk fails: requests go on, and what can be kept is kept. */
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
+import { expect, onTestFinished, test } from "bun:test";
 import {
   chmodSync,
   chownSync,
-  mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -13,21 +11,19 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openHistory } from "../../src/books/history/history";
-import { createLogger } from "../../src/lib/logger";
+import { demoAccounts } from "../../src/demo/accounts";
 import { openAccountStore } from "../../src/people/accounts/account-store";
-import { exampleModels } from "../../src/proxy/upstream/models/known-models";
-import { scriptedGithub } from "../cli/bench";
+import { ask, scriptedGithub } from "../cli/bench";
+import { keptLog, savedFrom } from "../people/accounts/bench";
 import { type Command, run } from "../support/command";
 import { entry } from "../support/history-rows";
 import { testWith } from "../support/sandbox";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 const asRoot = process.getuid?.() === 0;
-const folderFor = () => mkdtempSync(join(tmpdir(), "dragoman-"));
-
 /** The program with its data on a disk of its own, small enough to fill, which no one else sees. */
 function onSmallDisk(folder: string, kilobytes: number): Command & { disk: () => string } {
   const script = `mount -t tmpfs -o size=${kilobytes}k,mode=0700 tmpfs ${folder} && exec "$@"`;
@@ -52,70 +48,64 @@ testWith(
   "mounts",
   "a full disk costs no request and no config; rows wait, and are written when there is room",
   async () => {
-    const folder = folderFor();
-    try {
-      // The made-up past of the demo takes up to 9 MB.
-      await using command = onSmallDisk(folder, 16 * 1024);
-      const { url } = await command.ready();
-      const ask = async () => {
-        const body = JSON.stringify({ model: exampleModels.flash, messages: [{ role: "user", content: "Hello" }] });
-        const response = await fetch(`${url}/v1/chat/completions`, { method: "POST", body });
-        await response.arrayBuffer();
-        return response.status;
-      };
-      const configure = (change: object) =>
-        fetch(`${url}/api/admin/config`, {
-          method: "POST",
-          body: JSON.stringify(change),
-          headers: { "content-type": "application/json" },
-        });
-      const shown = async (path: string) => (await fetch(url + path)).json() as Promise<Record<string, unknown>>;
-      const settles = (history: string) =>
-        until(async () => (await shown("/health")).history === history, `the history is ${history}`);
-      const budgets = async () =>
-        ((await shown("/api/admin/config")) as { config: { budgets: object[] } }).config.budgets;
-      await until(async () => (await budgets()).length > 0, "the demo has its budget");
-      const { row_count: past } = (await shown("/api/admin/meta")) as { row_count: number };
-      expect(await ask()).toBe(200);
-      // A budget that cannot be checked lets no request through.
-      expect((await configure({ logLevel: "warn", budgets: [] })).status).toBe(200);
-      const file = join(command.disk(), "data", "demo", "config.json");
-      const before = readFileSync(file, "utf8");
-
-      const filler = join(command.disk(), "filler");
-      fillUp(filler);
-      const statuses = await Promise.all(Array.from({ length: 400 }, ask));
-      expect(statuses).toEqual(Array(400).fill(200));
-      await settles("degraded");
-      expect(await shown("/api/admin/meta")).toMatchObject({ history: "degraded" });
-      expect(command.stderr().match(/history cannot be written/g)).toHaveLength(1);
-
-      fillUp(filler);
-      const refused = await configure({
-        logLevel: "error",
-        upstreamHeaders: { "x-one": "a".repeat(4000), "x-two": "b".repeat(4000) },
+    const folder = temporaryFolder();
+    // The made-up past of the demo takes up to 9 MB.
+    await using command = onSmallDisk(folder, 16 * 1024);
+    const { url } = await command.ready();
+    const served = async () => {
+      const response = await ask(url);
+      await response.arrayBuffer();
+      return response.status;
+    };
+    const configure = (change: object) =>
+      fetch(`${url}/api/admin/config`, {
+        method: "POST",
+        body: JSON.stringify(change),
+        headers: { "content-type": "application/json" },
       });
-      expect([refused.status, await refused.json()]).toMatchObject([
-        500,
-        { error: { type: "config_write_failed", message: expect.stringMatching(/disk|space/) } },
-      ]);
-      expect(readFileSync(file, "utf8")).toBe(before);
-      expect(await shown("/api/admin/config")).toMatchObject({ config: { logLevel: "warn" } });
-      expect(readdirSync(join(command.disk(), "data", "demo")).filter((name) => name.includes("tmp"))).toEqual([]);
+    const shown = async (path: string) => (await fetch(url + path)).json() as Promise<Record<string, unknown>>;
+    const settles = (history: string) =>
+      until(async () => (await shown("/health")).history === history, `the history is ${history}`);
+    const budgets = async () =>
+      ((await shown("/api/admin/config")) as { config: { budgets: object[] } }).config.budgets;
+    await until(async () => (await budgets()).length > 0, "the demo has its budget");
+    const { row_count: past } = (await shown("/api/admin/meta")) as { row_count: number };
+    expect(await served()).toBe(200);
+    // A budget that cannot be checked lets no request through.
+    expect((await configure({ logLevel: "warn", budgets: [] })).status).toBe(200);
+    const file = join(command.disk(), "data", "demo", "config.json");
+    const before = readFileSync(file, "utf8");
 
-      rmSync(filler);
-      await settles("ok");
-      expect(await shown("/api/admin/meta")).toMatchObject({ history: "ok", row_count: past + 401 });
-      expect((await configure({ logLevel: "error" })).status).toBe(200);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    const filler = join(command.disk(), "filler");
+    fillUp(filler);
+    const statuses = await Promise.all(Array.from({ length: 400 }, served));
+    expect(statuses).toEqual(Array(400).fill(200));
+    await settles("degraded");
+    expect(await shown("/api/admin/meta")).toMatchObject({ history: "degraded" });
+    expect(command.stderr().match(/history cannot be written/g)).toHaveLength(1);
+
+    fillUp(filler);
+    const refused = await configure({
+      logLevel: "error",
+      upstreamHeaders: { "x-one": "a".repeat(4000), "x-two": "b".repeat(4000) },
+    });
+    expect([refused.status, await refused.json()]).toMatchObject([
+      500,
+      { error: { type: "config_write_failed", message: expect.stringMatching(/disk|space/) } },
+    ]);
+    expect(readFileSync(file, "utf8")).toBe(before);
+    expect(await shown("/api/admin/config")).toMatchObject({ config: { logLevel: "warn" } });
+    expect(readdirSync(join(command.disk(), "data", "demo")).filter((name) => name.includes("tmp"))).toEqual([]);
+
+    rmSync(filler);
+    await settles("ok");
+    expect(await shown("/api/admin/meta")).toMatchObject({ history: "ok", row_count: past + 401 });
+    expect((await configure({ logLevel: "error" })).status).toBe(200);
   },
 );
 
 test("while another program reads for long, rows are written, and a log that grows is warned of", async () => {
-  const folder = folderFor();
-  const path = join(folder, "admin.sqlite");
+  const path = join(temporaryFolder(), "admin.sqlite");
   const warnings: string[] = [];
   const history = openHistory(path, {
     retentionDays: () => 14,
@@ -123,61 +113,34 @@ test("while another program reads for long, rows are written, and a log that gro
     warn: (sentence) => void warnings.push(sentence),
     now: Date.now,
   });
-  const reader = new Database(path);
-  try {
-    reader.run("BEGIN");
-    reader.query("SELECT count(*) FROM requests").get();
-    for (let turn = 0; turn < 500; turn++) history.add(entry({ started_at_ms: Date.now() }));
-    expect(history.flush()).toBe(true);
-    expect(history.count()).toBe(500);
-    const size = 65 * 1024 * 1024;
-    expect(statSync(`${path}-wal`).size).toBeLessThan(size);
-    truncateSync(`${path}-wal`, size);
-    await history.prune();
-    expect(warnings).toEqual([expect.stringContaining("keeps")]);
-    reader.run("ROLLBACK");
-  } finally {
-    reader.close();
-    history.close();
-    rmSync(folder, { recursive: true, force: true });
-  }
+  onTestFinished(() => history.close());
+  using reader = new Database(path);
+  reader.run("BEGIN");
+  reader.query("SELECT count(*) FROM requests").get();
+  for (let turn = 0; turn < 500; turn++) history.add(entry({ started_at_ms: Date.now() }));
+  expect(history.flush()).toBe(true);
+  expect(history.count()).toBe(500);
+  const size = 65 * 1024 * 1024;
+  expect(statSync(`${path}-wal`).size).toBeLessThan(size);
+  truncateSync(`${path}-wal`, size);
+  await history.prune();
+  expect(warnings).toEqual([expect.stringContaining("keeps")]);
+  reader.run("ROLLBACK");
 });
 
 test.if(process.platform !== "win32")(
   "an account whose file cannot be read is left out with one warning, the others stay",
   () => {
-    const folder = folderFor();
-    const lines: string[] = [];
-    try {
-      mkdirSync(join(folder, "accounts"), { mode: 0o700 });
-      const store = openAccountStore(
-        join(folder, "accounts"),
-        createLogger(
-          () => "info",
-          (line) => void lines.push(line),
-        ),
-      );
-      const saved = (login: string, addedAt: number) =>
-        ({
-          login,
-          host: "github.com",
-          app: "vscode",
-          mode: "exchange",
-          githubToken: `ghu_${login}_0123456789abcdef`,
-          addedAt,
-        }) as const;
-      store.add(saved("one", 1));
-      store.add(saved("two", 2));
-      const [name] = [...new Bun.Glob("**/one*").scanSync(join(folder, "accounts"))];
-      const file = join(folder, "accounts", name!);
-      if (asRoot) chownSync(file, 12_345, 12_345);
-      else chmodSync(file, 0);
-      for (let turn = 0; turn < 3; turn++) expect(store.load().map(({ login }) => login)).toEqual(["two"]);
-      expect(lines).toHaveLength(1);
-      expect(lines[0]).not.toContain("ghu_");
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    const folder = join(temporaryFolder(), "accounts");
+    const { logger, lines } = keptLog();
+    const store = openAccountStore(folder, logger);
+    for (const [at, account] of demoAccounts().slice(0, 2).entries()) store.add(savedFrom(account, at));
+    const [name] = [...new Bun.Glob("**/octo*").scanSync(folder)];
+    if (asRoot) chownSync(join(folder, name!), 12_345, 12_345);
+    else chmodSync(join(folder, name!), 0);
+    for (let turn = 0; turn < 3; turn++) expect(store.load().map(({ login }) => login)).toEqual(["work-demo"]);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).not.toContain("ghu_");
   },
 );
 
@@ -188,11 +151,10 @@ test("four started in the same instant with one folder all serve, and each row o
   try {
     const urls = (await Promise.all(commands.map((command) => command.ready()))).map(({ url }) => url);
     expect(new Set(urls).size).toBe(4);
-    const body = JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] });
     const ids = await Promise.all(
       urls.flatMap((url) =>
         Array.from({ length: 25 }, async () => {
-          const response = await fetch(`${url}/v1/chat/completions`, { method: "POST", body });
+          const response = await ask(url);
           await response.arrayBuffer();
           expect(response.status).toBe(200);
           return response.headers.get("x-request-id");

@@ -1,5 +1,5 @@
 /** Scenario: calls to other servers: how they fail, their clock, and their bodies. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { ProxyError } from "../../../src/lib/errors";
 import { isLoopbackUrl } from "../../../src/lib/net/address";
@@ -220,83 +220,74 @@ test("a GET is asked again: by Bun on a kept connection, by us on a fresh one", 
   expect([await readText(answer, 10), retries]).toEqual(["ok", ["ECONNRESET"]]);
 });
 
-describe("the clock of a call", () => {
-  const stalling = (head: string) => rawServer((socket) => socket.once("data", () => void socket.write(head)));
-  const limits = { headers: 5000, idle: 200, total: 5000 };
+const stalling = (head: string) => rawServer((socket) => socket.once("data", () => void socket.write(head)));
+const limits = { headers: 5000, idle: 200, total: 5000 };
 
-  test("a body that stalls is given up, wherever it stalls and whoever reads it", async () => {
-    for (const head of [
-      "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n",
-      "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc",
-      "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n",
-    ]) {
+test("a body that stalls is given up, wherever it stalls and whoever reads it", async () => {
+  for (const head of [
+    "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n",
+    "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc",
+    "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n",
+  ])
+    for (const read of [readBody, readText]) {
       using server = await stalling(head);
-      expect(
-        await failure(callOut(server.url, { ...call, limits }).then((answer) => readBody(answer, 1000))),
-      ).toMatchObject({
+      const answer = callOut(server.url, { ...call, limits });
+      expect(await failure(answer.then(async (each) => void (await read(each, 1000))))).toMatchObject({
         kind: "timeout",
         status: 504,
         message: "The service sent nothing for 0.2 s before its answer was complete; it was given up.",
       });
     }
-  });
+});
 
-  test("a small body that is read at once is given up in the same way", async () => {
-    using server = await stalling("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc");
-    expect(
-      await failure(callOut(server.url, { ...call, limits }).then((answer) => readText(answer, 1000))),
-    ).toMatchObject({ kind: "timeout", message: expect.stringContaining("sent nothing for 0.2 s") });
-  });
+test("a small body that breaks off is an error of the network", async () => {
+  using server = await rawServer((socket) =>
+    socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc")),
+  );
+  const error = await failure(callOut(server.url, call).then((answer) => readText(answer, 1000)));
+  expect(error).toMatchObject({ kind: "upstream" });
+});
 
-  test("a small body that breaks off is an error of the network", async () => {
-    using server = await rawServer((socket) =>
-      socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc")),
-    );
-    const error = await failure(callOut(server.url, call).then((answer) => readText(answer, 1000)));
-    expect(error).toMatchObject({ kind: "upstream" });
+test("bytes that keep coming are no silence, until the whole took too long", async () => {
+  using server = await rawServer((socket) =>
+    socket.once("data", () => {
+      socket.write("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n");
+      const dripping = setInterval(() => socket.write("x"), 20);
+      socket.on("close", () => clearInterval(dripping));
+    }),
+  );
+  const slow = { headers: 5000, idle: 4000, total: 700 };
+  let bytes = 0;
+  const error = await failure(
+    callOut(server.url, { ...call, limits: slow }).then(async ({ body }) => {
+      for (let piece = await body.read(); piece; piece = await body.read()) bytes += piece.length;
+    }),
+  );
+  expect(error).toMatchObject({
+    kind: "timeout",
+    message: "The service's answer was not complete after 0.7 s; it was given up.",
   });
+  expect(bytes).toBeGreaterThan(0);
+});
 
-  test("bytes that keep coming are no silence, until the whole took too long", async () => {
-    using server = await rawServer((socket) =>
-      socket.once("data", () => {
-        socket.write("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n");
-        const dripping = setInterval(() => socket.write("x"), 20);
-        socket.on("close", () => clearInterval(dripping));
-      }),
-    );
-    const slow = { headers: 5000, idle: 4000, total: 700 };
-    let bytes = 0;
-    const error = await failure(
-      callOut(server.url, { ...call, limits: slow }).then(async ({ body }) => {
-        for (let piece = await body.read(); piece; piece = await body.read()) bytes += piece.length;
-      }),
-    );
-    expect(error).toMatchObject({
-      kind: "timeout",
-      message: "The service's answer was not complete after 0.7 s; it was given up.",
-    });
-    expect(bytes).toBeGreaterThan(0);
-  });
+test("a reader that asks for nothing leaves the upstream its time", async () => {
+  const stream = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(Buffer.from("late")) });
+  const clock = startClock(limits, "The service", "http://127.0.0.1/");
+  clock.answered();
+  const body = openBody(new Response(stream), clock, "The service", "http://127.0.0.1/");
+  await Bun.sleep(limits.idle * 2);
+  expect(Buffer.from((await body.read())!).toString()).toBe("late");
+  expect(await failure(body.read())).toMatchObject({ kind: "timeout" });
+});
 
-  test("a reader that asks for nothing leaves the upstream its time", async () => {
-    const stream = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(Buffer.from("late")) });
-    const clock = startClock(limits, "The service", "http://127.0.0.1/");
-    clock.answered();
-    const body = openBody(new Response(stream), clock, "The service", "http://127.0.0.1/");
-    await Bun.sleep(limits.idle * 2);
-    expect(Buffer.from((await body.read())!).toString()).toBe("late");
-    expect(await failure(body.read())).toMatchObject({ kind: "timeout" });
-  });
-
-  test("the caller's own abort ends the reading of a body with its reason", async () => {
-    using server = await stalling("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc");
-    const leaving = new AbortController();
-    const { body } = await callOut(server.url, { ...call, signal: leaving.signal });
-    expect(await body.read()).toHaveLength(3);
-    const rest = failure(body.read());
-    leaving.abort(new ProxyError("permission", "The owner has cancelled it."));
-    expect(await rest).toMatchObject({ kind: "permission" });
-  });
+test("the caller's own abort ends the reading of a body with its reason", async () => {
+  using server = await stalling("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc");
+  const leaving = new AbortController();
+  const { body } = await callOut(server.url, { ...call, signal: leaving.signal });
+  expect(await body.read()).toHaveLength(3);
+  const rest = failure(body.read());
+  leaving.abort(new ProxyError("permission", "The owner has cancelled it."));
+  expect(await rest).toMatchObject({ kind: "permission" });
 });
 
 const answerOf = (stream: ReadableStream<Uint8Array> | null, limits = singleLimit(5000)) => ({

@@ -12,7 +12,6 @@ const limits = { keepAlive: 60, headers: 5_000, idle: 300, total: 5_000 };
 /** An upstream that says what it is told to, a chain that passes bytes on, and what became of both. */
 function scene({
   given = limits,
-  gone = new AbortController(),
   stopping = new AbortController(),
   cancelled = new AbortController(),
   throws = false,
@@ -54,77 +53,39 @@ function scene({
   const upstreamBody = openBody(new Response(source), clock, "The upstream", "http://127.0.0.1/");
   const pumped = pump(upstreamBody, chain, {
     keepAliveMs: given.keepAlive,
-    clientGone: gone.signal,
+    clientGone: new AbortController().signal,
     stopping: stopping.signal,
   });
-  return { ...pumped, upstream, outcomes, gone, stopping, released: () => released, pulled: () => pulled };
+  return { ...pumped, upstream, outcomes, stopping, cancelled, released: () => released, pulled: () => pulled };
 }
 
-test("a stream ends once when the upstream is done", async () => {
-  const { body, upstream, outcomes } = scene();
-  upstream.enqueue(text("one "));
-  upstream.close();
-  expect(await new Response(body).text()).toBe("one [end]");
-  expect(outcomes).toEqual(["complete"]);
-});
+const reason = new ProxyError("permission", "The owner has cancelled it.");
+const stopped = new AbortController();
+stopped.abort(reason);
 
-test("a stream ends once, and truthfully when it was to stop before it began", async () => {
-  const stopping = new AbortController();
-  stopping.abort(new ProxyError("permission", "The owner has cancelled it."));
-  const { body, outcomes, released } = scene({ stopping });
-  expect(await new Response(body).text()).toBe("[permission]");
-  expect([outcomes, released()]).toEqual([["failed"], true]);
-});
-
-test("a stream ends once, with an error, when the upstream breaks", async () => {
-  const { body, upstream, outcomes } = scene();
-  upstream.enqueue(text("one "));
-  const reader = body.getReader();
-  expect(Buffer.from((await reader.read()).value!).toString()).toBe("one ");
-  upstream.error(new Error("reset"));
-  expect(Buffer.from((await reader.read()).value!).toString()).toBe("[upstream]");
-  expect((await reader.read()).done).toBe(true);
-  expect(outcomes).toEqual(["failed"]);
-});
-
-test("a stream ends once, and truthfully when what the upstream sends cannot be read", async () => {
-  const { body, upstream, outcomes, released } = scene({ throws: true });
-  upstream.enqueue(text("one "));
-  expect(await new Response(body).text()).toBe("[upstream]");
-  expect(outcomes).toEqual(["failed"]);
-  expect(released()).toBe(true);
-});
-
-test("a stream ends once, and truthfully when the terminal event is out, though the upstream stays open", async () => {
-  const { body, upstream, outcomes, released } = scene();
-  upstream.enqueue(text("LAST"));
-  expect(await new Response(body).text()).toBe("LAST");
-  expect(outcomes).toEqual(["complete"]);
-  expect(released()).toBe(false);
-  await until(released, "the upstream is let go");
-});
-
-test("a stream ends once, with an error, when the process stops", async () => {
-  const { body, upstream, outcomes, stopping, released } = scene();
-  upstream.enqueue(text("one "));
-  const reader = body.getReader();
-  expect(Buffer.from((await reader.read()).value!).toString()).toBe("one ");
-  stopping.abort();
-  expect(Buffer.from((await reader.read()).value!).toString()).toBe("[no_account]");
-  expect((await reader.read()).done).toBe(true);
-  expect(outcomes).toEqual(["failed"]);
-  expect(released()).toBe(true);
-});
-
-test("a stream ends once, and truthfully when its call was cancelled, with the reason", async () => {
-  const cancelled = new AbortController();
-  const { body, upstream, outcomes, released } = scene({ cancelled });
-  upstream.enqueue(text("one "));
-  const reader = body.getReader();
-  expect(Buffer.from((await reader.read()).value!).toString()).toBe("one ");
-  cancelled.abort(new ProxyError("permission", "The owner has cancelled it."));
-  expect(Buffer.from((await reader.read()).value!).toString()).toBe("[permission]");
-  expect([outcomes, released()]).toEqual([["failed"], true]);
+type Scene = ReturnType<typeof scene>;
+// biome-ignore format: a table is read by its rows
+const ends: [when: string, given: Parameters<typeof scene>[0], first: string, happen: (scene: Scene) => void, rest: string, how: string, released: "at once" | "later" | "never"][] = [
+  ["when the upstream is done", {}, "one ", ({ upstream }) => upstream.close(), "[end]", "complete", "never"],
+  ["with an error, when the upstream breaks", {}, "one ", ({ upstream }) => upstream.error(new Error("reset")), "[upstream]", "failed", "never"],
+  ["with an error, when the process stops", {}, "one ", ({ stopping }) => stopping.abort(), "[no_account]", "failed", "at once"],
+  ["with the reason, when its call was cancelled", {}, "one ", ({ cancelled }) => cancelled.abort(reason), "[permission]", "failed", "at once"],
+  ["with the reason, when it was to stop before it began", { stopping: stopped }, "", () => {}, "[permission]", "failed", "at once"],
+  ["with an error, when what the upstream sends cannot be read", { throws: true }, "", ({ upstream }) => upstream.enqueue(text("one ")), "[upstream]", "failed", "at once"],
+  ["when the terminal event is out, though the upstream stays open", {}, "", ({ upstream }) => upstream.enqueue(text("LAST")), "LAST", "complete", "later"],
+];
+test.each(ends)("a stream ends once, and truthfully %s", async (_, given, first, happen, rest, how, released) => {
+  const played = scene(given);
+  const reader = played.body.getReader();
+  const next = async () => Buffer.from((await reader.read()).value ?? "").toString();
+  if (first) {
+    played.upstream.enqueue(text(first));
+    expect(await next()).toBe(first);
+  }
+  happen(played);
+  expect([await next(), (await reader.read()).done]).toEqual([rest, true]);
+  expect([played.outcomes, played.released()]).toEqual([[how], released === "at once"]);
+  if (released === "later") await until(played.released, "the upstream is let go");
 });
 
 test("a stream ends once, and truthfully when the client leaves, the upstream is let go at once", async () => {

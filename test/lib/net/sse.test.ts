@@ -1,6 +1,6 @@
 /** Property: server-sent events, read and written in chunks of any size. */
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { gatherFrames, jsonOf, readSse, type SseFrame } from "../../../src/lib/net/stream/sse";
 import { run } from "../../../src/lib/net/stream/stream";
 import { chunkSizes } from "../../support/differential";
@@ -28,56 +28,54 @@ const meant = [
   { event: undefined, data: "[DONE]" },
 ];
 
-describe("reading", () => {
-  for (const [name, ending] of [
-    ["LF", "\n"],
-    ["CRLF", "\r\n"],
-    ["CR", "\r"],
-  ] as const)
-    test(`${name} line ends, cut into chunks of any size, mean the same`, () => {
-      const text = stream.replaceAll("\n", ending);
-      for (const size of chunkSizes) expect(meaning(read(text, size))).toEqual(meant);
-      expect(meaning(read(text))).toEqual(meant);
-    });
-
-  test("mixed line ends and a byte order mark mean the same", () => {
-    let turn = 0;
-    const text = `\uFEFF${stream.replaceAll("\n", () => ["\n", "\r\n"][turn++ % 2]!)}`;
+for (const [name, ending] of [
+  ["LF", "\n"],
+  ["CRLF", "\r\n"],
+  ["CR", "\r"],
+] as const)
+  test(`${name} line ends, cut into chunks of any size, mean the same`, () => {
+    const text = stream.replaceAll("\n", ending);
     for (const size of chunkSizes) expect(meaning(read(text, size))).toEqual(meant);
+    expect(meaning(read(text))).toEqual(meant);
   });
 
-  test("a stream cut at any byte gives only whole frames, in order", () => {
-    const all = bytes(stream);
-    for (let length = 0; length < all.length; length++) {
-      const frames = meaning(run(readSse, [all.slice(0, length)]));
-      const whole = frames.filter((frame) => meant.some((other) => Bun.deepEquals(other, frame)));
-      expect(frames.length - whole.length).toBeLessThanOrEqual(0);
-      expect(meant.slice(0, frames.length)).toEqual(frames as typeof meant);
-    }
-  });
+test("mixed line ends and a byte order mark mean the same", () => {
+  let turn = 0;
+  const text = `\uFEFF${stream.replaceAll("\n", () => ["\n", "\r\n"][turn++ % 2]!)}`;
+  for (const size of chunkSizes) expect(meaning(read(text, size))).toEqual(meant);
+});
 
-  test("a last frame without a blank line counts when its data is whole", () => {
-    expect(meaning(read('data: {"a":1}\n'))).toEqual([{ event: undefined, data: '{"a":1}' }]);
-    expect(meaning(read("data: [DONE]"))).toEqual([{ event: undefined, data: "[DONE]" }]);
-    expect(meaning(read('data: {"a":'))).toEqual([]);
-  });
+test("a stream cut at any byte gives only whole frames, in order", () => {
+  const all = bytes(stream);
+  for (let length = 0; length < all.length; length++) {
+    const frames = meaning(run(readSse, [all.slice(0, length)]));
+    const whole = frames.filter((frame) => meant.some((other) => Bun.deepEquals(other, frame)));
+    expect(frames.length - whole.length).toBeLessThanOrEqual(0);
+    expect(meant.slice(0, frames.length)).toEqual(frames as typeof meant);
+  }
+});
 
-  test("blank lines before a frame are one, however many there are", () => {
-    expect(["\n", "\r", "\r\n"].map((end) => read(`${end.repeat(100)}data: 1\n\n`).length)).toEqual([2, 2, 2]);
-  });
+test("a last frame without a blank line counts when its data is whole", () => {
+  expect(meaning(read('data: {"a":1}\n'))).toEqual([{ event: undefined, data: '{"a":1}' }]);
+  expect(meaning(read("data: [DONE]"))).toEqual([{ event: undefined, data: "[DONE]" }]);
+  expect(meaning(read('data: {"a":'))).toEqual([]);
+});
 
-  test("a bare JSON error without `data:` is a frame", () => {
-    expect(jsonOf(read('data: {"a":1}\n\n{"error":{"message":"gone"}}\n')[1]!)).toEqual({ error: { message: "gone" } });
-    expect(jsonOf(read('{"error":{"message":"gone"}}')[0]!)).toEqual({ error: { message: "gone" } });
-  });
+test("blank lines before a frame are one, however many there are", () => {
+  expect(["\n", "\r", "\r\n"].map((end) => read(`${end.repeat(100)}data: 1\n\n`).length)).toEqual([2, 2, 2]);
+});
 
-  test("a frame of over 16 MiB is given up, without its size having been copied per chunk", () => {
-    const sink = readSse({ push() {}, end() {} });
-    const chunk = new Uint8Array(64 * 1024).fill(97);
-    expect(() => {
-      for (let sent = 0; sent <= 17; sent += 1 / 16) sink.push(chunk);
-    }).toThrow("over 16 MiB");
-  });
+test("a bare JSON error without `data:` is a frame", () => {
+  expect(jsonOf(read('data: {"a":1}\n\n{"error":{"message":"gone"}}\n')[1]!)).toEqual({ error: { message: "gone" } });
+  expect(jsonOf(read('{"error":{"message":"gone"}}')[0]!)).toEqual({ error: { message: "gone" } });
+});
+
+test("a frame of over 16 MiB is given up, without its size having been copied per chunk", () => {
+  const sink = readSse({ push() {}, end() {} });
+  const chunk = new Uint8Array(64 * 1024).fill(97);
+  expect(() => {
+    for (let sent = 0; sent <= 17; sent += 1 / 16) sink.push(chunk);
+  }).toThrow("over 16 MiB");
 });
 
 test("writing: untouched frames leave as the bytes that came, whatever the chunks were", () => {
