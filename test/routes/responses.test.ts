@@ -5,7 +5,6 @@ import { readSse } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
 import { checkResponsesStream } from "../support/grammar-responses";
 import { startProxy } from "../support/proxy";
-import { pixel } from "../support/scenarios";
 import { until } from "../support/until";
 
 const proxy = await startProxy();
@@ -17,11 +16,6 @@ const path = "/v1/responses";
 
 // biome-ignore lint/suspicious/noExplicitAny: what upstreams were sent, in three dialects
 type Json = any;
-
-async function post(body: object, at = proxy): Promise<{ status: number; json: Json }> {
-  const response = await at.post(path, body);
-  return { status: response.status, json: await response.json() };
-}
 
 /** Asks for a stream, checks it as the strictest reader would, and gives the items that were done. */
 async function stream(body: object): Promise<Json[]> {
@@ -90,83 +84,6 @@ describe.each(models)("on %s", (model) => {
     expect(row()).toMatchObject({ initiator: "agent", error_type: null });
   });
 
-  test("tools of every type go or are left out, and calls come back as they were offered", async () => {
-    const f = (name: string) => ({
-      type: "function",
-      name,
-      description: name,
-      strict: false,
-      parameters: { type: "object", properties: {} },
-    });
-    const tools = [
-      f("exec_command"),
-      { type: "custom", name: "apply_patch", description: "Patches", format: { type: "text" } },
-      {
-        type: "namespace",
-        name: "multi_agent_v1",
-        description: "Agents",
-        tools: [f("spawn_agent"), f("exec_command")],
-      },
-      {
-        type: "tool_search",
-        execution: "client",
-        description: "Search",
-        parameters: { type: "object", properties: {} },
-      },
-      { type: "web_search", external_web_access: false },
-      { type: "image_generation", output_format: "png" },
-      { type: "local_shell" },
-    ];
-    const ask = (text: string, ...more: object[]) => stream({ model, input: [user(text), ...more], tools, ...codex });
-
-    const [spawn] = (await ask("Please call spawn_agent or multi_agent_v1__spawn_agent.")).filter(isCall);
-    expect(spawn).toMatchObject({ type: "function_call", name: "spawn_agent", namespace: "multi_agent_v1" });
-    const [patch] = (await ask("Please call apply_patch.")).filter(isCall);
-    expect(patch).toMatchObject({ type: "custom_tool_call", name: "apply_patch" });
-    const seen = JSON.stringify(sent().tools);
-    expect(seen).not.toContain("image_generation");
-
-    // Outputs may be lists of texts and pictures.
-    const output = [
-      { type: "input_text", text: "Spawned." },
-      { type: "input_image", image_url: `data:image/png;base64,${pixel}`, detail: "high" },
-    ];
-    const answer = await ask("Please call spawn_agent or multi_agent_v1__spawn_agent.", spawn, {
-      type: "function_call_output",
-      call_id: spawn.call_id,
-      output,
-    });
-    expect(textOf(answer)).toContain("DEMO");
-    expect(JSON.stringify(sent())).toContain(pixel);
-    expect(proxy.demo.journal.at(-1)!.headers["copilot-vision-request"]).toBe("true");
-  });
-
-  test("items without a type, plain contents, null settings and ids of the client's making are taken", async () => {
-    const { status, json } = await post({
-      model,
-      input: [
-        { role: "developer", content: "Be brief." },
-        { role: "user", content: "My name is Ada." },
-        { type: "message", id: "msg_0000", role: "assistant", content: [{ type: "output_text", text: "Noted." }] },
-        { role: "user", content: [{ type: "input_text", text: "Say hello." }] },
-      ],
-      text: {},
-      tools: [{ type: "function", name: "f", description: null, parameters: { type: "object" }, strict: null }],
-      instructions: null,
-      temperature: null,
-      reasoning: null,
-      truncation: "auto",
-      metadata: { a: "b" },
-      user: "u",
-      safety_identifier: "s",
-      max_output_tokens: 200_000,
-      x_brand_new: { a: 1 },
-    });
-    expect(status).toBe(200);
-    expect(json).toMatchObject({ object: "response", status: "completed", model });
-    expect(textOf(json.output)).toContain("Hello!");
-  });
-
   test("a client that leaves right after the last event has not hung up", async () => {
     const before = proxy.rows().length;
     const controller = new AbortController();
@@ -186,8 +103,6 @@ describe.each(models)("on %s", (model) => {
     expect(row()).toMatchObject({ http_status: 200, error_type: null });
   });
 });
-
-const isCall = ({ type }: Json) => /_call$/.test(type) && type !== "web_search_call";
 
 describe("the endpoint", () => {
   test("a model that offers its own endpoint gets the request as it came, but for named fixups", async () => {

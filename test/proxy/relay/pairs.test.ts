@@ -22,6 +22,13 @@ testPairs("relay", {
   sent: (path: string, body: JsonObject, headers?: Record<string, string>) => sent(proxy, path, body, headers),
   "sent-strictly": (path: string, body: JsonObject, headers?: Record<string, string>) =>
     sent(strict, path, body, headers),
+  /** Models, and what each of them is sent for the same request, by a proxy that has learnt nothing yet. */
+  async taken(path: string, models: string[], body: JsonObject, headers?: Record<string, string>) {
+    await using fresh = await startProxy();
+    const outcomes: JsonObject = {};
+    for (const model of models) outcomes[model] = await sent(fresh, path, { model, ...body }, headers);
+    return outcomes;
+  },
 });
 
 async function ask({ post, demo, rows }: RunningProxy, path: string, body: JsonObject, headers = {}) {
@@ -50,6 +57,14 @@ async function sent(of: RunningProxy, path: string, body: JsonObject, headers?: 
   };
 }
 
-/** The kinds of blocks that a client of Messages got. */
-const saidIn = ({ content }: { content?: { type: string; thinking?: string }[] }) =>
-  content?.map(({ type, thinking }) => (type === "thinking" && thinking === "" ? "unseen thinking" : type));
+interface Reply {
+  content?: { type: string; thinking?: string }[];
+  output?: { type: string; name?: string; namespace?: string }[];
+  choices?: { finish_reason: string }[];
+}
+
+/** The kinds of blocks or items that a client got, and how its choices ended. */
+const saidIn = ({ content, output, choices }: Reply) =>
+  content?.map(({ type, thinking }) => (type === "thinking" && thinking === "" ? "unseen thinking" : type)) ??
+  output?.map(({ type, name, namespace }) => [type, namespace, name].filter(Boolean).join(" ")) ??
+  choices?.map(({ finish_reason }) => finish_reason);
