@@ -13,7 +13,7 @@ import type { Account } from "../../src/people/accounts/account";
 import { type SavedAccount, secretOf } from "../../src/people/accounts/account-store";
 import type { Subject } from "../../src/people/budgets/budgets";
 import { entryFor } from "../../src/people/budgets/entries";
-import { credits, unpriced } from "../support/amounts";
+import { unpriced } from "../support/amounts";
 import { expectTotals, passes } from "../support/history-oracle";
 import { entry, noon } from "../support/history-rows";
 import { type PgBouncer, startPgBouncer } from "../support/pgbouncer";
@@ -165,8 +165,11 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       const { stores, open } = await world();
       const store = stores.accounts;
       await store.prepare("github.com");
-      for (const login of ["zoe", "Anna", "bert"]) expect(await store.add(account(login))).toBe("added");
-      expect(await store.add(account("anna", { githubToken: "gho_another_token" }))).toBe("replaced");
+      // Whatever the clock said.
+      for (const [at, login] of ["zoe", "Anna", "bert"].entries())
+        expect(await store.add(account(login, { addedAt: 4e12 - at }))).toBe("added");
+      const anew = { githubToken: "gho_another_token", app: "opencode", mode: "direct" } as const;
+      expect(await store.add(account("anna", anew))).toBe("replaced");
       // An organization's, with the key of an App.
       const installation = { id: "987", privateKey: "-----BEGIN …" };
       const acme = {
@@ -179,12 +182,13 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       } as const;
       await store.add(acme);
       const expected = [
-        ["zoe", "gho_zoe000000000000000000000000000"],
-        ["anna", "gho_another_token"],
-        ["bert", "gho_bert00000000000000000000000000"],
-        ["acme", JSON.stringify(installation)],
+        ["zoe", "vscode", "exchange", "gho_zoe000000000000000000000000000"],
+        ["anna", "opencode", "direct", "gho_another_token"],
+        ["bert", "vscode", "exchange", "gho_bert00000000000000000000000000"],
+        ["acme", "4711", "exchange", JSON.stringify(installation)],
       ];
-      const shown = (each: typeof store) => each.load().map((found) => [found.login, secretOf(found)]);
+      const shown = (each: typeof store) =>
+        each.load().map((found) => [found.login, found.app, found.mode, secretOf(found)]);
       expect(shown(store)).toEqual(expected);
       expect(shown((await open()).accounts)).toEqual(expected);
     });
@@ -460,30 +464,6 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
     const amountsOf = (budgets: readonly Budget[]) => budgets.map((budget) => entryFor(budget, null, noon));
     const ledgerOf = (stores: Stores) => kept(stores.openLedger({ now: () => noon, warn: unreachable }));
 
-    test("a reservation is replaced by the real amount, or dropped; each counts once", async () => {
-      const { stores, open } = await world();
-      const ledger = ledgerOf(stores);
-      const budgets = [budgetOf({ unit: "credits" }), budgetOf({ name: "requests" })];
-      const reserve = async (amount: number) => {
-        const result = await ledger.reserve(budgets, anybody, credits(amount));
-        return "exceeded" in result ? expect.unreachable("exceeded") : result.reservation;
-      };
-      const seen = async () => (await ledger.states(budgets, anybody)).map(({ used, reserved }) => [used, reserved]);
-      const [first, second] = [await reserve(4), await reserve(1.5)];
-      expect(await seen()).toEqual([
-        [0, 5.5],
-        [0, 2],
-      ]);
-      await ledger.settle(first, credits(3.25));
-      await ledger.release(second);
-      expect(await seen()).toEqual([
-        [3.25, 0],
-        [1, 0],
-      ]);
-      const other = ledgerOf(await open());
-      expect((await other.read(amountsOf(budgets))).map(({ used }) => used)).toEqual([3.25, 1]);
-    });
-
     test("what has too little left is refused in all budgets or in none", async () => {
       const ledger = ledgerOf((await world()).stores);
       const [wide, narrow] = [budgetOf({ name: "wide", limit: 100 }), budgetOf({ name: "narrow", limit: 2 })];
@@ -491,22 +471,6 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       const result = await ledger.reserve([wide, narrow], anybody, unpriced);
       expect(result).toMatchObject({ exceeded: { budget: narrow, used: 0, reserved: 2 } });
       expect((await ledger.read(amountsOf([wide])))[0]!.reserved).toBe(2);
-    });
-
-    test("an unknown price counts as 0 and is counted; one that costs nothing is always allowed", async () => {
-      const ledger = ledgerOf((await world()).stores);
-      const budget = budgetOf({ unit: "credits", limit: 5 });
-      const result = await ledger.reserve([budget], anybody, unpriced);
-      if ("exceeded" in result) return expect.unreachable("exceeded");
-      await ledger.settle(result.reservation, unpriced);
-      expect((await ledger.read(amountsOf([budget])))[0]).toMatchObject({ used: 0, unknown: 1 });
-      const spent = await ledger.reserve([budget], anybody, credits(5));
-      if ("exceeded" in spent) return expect.unreachable("exceeded");
-      await ledger.settle(spent.reservation, credits(5));
-      expect(await ledger.reserve([budget], anybody, unpriced)).toHaveProperty("exceeded");
-      expect(await ledger.reserve([budget], anybody, credits(0))).toHaveProperty("reservation");
-      const warning = budgetOf({ ...budget, then: "warn" });
-      expect(await ledger.reserve([warning], anybody, credits(9))).toHaveProperty("reservation");
     });
   });
 

@@ -67,17 +67,6 @@ describe("saved accounts", () => {
     expect(JSON.parse(readFileSync(path, "utf8"))).toEqual(person("octo", 1));
   });
 
-  test("they come in the order of registration, on every host and whatever the clock said", () => {
-    const { add, load } = store();
-    add(person("zoe", 30));
-    add(person("tenant", 20, { host: "company.ghe.com" }));
-    add(person("bea", 4_000_000_000_000));
-    add(person("ada", 10));
-    add(person("cyd", 10));
-    add(person("zoe", 5));
-    expect(logins(load())).toEqual(["zoe", "tenant", "bea", "ada", "cyd"]);
-  });
-
   test("any login that GitHub ever gave can be saved and is found again, also where its name is a device's", () => {
     const { add, load, find } = store();
     const names = ["con", "NUL", "aux", "com1", "con-sole", "-dash", "dash-", "--", "octo_company"];
@@ -109,33 +98,6 @@ describe("saved accounts", () => {
   test("whether an account can be saved is known beforehand, and nothing is left of the trial", () => {
     store().prepare("github.com");
     expect(readdirSync(join(folder, "github.com"))).toEqual([]);
-  });
-
-  test("the same person signing in again is one account with the new token, at its old place", () => {
-    const { add, load } = store();
-    expect(add(person("octo", 1))).toBe("added");
-    add(person("work", 2));
-    expect(add(person("Octo", 3, { app: "opencode", mode: "direct" }))).toBe("replaced");
-    expect(load()).toEqual([
-      person("Octo", 1, { app: "opencode", mode: "direct", githubToken: "ghu_token_of_Octo_3" }),
-      person("work", 2),
-    ]);
-  });
-
-  test("the same name on another host is another person", () => {
-    const { add, load } = store();
-    add(person("octo", 1));
-    expect(add(person("octo", 2, { host: "company.ghe.com" }))).toBe("added");
-    expect(load().length).toBe(2);
-  });
-
-  test("an account that another process adds or removes is seen at the next load", () => {
-    const server = store();
-    const commandLine = store();
-    commandLine.add(person("octo", 1));
-    expect(logins(server.load())).toEqual(["octo"]);
-    commandLine.remove("octo");
-    expect(server.load()).toEqual([]);
   });
 
   test.each([
@@ -203,14 +165,6 @@ describe("files that went wrong", () => {
 });
 
 describe("removing an account", () => {
-  test("an account is removed by its index from 1, as auth ls shows it, or by its username in any case", () => {
-    const { add, load, remove } = store();
-    for (const [place, login] of ["ada", "bea", "cleo"].entries()) add(person(login, place));
-    expect(remove("2").removed.login).toBe("bea");
-    expect(remove("ADA").removed.login).toBe("ada");
-    expect(logins(load())).toEqual(["cleo"]);
-  });
-
   test("its token is in no file any more", () => {
     const { add, remove } = store();
     add(person("ada", 1));

@@ -66,17 +66,3 @@ test("100 mixed requests, some aborted, some failing, are exactly 100 rows, and 
   for (const secret of [canary, token, proxy.demo.accounts[0]!.githubToken]) expect(kept).not.toContain(secret);
   expect(kept.split(key)).toHaveLength(2); // config.json, where the owner put it
 });
-
-test("50 requests at its expiry make exactly one exchange", async () => {
-  await using proxy = await startProxy();
-  const hello = ask("Hello");
-  await proxy.post("/v1/chat/completions", hello);
-  const exchanges = () => proxy.demo.journal.filter(({ path }) => path === "/copilot_internal/v2/token").length;
-  expect(exchanges()).toBe(1);
-  proxy.demo.expireTokens();
-  const answers = await Promise.all(Array.from({ length: 50 }, () => proxy.post("/v1/chat/completions", hello)));
-  expect(answers.map(({ status }) => status)).toEqual(Array(50).fill(200));
-  expect(exchanges()).toBe(2);
-  proxy.rows();
-  expect(proxy.rows().some(({ attempts }) => JSON.parse(attempts).length === 2)).toBe(true);
-});

@@ -134,12 +134,18 @@ test.each([
   },
 );
 
-const hangUp = async (
-  proxy: RunningProxy,
-  directive: string,
-  after: (response: Promise<Response>) => Promise<unknown>,
-  more: object = {},
-) => {
+test.each<[string, string, object, (response: Promise<Response>) => unknown]>([
+  ["before the headers", "[demo: slow-headers 20]", {}, () => {}],
+  [
+    "in the middle of the stream",
+    "[demo: long 5000]",
+    {},
+    async (response) => (await response).body!.getReader().read(),
+  ],
+  ["in silence", "[demo: silence 20]", {}, async (response) => (await response).body!.getReader().read()],
+  ["in a full answer", "[demo: slow-headers 20]", { stream: false, stream_options: undefined }, () => {}],
+])("the client's hang-up %s closes the upstream", async (_, directive, more, after) => {
+  await using proxy = await startProxy({ demo: { pace: 10 } });
   const controller = new AbortController();
   const body = { ...ask, ...more, messages: [{ role: "user", content: `${directive} Hello` }] };
   const response = proxy.post("/v1/chat/completions", body, { signal: controller.signal });
@@ -150,28 +156,6 @@ const hangUp = async (
   await until(() => proxy.demo.open === 0, "the upstream's connection is closed");
   await until(() => proxy.rows().length === 1, "the row is written");
   expect(proxy.rows()[0]).toMatchObject({ http_status: 499, error_type: "client_closed" });
-};
-
-test("the client's hang-up before the headers closes the upstream", async () => {
-  await using proxy = await startProxy();
-  await hangUp(proxy, "[demo: slow-headers 20]", async () => {});
-});
-
-test("the client's hang-up in the middle of the stream closes the upstream", async () => {
-  await using proxy = await startProxy({ demo: { pace: 10 } });
-  await hangUp(proxy, "[demo: long 5000]", async (response) => void (await (await response).body!.getReader().read()));
-});
-
-test("the client's hang-up in silence closes the upstream", async () => {
-  await using proxy = await startProxy();
-  await hangUp(proxy, "[demo: silence 20]", async (response) => {
-    await (await response).body!.getReader().read();
-  });
-});
-
-test("the client's hang-up in a full answer closes the upstream", async () => {
-  await using proxy = await startProxy();
-  await hangUp(proxy, "[demo: slow-headers 20]", async () => {}, { stream: false, stream_options: undefined });
 });
 
 test.concurrent("silence beyond the limit ends in a timeout, before and after the first byte", async () => {

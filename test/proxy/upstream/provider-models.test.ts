@@ -107,11 +107,6 @@ describe("the list of models", () => {
     expect(none).toContain("There is no model `own/none`");
   });
 
-  test("the list of models shows a key its models only", async () => {
-    const { data } = await listOf(proxy, "k-narrow-0123456789");
-    expect(data.map(({ id }) => id)).toEqual(["own/plain", "own/rich"]);
-  });
-
   test("the list of models gives a request its price: the owner's, the list's, or none", async () => {
     const cost = async (model: string) => {
       const headers = { "x-api-key": "k-all-0123456789" };
