@@ -98,15 +98,8 @@ function decodePart(part: Fields): Part {
 // ── Encode ──
 
 /** A call as an element of `tool_calls`. */
-export function encodeCall({ id, name, input, freeform, ...part }: ToolCallPart, notes: Notes): JsonObject {
-  const { function: ofFunction, custom: ofCustom, name: _, ...extras } = ownExtras(part, notes);
-  if (freeform)
-    return {
-      ...extras,
-      id: wireId(id),
-      type: "custom",
-      custom: { ...(isObject(ofCustom) ? ofCustom : {}), name, input },
-    };
+export function encodeCall({ id, name, input, ...part }: ToolCallPart, notes: Notes): JsonObject {
+  const { function: ofFunction, custom: _custom, name: _, ...extras } = ownExtras(part, notes);
   const definition = { ...(isObject(ofFunction) ? ofFunction : {}), name, arguments: input };
   return { ...extras, id: wireId(id), type: "function", function: definition };
 }

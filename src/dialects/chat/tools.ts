@@ -69,12 +69,8 @@ function encodeTool(tool: Tool, notes: Notes): JsonObject | undefined {
   const { function: ofFunction, custom: ofCustom, name: _, ...extras } = ownExtras(tool, notes);
   const definition = { name: tool.name, description: tool.description };
   if (tool.kind === "freeform") {
-    const format = nestedGrammar(tool.grammar);
-    return {
-      ...extras,
-      type: "custom",
-      custom: omitUndefined({ ...(isObject(ofCustom) ? ofCustom : {}), ...definition, format }),
-    };
+    const custom = { ...(isObject(ofCustom) ? ofCustom : {}), ...definition, format: tool.grammar };
+    return { ...extras, type: "custom", custom: omitUndefined(custom) };
   }
   if (tool.cache) notes.addDropped("cache_control");
   const members = {
@@ -84,13 +80,6 @@ function encodeTool(tool: Tool, notes: Notes): JsonObject | undefined {
     strict: tool.strict,
   };
   return { ...extras, type: "function", function: omitUndefined(members) };
-}
-
-/** The responses dialect has the fields of a grammar one level higher. */
-function nestedGrammar(grammar: unknown): unknown {
-  if (!isObject(grammar) || grammar.type !== "grammar" || "grammar" in grammar) return grammar;
-  const { type, ...members } = grammar;
-  return { type, grammar: members };
 }
 
 /**

@@ -24,7 +24,7 @@ import { inputObject } from "../hub/tool-input";
 import { dataOf } from "../openai";
 import { dropExtras, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
 import { imageBlock, plainType } from "./images";
-import { decodeServerCall, encodeServerPart, serverResultDecoders } from "./server-tools";
+import { decodeServerCall, serverResultDecoders } from "./server-tools";
 
 // ── Decode ──
 
@@ -213,7 +213,9 @@ export function encodePart(part: Part, notes: Notes): JsonObject | undefined {
       return encodeToolResult(part, notes);
     case "server-call":
     case "server-result":
-      return encodeServerPart(part);
+      // `adapt` has made functions of them.
+      notes.addDropped(part.tool);
+      return undefined;
     case "foreign": {
       if (part.dialect === "messages") return part.value;
       notes.addDropped(nameOf(part));

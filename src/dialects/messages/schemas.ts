@@ -21,14 +21,12 @@ function mapFunctions(body: JsonObject, change: (offered: OfferedFunction) => Of
   return changed("tools", tools, after);
 }
 
+/** Any draft but the newest is mended before it is sent (`output-schema`): what is still refused can only be said in words. */
 function mapFormat(body: JsonObject, change: (schema: JsonObject) => JsonObject | undefined): JsonObject | undefined {
   const { output_config: config } = body;
   const format = isObject(config) ? config.format : undefined;
   if (!isObject(config) || !isObject(format) || !isObject(format.schema)) return undefined;
-  const after = change(format.schema);
-  if (after === format.schema) return undefined;
-  if (!after) return formatInWords(body, format.schema);
-  return { output_config: { ...config, format: { ...format, schema: after } } };
+  return change(format.schema) ? undefined : formatInWords(body, format.schema);
 }
 
 export const schemas: SchemaPlaces = { mapFunctions, mapFormat };

@@ -20,7 +20,7 @@ import {
   type WebPage,
 } from "../hub/server-tools";
 import { hasToolSearch } from "../hub/tool-search";
-import { restoreCacheMark, withCacheMark } from "./extras";
+import { withCacheMark } from "./extras";
 import { objectsIn } from "./traverse";
 
 // ── Wire facts ──
@@ -148,12 +148,6 @@ function decodePage(page: JsonObject, path: string): WebPage {
     text: unseal(page.encrypted_content),
     age: optionalText(page.page_age, `${path}.page_age`),
   });
-}
-
-/** A part as a block of a request. */
-export function encodeServerPart(part: Part & { kind: "server-call" | "server-result" }): JsonObject {
-  const block = part.kind === "server-call" ? callBlock(part.id, part.tool, part.input) : resultBlock(part);
-  return restoreCacheMark(block, part);
 }
 
 // ── Replies ──
