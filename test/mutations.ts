@@ -30,7 +30,7 @@ const strictRooms: Omit<Room, "least">[] = [
   {
     name: "budgets",
     files: /^src\/people\/budgets\//,
-    tests: /^test\/(?:people\/budgets\/(?!model)|team\/(?:contract|settlements)\.)/,
+    tests: /^test\/(?:people\/(?:budgets\/(?!model)|books\.)|team\/(?:contract|settlements)\.)/,
   },
   {
     name: "keys",

@@ -1,5 +1,5 @@
 /** Scenario: Chat completions as the official package speaks them, against the scripted upstream. */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { startProxy } from "../support/proxy";
 import { until } from "../support/until";
@@ -46,49 +46,13 @@ test("an aborted stream throws the package's own abort and the upstream is let g
   expect(proxy.rows()[0]).toMatchObject({ http_status: 499, error_type: "client_closed" });
 });
 
-describe("errors arrive as the package's own types, with the upstream's words", () => {
-  test.each([
-    ["[demo: 400-field]", OpenAI.BadRequestError, /Extra inputs are not permitted/],
-    ["[demo: 404]", OpenAI.NotFoundError, /./],
-    ["[demo: 429]", OpenAI.RateLimitError, /./],
-    ["[demo: 500]", OpenAI.InternalServerError, /./],
-    ["[demo: 502-html]", OpenAI.InternalServerError, /status 502/],
-    ["[demo: 503]", OpenAI.InternalServerError, /./],
-    ["[demo: first-error]", OpenAI.APIError, /./],
-    ["[demo: html]", OpenAI.InternalServerError, /event stream|not JSON/],
-    ["[demo: empty]", OpenAI.InternalServerError, /./],
-  ] as const)("%s", async (directive, type, words) => {
-    await using fresh = await startProxy();
-    const impatient = new OpenAI({ baseURL: `${fresh.url}/v1`, apiKey: "unused", maxRetries: 0 });
-    const failure = await impatient.chat.completions
-      .create({ model: "gpt-5-mini", messages: ask(`${directive} Hello`), stream: true })
-      .then(
-        () => undefined,
-        (thrown: unknown) => thrown,
-      );
-    expect(failure).toBeInstanceOf(type);
-    expect((failure as Error).message).toMatch(words);
-  });
-
-  test("401 for a wrong client key, before the model name is looked at", async () => {
-    await using guarded = await startProxy({ config: { auth: { apiKeys: ["k-alpha-0123456789"] } } });
-    const stranger = new OpenAI({ baseURL: `${guarded.url}/v1`, apiKey: "wrong", maxRetries: 0 });
-    const refusal = await stranger.chat.completions
-      .create({ model: "nothing", messages: [] })
-      .catch((thrown) => thrown);
-    expect(refusal).toBeInstanceOf(OpenAI.AuthenticationError);
-    const friend = new OpenAI({ baseURL: `${guarded.url}/v1`, apiKey: "k-alpha-0123456789" });
-    expect((await friend.models.list()).data.length).toBeGreaterThan(5);
-  });
-
-  test("404 for an unknown model, with the nearest names", async () => {
-    const failure = await client.chat.completions
-      .create({ model: "gpt-5-mnii", messages: ask("Hi") })
-      .catch((thrown) => thrown);
-    expect(failure).toBeInstanceOf(OpenAI.NotFoundError);
-    expect(failure).toMatchObject({ code: "model_not_found", param: "model" });
-    expect(failure.message).toContain("`gpt-5-mini`");
-  });
+test("404 for an unknown model, with the nearest names", async () => {
+  const failure = await client.chat.completions
+    .create({ model: "gpt-5-mnii", messages: ask("Hi") })
+    .catch((thrown) => thrown);
+  expect(failure).toBeInstanceOf(OpenAI.NotFoundError);
+  expect(failure).toMatchObject({ code: "model_not_found", param: "model" });
+  expect(failure.message).toContain("`gpt-5-mini`");
 });
 
 test("raw curl gets the same stream as OpenAI's SDK", async () => {

@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "bun:test";
 import type { Json } from "../../support/json";
-import fc, { drawn, triesOf } from "../../support/random";
+import fc, { triesOf } from "../../support/random";
 import { type TimedProxy, timed } from "./bench";
 
 const logins = ["octo-demo", "work-demo", "plus-demo"];
@@ -186,26 +186,6 @@ describe("a conversation", () => {
   const served = (proxy: TimedProxy) => proxy.rows(1)[0]!.account_id;
   const rest = (proxy: TimedProxy, at: number) =>
     proxy.app.accounts[at]!.setState({ name: "cooling", until: proxy.now() + limitMs, reason: "For a test." });
-
-  test.each(drawn("talks", makers.slice(0, -1)))(
-    "moves when its account is limited, and stays where it went: %s",
-    async (_, make) => {
-      await using proxy = await timed({ accounts: logins, demo });
-      const talk = make();
-      await talk.ask(proxy);
-      rest(proxy, 0);
-      await talk.ask(proxy);
-      expect(served(proxy)).toBe("work-demo");
-      proxy.pass(limitMs);
-      for (let turn = 0; turn < 4; turn++) {
-        await talk.ask(proxy);
-        expect(served(proxy)).toBe("work-demo");
-      }
-      // A new one begins with the first account.
-      await make().ask(proxy);
-      expect(served(proxy)).toBe("octo-demo");
-    },
-  );
 
   test("that begins like another one of the same client does not follow it", async () => {
     await using proxy = await timed({ accounts: logins, demo });
