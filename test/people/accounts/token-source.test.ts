@@ -191,6 +191,20 @@ test("the same cooldown announced by many answers is one line in the log", () =>
   expect(lines[0]).toContain("warn  octo-demo is cooling down until 2026-11-21T10:00:20.000Z: Slow down.");
 });
 
+test("a clock that is wrong by GitHub's is said once, and once more when it is right again", async () => {
+  const truth = handClock();
+  const own = startDemo({ pace: 0, now: truth.now });
+  const { account, clock, lines } = openDemoAccount(own);
+  for (const hours of [0, 2, 0, -4, 2]) {
+    clock.jump(hours * hour);
+    await account.renewToken(await account.copilotToken());
+    for (const each of [truth, clock]) each.pass(30 * second);
+  }
+  await own.stop();
+  const said = lines.flatMap((line) => /This machine's clock is (.*), by GitHub's\./.exec(line)?.[1] ?? []);
+  expect(said).toEqual(["120 minutes ahead", "120 minutes behind", "right again"]);
+});
+
 describe("the model host refuses", () => {
   test("200 refused callers, late ones included, make one exchange", async () => {
     const { account } = openDemoAccount(demo);
