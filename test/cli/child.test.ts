@@ -172,82 +172,81 @@ test("a token on stdin that does not come is wrong usage; a signal while it is a
   expect(waiting.process.signalCode).toBe("SIGTERM");
 });
 
-describe.if(process.platform !== "win32")("--parent-pid", () => {
-  test("dragoman refuses its own id as --parent-pid: `exec` has taken the shell's place", async () => {
+test.if(process.platform !== "win32")(
+  "dragoman refuses its own id as --parent-pid: `exec` has taken the shell's place",
+  async () => {
     const child = Bun.spawn(["sh", "-c", 'exec "$@" --parent-pid $$', "sh", ...program, ...start], {
       env: { PATH: process.env.PATH ?? "", HOME: home },
       stderr: "pipe",
     });
     expect(await child.exited).toBe(2);
     expect(await child.stderr.text()).toContain("own process ID");
-  });
+  },
+);
 
-  test.if(process.platform === "linux")(
-    "dragoman takes a --parent-pid that has ended, but whose parent never asks, for gone",
-    async () => {
-      // The shell sleeps and leaves its own ended child unasked.
-      const shell = Bun.spawn(["sh", "-c", "sleep 0.5 & echo $!; exec sleep 20"], { stdout: "pipe" });
-      const first = await shell.stdout.getReader().read();
-      const pid = Number(new TextDecoder().decode(first.value));
-      await until(() => /\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8")), "it has ended");
-      const { code, stdout, stderr } = await inProcess([...start, "--parent-pid", String(pid)]);
-      expect([code, JSON.parse(stdout)]).toMatchObject([1, { event: "failed", code: "parent_not_running" }]);
-      expect(stderr).toContain(`Process ${pid}, given by --parent-pid, is not running`);
-      shell.kill();
-      await shell.exited;
-    },
-  );
+test.if(process.platform === "linux")(
+  "dragoman takes a --parent-pid that has ended, but whose parent never asks, for gone",
+  async () => {
+    // The shell sleeps and leaves its own ended child unasked.
+    const shell = Bun.spawn(["sh", "-c", "sleep 0.5 & echo $!; exec sleep 20"], { stdout: "pipe" });
+    const first = await shell.stdout.getReader().read();
+    const pid = Number(new TextDecoder().decode(first.value));
+    await until(() => /\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8")), "it has ended");
+    const { code, stdout, stderr } = await inProcess([...start, "--parent-pid", String(pid)]);
+    expect([code, JSON.parse(stdout)]).toMatchObject([1, { event: "failed", code: "parent_not_running" }]);
+    expect(stderr).toContain(`Process ${pid}, given by --parent-pid, is not running`);
+    shell.kill();
+    await shell.exited;
+  },
+);
+
+test("a port that is taken by a dragoman of the same data folder is named by its process, with --json too", async () => {
+  await using first = run(start);
+  const { port, pid } = await first.ready();
+  const words = ["start", "--json", "--port", String(port)];
+  const second = await inProcess(words, { DRAGOMAN_HOME: join(first.home, "data") });
+  expect([second.code, JSON.parse(second.stdout)]).toMatchObject([1, { event: "failed", code: "port_in_use" }]);
+  expect(second.stderr).toContain(`Port ${port} is in use by another dragoman server (process ${pid}).`);
 });
 
-describe("what is taken", () => {
-  test("the port, by a dragoman of the same data folder: named by its process, with --json too", async () => {
-    await using first = run(start);
-    const { port, pid } = await first.ready();
-    const words = ["start", "--json", "--port", String(port)];
-    const second = await inProcess(words, { DRAGOMAN_HOME: join(first.home, "data") });
-    expect([second.code, JSON.parse(second.stdout)]).toMatchObject([1, { event: "failed", code: "port_in_use" }]);
-    expect(second.stderr).toContain(`Port ${port} is in use by another dragoman server (process ${pid}).`);
-  });
-
-  test.if(process.platform === "linux")(
-    "the port, by another than the one a killed dragoman has left behind",
-    async () => {
-      using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-      const other = Bun.spawn(["sleep", "20"]);
-      const folder = join(home, "stale");
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
-      writeFileSync(
-        join(folder, "running.json"),
-        JSON.stringify({ url: `http://127.0.0.1:${holder.port}`, pid: other.pid }),
-      );
-      const words = ["start", "--port", String(holder.port)];
-      const { code, stderr } = await inProcess(words, { DRAGOMAN_HOME: folder });
-      expect([code, stderr]).toEqual([
-        1,
-        expect.stringMatching(new RegExp(`is in use by .+ \\(process ${process.pid}\\)`)),
-      ]);
-      other.kill();
-    },
-  );
-
-  test("the data folder: both serve, the second says so, and commands find who is left", async () => {
-    await using first = run(start);
-    const { url, pid } = await first.ready();
-    const data = join(first.home, "data");
-    const running = () => Bun.file(join(data, "running.json")).json();
-    const ofFirst = await running();
-    expect(ofFirst).toMatchObject({ url, pid });
-    await using second = run(start, { env: { DRAGOMAN_HOME: data } });
-    await second.ready();
-    await until(
-      () => second.stderr().includes(`by the dragoman server at ${url} (process ${pid})`),
-      "the second names the first",
+test.if(process.platform === "linux")(
+  "a port that is taken by another than the one a killed dragoman has left behind is told so",
+  async () => {
+    using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+    const other = Bun.spawn(["sleep", "20"]);
+    const folder = join(home, "stale");
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    writeFileSync(
+      join(folder, "running.json"),
+      JSON.stringify({ url: `http://127.0.0.1:${holder.port}`, pid: other.pid }),
     );
-    expect((await running()).pid).toBe(second.process.pid);
-    second.process.kill("SIGTERM");
-    expect(await second.exited).toBe(0);
-    expect(await running()).toEqual(ofFirst);
-  });
+    const words = ["start", "--port", String(holder.port)];
+    const { code, stderr } = await inProcess(words, { DRAGOMAN_HOME: folder });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(new RegExp(`is in use by .+ \\(process ${process.pid}\\)`)),
+    ]);
+    other.kill();
+  },
+);
+
+test("a data folder that is taken: both serve, the second says so, and commands find who is left", async () => {
+  await using first = run(start);
+  const { url, pid } = await first.ready();
+  const data = join(first.home, "data");
+  const running = () => Bun.file(join(data, "running.json")).json();
+  const ofFirst = await running();
+  expect(ofFirst).toMatchObject({ url, pid });
+  await using second = run(start, { env: { DRAGOMAN_HOME: data } });
+  await second.ready();
+  await until(
+    () => second.stderr().includes(`by the dragoman server at ${url} (process ${pid})`),
+    "the second names the first",
+  );
+  expect((await running()).pid).toBe(second.process.pid);
+  second.process.kill("SIGTERM");
+  expect(await second.exited).toBe(0);
+  expect(await running()).toEqual(ofFirst);
 });
 
 test("nobody reads its lines from the start: it serves all the same", async () => {

@@ -1,5 +1,5 @@
 /** Scenario: `dragoman doctor`: what is wrong is found and named, what is right is left exactly as it is. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { chmodSync, cpSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../package.json";
@@ -157,79 +157,75 @@ test("the port is our own running server's, which is well", async () => {
   });
 });
 
-describe("the way to GitHub", () => {
-  const upstreams = {
-    DRAGOMAN_GITHUB_URL: "https://github.test",
-    DRAGOMAN_GITHUB_API_URL: "https://api.github.test",
-    DRAGOMAN_COPILOT_API_URL: "https://copilot.test",
-  };
+const upstreams = {
+  DRAGOMAN_GITHUB_URL: "https://github.test",
+  DRAGOMAN_GITHUB_API_URL: "https://api.github.test",
+  DRAGOMAN_COPILOT_API_URL: "https://copilot.test",
+};
 
-  test("through a proxy that signs with its own root, once that is trusted", async () => {
-    await using github = scriptedGithub();
-    withoutPolicy(github);
-    github.signIn("octo-demo");
-    await using company = await startCompany({
-      serve: (request) => fetch(github.demo.url + new URL(request.url).pathname, { headers: request.headers }),
-    });
-    const env = { ...github.env, ...upstreams, HTTPS_PROXY: company.url, NO_PROXY: ".corp" };
-    const well = await examine({ ...env, NODE_EXTRA_CA_CERTS: companyRoot });
-    expect(well.checks.filter(({ state }) => state !== "ok")).toEqual([]);
-    expect(well.of("proxy")[0]!.message).toBe(`${company.url} (HTTPS_PROXY), not for: this machine, .corp.`);
-    expect(well.of("CA file")[0]!.message).toMatch(
-      /^NODE_EXTRA_CA_CERTS adds 1 certificate from .+company-root\.pem\.$/,
-    );
-
-    const untrusted = await examine(env);
-    expect(untrusted.of("Copilot API")[0]).toMatchObject({
-      state: "fail",
-      message: expect.stringMatching(
-        /^copilot\.test has a TLS certificate, seen through the proxy .+ signed by nobody this machine knows\. .+NODE_EXTRA_CA_CERTS.+ It is signed by "Example company root \(test\)"\.$/,
-      ),
-    });
-    expect(untrusted.of("account octo-demo")[0]).toMatchObject({
-      state: "fail",
-      message: expect.stringContaining("NODE_EXTRA_CA_CERTS"),
-    });
+test("the way to GitHub through a proxy that signs with its own root is well once that is trusted", async () => {
+  await using github = scriptedGithub();
+  withoutPolicy(github);
+  github.signIn("octo-demo");
+  await using company = await startCompany({
+    serve: (request) => fetch(github.demo.url + new URL(request.url).pathname, { headers: request.headers }),
   });
+  const env = { ...github.env, ...upstreams, HTTPS_PROXY: company.url, NO_PROXY: ".corp" };
+  const well = await examine({ ...env, NODE_EXTRA_CA_CERTS: companyRoot });
+  expect(well.checks.filter(({ state }) => state !== "ok")).toEqual([]);
+  expect(well.of("proxy")[0]!.message).toBe(`${company.url} (HTTPS_PROXY), not for: this machine, .corp.`);
+  expect(well.of("CA file")[0]!.message).toMatch(/^NODE_EXTRA_CA_CERTS adds 1 certificate from .+company-root\.pem\.$/);
 
-  test("each hop that can fail is named", async () => {
-    await using github = scriptedGithub();
-    await using company = await startCompany();
-    const env = { ...github.env, ...upstreams, HTTPS_PROXY: company.url };
-    const said = async (more: Record<string, string> = {}) =>
-      (await examine({ ...env, ...more })).of("GitHub")[0]!.message;
-    company.answer = declining("407 Proxy Authentication Required");
-    expect(await said()).toContain(
-      `the proxy ${company.url} (HTTPS_PROXY) wants a user name and a password (status 407). Put them into HTTPS_PROXY, as user:password@127.0.0.1:`,
-    );
-    company.answer = declining("502 Bad Gateway");
-    expect(await said()).toContain("could not reach github.test itself (status 502)");
-    expect(await said({ HTTPS_PROXY: "http://proxy.invalid:8080" })).toContain(
-      "name of the proxy http://proxy.invalid:8080",
-    );
+  const untrusted = await examine(env);
+  expect(untrusted.of("Copilot API")[0]).toMatchObject({
+    state: "fail",
+    message: expect.stringMatching(
+      /^copilot\.test has a TLS certificate, seen through the proxy .+ signed by nobody this machine knows\. .+NODE_EXTRA_CA_CERTS.+ It is signed by "Example company root \(test\)"\.$/,
+    ),
   });
+  expect(untrusted.of("account octo-demo")[0]).toMatchObject({
+    state: "fail",
+    message: expect.stringContaining("NODE_EXTRA_CA_CERTS"),
+  });
+});
 
-  test("a proxy and a CA file that cannot be used are named, with what to do", () => {
-    const context = (env: Record<string, string>) =>
-      ({ environment: readEnvironment({ HOME: "/" }), env }) as CheckContext;
-    const [ignored] = checkProxy(context({ ALL_PROXY: "socks5://127.0.0.1:1" }));
-    expect(ignored).toMatchObject({
-      state: "warn",
-      message: expect.stringContaining("GitHub is called directly: ALL_PROXY names a socks5:// proxy"),
-    });
-    const unusable = context({ HTTPS_PROXY: "socks5://127.0.0.1:1", SSL_CERT_FILE: "/nowhere.pem" });
-    expect(checkProxy(unusable)[0]).toMatchObject({ state: "fail", todo: "Fix or unset HTTPS_PROXY." });
-    expect(checkTrust(unusable)[0]).toMatchObject({
-      state: "fail",
-      message: "SSL_CERT_FILE names /nowhere.pem, which does not exist; its certificates are not trusted.",
-    });
-    const spared = context({ HTTPS_PROXY: "http://proxy.corp:8080", NO_PROXY: "api.github.com" });
-    expect(checkProxy(spared)[0]!.message).toBe("None: GitHub is called directly.");
-  });
+test("each hop on the way to GitHub that can fail is named", async () => {
+  await using github = scriptedGithub();
+  await using company = await startCompany();
+  const env = { ...github.env, ...upstreams, HTTPS_PROXY: company.url };
+  const said = async (more: Record<string, string> = {}) =>
+    (await examine({ ...env, ...more })).of("GitHub")[0]!.message;
+  company.answer = declining("407 Proxy Authentication Required");
+  expect(await said()).toContain(
+    `the proxy ${company.url} (HTTPS_PROXY) wants a user name and a password (status 407). Put them into HTTPS_PROXY, as user:password@127.0.0.1:`,
+  );
+  company.answer = declining("502 Bad Gateway");
+  expect(await said()).toContain("could not reach github.test itself (status 502)");
+  expect(await said({ HTTPS_PROXY: "http://proxy.invalid:8080" })).toContain(
+    "name of the proxy http://proxy.invalid:8080",
+  );
+});
 
-  test("the clock is judged by what the hosts say", async () => {
-    await using github = scriptedGithub();
-    github.demo.intercept(/^\/(_ping)?$/, () => new Response("", { headers: { date: new Date(0).toUTCString() } }), 3);
-    expect((await examine(github.env)).of("clock")[0]!.state).toBe("fail");
+test("a proxy and a CA file that cannot be used are named, with what to do", () => {
+  const context = (env: Record<string, string>) =>
+    ({ environment: readEnvironment({ HOME: "/" }), env }) as CheckContext;
+  const [ignored] = checkProxy(context({ ALL_PROXY: "socks5://127.0.0.1:1" }));
+  expect(ignored).toMatchObject({
+    state: "warn",
+    message: expect.stringContaining("GitHub is called directly: ALL_PROXY names a socks5:// proxy"),
   });
+  const unusable = context({ HTTPS_PROXY: "socks5://127.0.0.1:1", SSL_CERT_FILE: "/nowhere.pem" });
+  expect(checkProxy(unusable)[0]).toMatchObject({ state: "fail", todo: "Fix or unset HTTPS_PROXY." });
+  expect(checkTrust(unusable)[0]).toMatchObject({
+    state: "fail",
+    message: "SSL_CERT_FILE names /nowhere.pem, which does not exist; its certificates are not trusted.",
+  });
+  const spared = context({ HTTPS_PROXY: "http://proxy.corp:8080", NO_PROXY: "api.github.com" });
+  expect(checkProxy(spared)[0]!.message).toBe("None: GitHub is called directly.");
+});
+
+test("the clock is judged by what the hosts say", async () => {
+  await using github = scriptedGithub();
+  github.demo.intercept(/^\/(_ping)?$/, () => new Response("", { headers: { date: new Date(0).toUTCString() } }), 3);
+  expect((await examine(github.env)).of("clock")[0]!.state).toBe("fail");
 });

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import { judgeDisk } from "../../src/cli/checks/files";
 import { judgeClock } from "../../src/cli/checks/network";
 import { maskSecrets } from "../../src/cli/connect/redact";
-import { bunName, type Installation, type InstallationKind } from "../../src/cli/installation";
+import { bunName, type Installation, type InstallationKind, installationOf } from "../../src/cli/installation";
 import { systemdFiles } from "../../src/cli/service/systemd";
 import { bindingFor } from "../../src/cli/start/listen";
 import { refusedPort } from "../../src/cli/start/port-owner";
@@ -44,6 +44,12 @@ testPairs("cli", {
     const [unit, ...files] = systemdFiles(service, places, false);
     return { unit: unit!.path, reads: /^EnvironmentFile=.*$/m.exec(unit!.content)?.[0], files };
   },
+  /** What runs, and its environment, where it is an executable. */
+  installation: (main: string, env?: Record<string, string>) =>
+    installationOf({
+      ...{ execPath: env ? main : "/usr/bin/bun", execArgv: env ? [] : ["--x"], isExecutable: env !== undefined },
+      ...{ main, env: env ?? {}, cwd: "/" },
+    }),
   "refused-port": (...given: Parameters<typeof refusedPort>) => refusedPort(...given),
   /** What a server answers to `login` in turn; where it begins a sign-in, what is other of that. */
   async login(begun: Answer, ...tokens: Answer[]) {

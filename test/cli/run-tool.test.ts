@@ -1,9 +1,9 @@
 /** Scenario: `dragoman run` where a server and a tool are processes: both end together, and nothing is left behind. */
 import { expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { program, run } from "../support/command";
+import { temporaryFolder } from "../support/temporary-folder";
 import { usedDemo } from "../support/used-demo";
 
 interface Ran {
@@ -23,7 +23,7 @@ interface Ran {
  * @param beside The options of a server that runs before, if one does.
  */
 async function runs(words: string[], endBy?: string, beside?: string[]): Promise<Ran> {
-  const home = mkdtempSync(join(tmpdir(), "dragoman-home-"));
+  const home = temporaryFolder();
   const [bin, temporary, told] = [join(home, "bin"), join(home, "tmp"), join(home, "told.json")];
   for (const folder of [bin, temporary]) mkdirSync(folder);
   const script = `#!${process.execPath}
@@ -35,27 +35,19 @@ if (process.env.END_BY) {
 }
 process.exit(7);
 `;
-  writeFileSync(join(bin, "claude"), script);
-  chmodSync(join(bin, "claude"), 0o700);
+  writeFileSync(join(bin, "claude"), script, { mode: 0o700 });
   const own = { PATH: bin, HOME: home, TMPDIR: temporary, DRAGOMAN_HOME: usedDemo(join(home, "data")) };
-  const env = { ...own, ...(endBy ? { END_BY: endBy } : {}) };
+  const env = { ...own, ...(endBy && { END_BY: endBy }) };
   const other = beside && run(["start", "--demo", "--json", "--port", "0", ...beside], { env });
   const ready = await other?.ready();
-  const child = Bun.spawn([...program, "run", ...words], {
-    cwd: home,
-    env,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-    timeout: 30_000,
-  });
+  const pipes = { stdin: "ignore", stdout: "pipe", stderr: "pipe" } as const;
+  const child = Bun.spawn([...program, "run", ...words], { cwd: home, env, ...pipes, timeout: 30_000 });
   const [stderr, code] = await Promise.all([child.stderr.text(), child.exited]);
   const noted = existsSync(told) ? await Bun.file(told).json() : undefined;
   const left = [...readdirSync(home), ...readdirSync(temporary)].filter(
     (each) => !/^(?:bin|tmp|data|told\.json|\.bun)$/.test(each),
   );
   await other?.[Symbol.asyncDispose]();
-  rmSync(home, { recursive: true });
   return { code, stderr, told: noted, left, beside: ready?.url };
 }
 

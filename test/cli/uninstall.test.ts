@@ -5,20 +5,25 @@ import { join } from "node:path";
 import { freePort } from "../support/free-port";
 import { inProcess } from "../support/in-process";
 import { atTerminal } from "../support/terminal";
-import { scriptedGithub } from "./bench";
+import { type Github, scriptedGithub } from "./bench";
 
 const source = join(import.meta.dir, "../../src");
+
+/** The PATH with managers of services that do this. */
+function managedBy({ home }: Github, script: string): string {
+  const bin = join(home, "bin");
+  mkdirSync(bin);
+  for (const name of ["systemctl", "systemd-run"])
+    writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  return `${bin}:${process.env.PATH}`;
+}
+const install = () => ["service", "install", "--yes", "--port", String(freePort())];
 
 test("a service that its manager does not start leaves no files behind", async () => {
   if (process.platform !== "linux") return;
   await using github = scriptedGithub();
-  const bin = join(github.home, "bin");
-  mkdirSync(bin);
-  writeFileSync(join(bin, "systemctl"), '#!/bin/sh\ncase "$*" in *enable*) echo refused >&2; exit 1;; esac\n', {
-    mode: 0o755,
-  });
-  const env = { ...github.env, PATH: `${bin}:${process.env.PATH}` };
-  const { code, stderr } = await inProcess(["service", "install", "--yes", "--port", String(freePort())], env);
+  const PATH = managedBy(github, 'case "$*" in *enable*) echo refused >&2; exit 1;; esac');
+  const { code, stderr } = await inProcess(install(), { ...github.env, PATH });
   expect([code, stderr]).toEqual([1, expect.stringMatching(/refused\. No service was installed\./)]);
   expect(existsSync(join(github.home, ".config"))).toBe(false);
 });
@@ -28,16 +33,12 @@ test("a service that gets no variables any more leaves none behind, and another 
   await using github = scriptedGithub();
   github.signIn("octo-demo");
   using _ = github.serve();
-  const bin = join(github.home, "bin");
   const unit = join(github.home, ".config/systemd/user/dragoman.service");
   const variables = join(github.data, "service.env");
   await Bun.write(unit, "[Unit]\n");
   await Bun.write(variables, "ADMIN_TOKEN=secret\n");
-  mkdirSync(bin);
-  for (const name of ["systemctl", "systemd-run"])
-    writeFileSync(join(bin, name), "#!/bin/sh\nexit 0\n", { mode: 0o755 });
-  const env = { PATH: `${bin}:${process.env.PATH}`, HOME: github.home, DRAGOMAN_HOME: "" };
-  expect((await inProcess(["service", "install", "--yes", "--port", String(freePort())], env)).code).toBe(0);
+  const env = { PATH: managedBy(github, "exit 0"), HOME: github.home, DRAGOMAN_HOME: "" };
+  expect((await inProcess(install(), env)).code).toBe(0);
   expect([existsSync(unit), existsSync(variables)]).toEqual([true, false]);
   const { code, stderr } = await inProcess(["uninstall", "--yes", "--purge"], env);
   expect([code, stderr]).toEqual([1, expect.stringMatching(/A dragoman server runs at .* Stop it first\./)]);

@@ -1,7 +1,6 @@
 /** Scenario: what `dragoman update` says to type, where a shell reads it, and the daily line that says that there is a newer version. */
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bunName } from "../../src/cli/installation";
 import { lookOnce, mayLook } from "../../src/cli/update/notice";
@@ -10,44 +9,43 @@ import { ways } from "../../src/cli/update/update";
 import { run, source } from "../support/command";
 import { startProxy } from "../support/proxy";
 import { type ReleaseHost, repository, startReleaseHost } from "../support/release-host";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 let home: string;
 let host: ReleaseHost;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "dragoman-update-"));
+  home = temporaryFolder();
   host = startReleaseHost();
 });
-afterEach(async () => {
-  await host[Symbol.asyncDispose]();
-  rmSync(home, { recursive: true, force: true });
+afterEach(() => host[Symbol.asyncDispose]());
+
+const own = { repository: undefined, home: "/home/x", platform: "linux", bun: "bun" } as const;
+const released = { ...own, repository: "https://github.com/Owner/dragoman" };
+
+test("what to type begins with the Bun that a person finds, or with npx, which brings one", () => {
+  const bin = (path: string) => {
+    mkdirSync(join(home, path), { recursive: true });
+    writeFileSync(join(home, path, "bun"), "#!/bin/sh\n", { mode: 0o755 });
+    return { PATH: join(home, path) };
+  };
+  expect(bunName(bin("bin"))).toBe("bun");
+  // As `npx bun` sets it for itself.
+  expect(bunName(bin("node_modules/.bin"))).toBe(`npx --yes --allow-scripts=bun bun@${Bun.version}`);
 });
 
-describe("what to type", () => {
-  const own = { repository: undefined, home: "/home/x", platform: "linux", bun: "bun" } as const;
-  const released = { ...own, repository: "https://github.com/Owner/dragoman" };
+test.skipIf(process.platform === "win32")("what to type runs in a shell, whatever the path has in it", () => {
+  const folder = join(home, `a "b" 'c' $d \`e\``);
+  mkdirSync(folder);
+  const [line] = ways.executable({ ...released, path: join(folder, "dragoman") }).commands;
+  // The script is replaced by one that says where it would install.
+  const script = line!.replace(/^curl \S+ \S+/, `echo 'echo "$DRAGOMAN_INSTALL_DIR"'`);
+  expect(Bun.spawnSync(["sh", "-c", script]).stdout.toString()).toBe(`${folder}\n`);
+});
 
-  test("begins with the Bun that a person finds, or with npx, which brings one", () => {
-    const bin = (path: string) => {
-      mkdirSync(join(home, path), { recursive: true });
-      writeFileSync(join(home, path, "bun"), "#!/bin/sh\n", { mode: 0o755 });
-      return { PATH: join(home, path) };
-    };
-    expect(bunName(bin("bin"))).toBe("bun");
-    // As `npx bun` sets it for itself.
-    expect(bunName(bin("node_modules/.bin"))).toBe(`npx --yes --allow-scripts=bun bun@${Bun.version}`);
-  });
-
-  test.skipIf(process.platform === "win32")("runs in a shell, whatever the path has in it", () => {
-    const folder = join(home, `a "b" 'c' $d \`e\``);
-    mkdirSync(folder);
-    const [line] = ways.executable({ ...released, path: join(folder, "dragoman") }).commands;
-    // The script is replaced by one that says where it would install.
-    const script = line!.replace(/^curl \S+ \S+/, `echo 'echo "$DRAGOMAN_INSTALL_DIR"'`);
-    expect(Bun.spawnSync(["sh", "-c", script]).stdout.toString()).toBe(`${folder}\n`);
-  });
-
-  test.skipIf(process.platform === "win32")("for one's own build replaces the program, also while it runs", () => {
+test.skipIf(process.platform === "win32")(
+  "what to type for one's own build replaces the program, also while it runs",
+  () => {
     const path = join(home, "my bin/dragoman");
     for (const folder of ["my bin", "clone/dist"]) mkdirSync(join(home, folder), { recursive: true });
     for (const [name, text] of [
@@ -58,8 +56,8 @@ describe("what to type", () => {
     const last = ways.executable({ ...own, path }).commands.at(-1)!;
     expect(Bun.spawnSync(["sh", "-c", last], { cwd: join(home, "clone") }).exitCode).toBe(0);
     expect(Bun.spawnSync([path]).stdout.toString()).toBe("new\n");
-  });
-});
+  },
+);
 
 test("releases are looked up at GitHub, or where the owner says, only of a build that knows its repository", () => {
   expect(releaseSource({}, "https://github.com/o/r")).toEqual({
