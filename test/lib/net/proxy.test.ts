@@ -8,7 +8,8 @@ import { until } from "../../support/until";
 const clear = clearProxyVariables();
 
 /** Variables in which PROXY stands for the proxy's own `host:port`; the address, whose host is made unique; and whether it is asked. */
-const rules: [Record<string, string>, string, boolean][] = [
+type Rule = [variables: Record<string, string>, address: string, asked: boolean];
+const rules: Rule[] = [
   [{ HTTPS_PROXY: "http://PROXY" }, "https://HOST.invalid/", true],
   [{ https_proxy: "http://PROXY" }, "https://HOST.invalid/", true],
   [{ HTTPS_PROXY: "PROXY" }, "https://HOST.invalid/", true],
@@ -55,14 +56,7 @@ const rules: [Record<string, string>, string, boolean][] = [
       ["", true],
       [",", true],
     ] as const
-  ).map(
-    ([spared, asked]) =>
-      [{ HTTPS_PROXY: "http://PROXY", NO_PROXY: spared }, "https://HOST.invalid/", asked] as [
-        Record<string, string>,
-        string,
-        boolean,
-      ],
-  ),
+  ).map(([spared, asked]): Rule => [{ HTTPS_PROXY: "http://PROXY", NO_PROXY: spared }, "https://HOST.invalid/", asked]),
   [{ HTTPS_PROXY: "http://PROXY", NO_PROXY: "HOST.invalid:8443" }, "https://HOST.invalid:8443/", false],
   [{ HTTPS_PROXY: "http://PROXY", NO_PROXY: "HOST.invalid", no_proxy: "other.invalid" }, "https://HOST.invalid/", true],
   [{ HTTPS_PROXY: "http://PROXY", NO_PROXY: "HOST.invalid", no_proxy: "" }, "https://HOST.invalid/", false],
