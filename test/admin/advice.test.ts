@@ -42,14 +42,14 @@ const add = ({ portions = [], ...row }: Omit<Partial<Entry>, "portions"> & { por
       ...row,
     }),
   );
+const report = async () =>
+  (await (await fetch(`${proxy.url}/api/admin/advice`)).json()) as { items: Advice[]; routes: object[] };
 const advice = async () =>
-  ((await (await fetch(`${proxy.url}/api/admin/advice`)).json()) as { items: Advice[] }).items.map(
-    ({ about, saves_nano_credits, at_most, says }) => ({ about, saves: saves_nano_credits / 1e9, at_most, says }),
-  );
+  (await report()).items.map(({ about, saves_nano_credits, at_most, says }) => ({
+    ...{ about, saves: saves_nano_credits / 1e9, at_most, says },
+  }));
 
 test("what a route saved is unknown where tokens are known of requests whose cost is not", async () => {
-  const routes = async () =>
-    ((await (await fetch(`${proxy.url}/api/admin/advice`)).json()) as { routes: object[] }).routes;
   const routed = { route: "subagent:Plan", client_model: exampleModels.claude, upstream_model: exampleModels.haiku };
   const tokens = { input_tokens: 1_000_000, output_tokens: 0, cached_tokens: 0, cache_write_tokens: 0 };
   const line = { route: "subagent:Plan", model: exampleModels.haiku };
@@ -58,9 +58,11 @@ test("what a route saved is unknown where tokens are known of requests whose cos
   // Neither is known of what failed.
   add({ ...routed, input_tokens: null, output_tokens: null, cost: null });
   const saved_nano_credits = input * 1e9 - credits(10);
-  expect(await routes()).toEqual([{ ...line, request_count: 2, saved_nano_credits, unknown_saving_count: 1 }]);
+  expect((await report()).routes).toEqual([{ ...line, request_count: 2, saved_nano_credits, unknown_saving_count: 1 }]);
   add({ ...routed, ...tokens, cost: null });
-  expect(await routes()).toEqual([{ ...line, request_count: 3, saved_nano_credits: null, unknown_saving_count: 3 }]);
+  expect((await report()).routes).toEqual([
+    { ...line, request_count: 3, saved_nano_credits: null, unknown_saving_count: 3 },
+  ]);
 });
 
 test("a server whose tools were never called is named, one that was called is not", async () => {
@@ -130,18 +132,20 @@ test("what was advised and then changed is said with what it saved, and advised 
   add({ started_at_ms: ago(10), portions: [portion("tools", "mcp__docs", 500)] });
   add({ started_at_ms: ago(10), portions: [portion("tools", "mcp__docs", 300)] });
   add({ started_at_ms: ago(3), cost: credits(620), portions: [portion("tools", "mcp__docs", 20)] });
-  const report = await (await fetch(`${proxy.url}/api/admin/advice`)).json();
-  expect(report).toMatchObject({ items: [], followed: [{ about: "unused_tools", saved_nano_credits: credits(380) }] });
+  expect(await report()).toMatchObject({
+    items: [],
+    followed: [{ about: "unused_tools", saved_nano_credits: credits(380) }],
+  });
   expect(await (await fetch(`${proxy.url}/admin`)).text()).toContain("The change saved about 380 credits.");
   // A call of the server does not make its tools cheaper.
   add({ cost: credits(1_000), portions: [portion("tools", "mcp__docs", 500), portion("calls", "mcp__docs", 1)] });
-  expect(await (await fetch(`${proxy.url}/api/admin/advice`)).json()).toMatchObject({ items: [], followed: [] });
+  expect(await report()).toMatchObject({ items: [], followed: [] });
 });
 
 test("what was all that was spent has no share of a rest, so nothing is said of what it saved", async () => {
   add({ started_at_ms: Date.now() - 10 * 86_400_000, kind: "check", cost: credits(500) });
   add({ cost: credits(900) });
-  expect(await (await fetch(`${proxy.url}/api/admin/advice`)).json()).toMatchObject({ followed: [] });
+  expect(await report()).toMatchObject({ followed: [] });
 });
 
 test("nothing is said of what is worth less than a dollar, or less than a twentieth", async () => {

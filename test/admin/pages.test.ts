@@ -6,6 +6,7 @@ import { pageEndpoints } from "../../src/admin/pages/plugin";
 import { describeFixup } from "../../src/admin/pages/request/fixups";
 import { run } from "../support/command";
 import { formTokenIn } from "../support/form-fields";
+import { entry } from "../support/history-rows";
 import { startProxy } from "../support/proxy";
 import { temporaryFolder } from "../support/temporary-folder";
 
@@ -107,6 +108,45 @@ test("every fixup that a request can have is explained in a sentence", async () 
   expect(
     [...named].filter((name) => describeFixup(name, { client_model: "a", upstream_model: "b" }) === undefined),
   ).toEqual([]);
+});
+
+/** The words of a page. */
+const wordsOf = (page: string) =>
+  page
+    .replace(/<(style|script)[\s\S]*?<\/\1>/g, "")
+    .replace(/<[^>]+>/g, " ")
+    .replace(/\s+/g, " ");
+
+test("the cache page does not speak of later turns before there was one", async () => {
+  await using proxy = await startProxy();
+  const turns = (cached_tokens: number, ...sessions: string[]) => {
+    for (const session of sessions)
+      proxy.app.history.add(entry({ started_at_ms: Date.now(), session, input_tokens: 9, cached_tokens }));
+    proxy.history.flush();
+  };
+  const misses = async () =>
+    /Cache misses (.*?) By model/.exec(wordsOf(await (await fetch(`${proxy.url}/admin/cache`)).text()))?.[1];
+  turns(0, "a", "b", "c", "d", "e");
+  expect(await misses()).toBe("No conversation has had a second turn yet.");
+  turns(0, "a");
+  expect(await misses()).toStartWith("None is known, and nothing was read from the cache");
+  turns(5, "a");
+  expect(await misses()).toStartWith("None. Every later turn");
+});
+
+test("the notes of the Connect page have code where the notes have it, and no backticks", async () => {
+  const page = await textOf("/admin/connect");
+  // PowerShell continues a line with one.
+  const notes = wordsOf(page.replace(/<pre[\s\S]*?<\/pre>/g, ""));
+  expect(notes.match(/.{20}`.{20}/g)).toBeNull();
+  expect(page).toContain("<code>allowedHosts</code>");
+});
+
+test("the sign-in page does not say that this machine is another one", async () => {
+  await using proxy = await startProxy({ env: { ADMIN_TOKEN: token }, adminAuth: "always" });
+  const page = wordsOf(await (await fetch(`${proxy.url}/admin`)).text());
+  expect(page).toContain("--admin-auth=always");
+  expect(page).not.toContain("You are connecting from another machine");
 });
 
 test("a model id with a shell command in it stands in no line that is to be copied", async () => {

@@ -2,7 +2,7 @@
  * Scenario: GitHub's own report of AI credits beside the history's sums: in the admin API and by the command;
  * `fixtures/scenes/reconcile.txt` has why there may be none.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Reconciliation } from "../../src/admin/api/reconcile";
@@ -79,70 +79,62 @@ test("what goes through the proxy agrees to the last billionth, and the sums are
   ]);
 });
 
-describe("what differs", () => {
-  /** A month in which the history has some of what GitHub was told. */
-  beforeAll(() => {
-    // Before the history begins.
-    charged(at(3), 5);
-    // The same on both sides, once as Auto chose it, and at the ends of a day by UTC.
-    counted(at(5, 0), 1.25);
-    counted(Date.parse(day(6)) - 1, 2.5);
-    charged(at(5), 1.25);
-    charged(at(5), 2.5, "Auto: Claude Sonnet 4.6");
-    // Another client on a day of which the history has nothing, and beside a model of ours.
-    charged(at(8), 40, "Claude Opus 9");
-    counted(at(9), 1, { upstream_model: exampleModels.small });
-    charged(at(9), 3, "GPT-6 Luna");
-    // A row without a cost.
-    counted(at(11), 2);
-    counted(at(11), null, { request_id: "cut-off" });
-    charged(at(11), 6);
-    // Rounding, and more here than there.
-    counted(at(13), 1.004);
-    charged(at(13), 1);
-    counted(at(14), 7);
-    // Another account's rows are not this one's; a request that no account served is nobody's.
-    counted(at(15), 100, { account_id: "plus-demo" });
-    counted(at(15), 0, { account_id: null });
-    proxy.history.flush();
-  });
+test("what differs is named by day and model, with its likely cause and a sentence for each; sums are those of the rows", async () => {
+  // Before the history begins.
+  charged(at(3), 5);
+  // The same on both sides, once as Auto chose it, and at the ends of a day by UTC.
+  counted(at(5, 0), 1.25);
+  counted(Date.parse(day(6)) - 1, 2.5);
+  charged(at(5), 1.25);
+  charged(at(5), 2.5, "Auto: Claude Sonnet 4.6");
+  // Another client on a day of which the history has nothing, and beside a model of ours.
+  charged(at(8), 40, "Claude Opus 9");
+  counted(at(9), 1, { upstream_model: exampleModels.small });
+  charged(at(9), 3, "GPT-6 Luna");
+  // A row without a cost.
+  counted(at(11), 2);
+  counted(at(11), null, { request_id: "cut-off" });
+  charged(at(11), 6);
+  // Rounding, and more here than there.
+  counted(at(13), 1.004);
+  charged(at(13), 1);
+  counted(at(14), 7);
+  // Another account's rows are not this one's; a request that no account served is nobody's.
+  counted(at(15), 100, { account_id: "plus-demo" });
+  counted(at(15), 0, { account_id: null });
+  proxy.history.flush();
 
-  test("is named by day and model, with its likely cause; sums are those of the rows", async () => {
-    const { rows, totals, days } = await books({ token, month });
-    expect(
-      rows.map((row) => [row.day, row.model, row.difference_nano_credits / 1e9, row.unknown_count, row.likely_cause]),
-    ).toEqual([
-      [day(14), claude, -7, 0, "counted_more"],
-      [day(13), claude, -0.004, 0, "rounding"],
-      [day(11), claude, 4, 1, "unknown_rows"],
-      [day(9), exampleModels.small, 2, 0, "other_client"],
-      [day(8), "Claude Opus 9", 40, 0, "other_client"],
-      [day(5), claude, 0, 0, null],
-      [day(3), "Claude Sonnet 4.6", 5, 0, "before_history"],
-    ]);
-    expect(rows.flatMap(({ unknown_requests }) => unknown_requests)).toEqual(["cut-off"]);
-    const ofMonth = { from_ms: Date.parse(day(1)), to_ms: at(28), account_key };
-    const { cost, request_count } = await proxy.history.totals(ofMonth);
-    expect(totals).toMatchObject({ own_nano_credits: cost.credits, request_count, github_nano_credits: 58.75e9 });
-    for (const name of ["github_nano_credits", "own_nano_credits", "difference_nano_credits"] as const) {
-      expect(rows.reduce((sum, row) => sum + row[name], 0)).toBe(totals[name]);
-      expect(days.reduce((sum, each) => sum + each[name], 0)).toBe(totals[name]);
-    }
-    expect(totals.difference_nano_credits).toBe(totals.github_nano_credits - totals.own_nano_credits);
-  });
-
-  test("is told in a sentence for each cause, the largest first", async () => {
-    const { causes } = await books({ token, month });
-    expect(causes.map(({ cause, row_count }) => [cause, row_count])).toEqual([
-      ["other_client", 2],
-      ["counted_more", 1],
-      ["before_history", 1],
-      ["unknown_rows", 1],
-      ["rounding", 1],
-    ]);
-    expect(causes[0]!.about).toContain("Another client used the account");
-    expect(causes.reduce((sum, each) => sum + each.difference_nano_credits, 0)).toBe(43.996e9);
-  });
+  const { rows, totals, days, causes } = await books({ token, month });
+  expect(
+    rows.map((row) => [row.day, row.model, row.difference_nano_credits / 1e9, row.unknown_count, row.likely_cause]),
+  ).toEqual([
+    [day(14), claude, -7, 0, "counted_more"],
+    [day(13), claude, -0.004, 0, "rounding"],
+    [day(11), claude, 4, 1, "unknown_rows"],
+    [day(9), exampleModels.small, 2, 0, "other_client"],
+    [day(8), "Claude Opus 9", 40, 0, "other_client"],
+    [day(5), claude, 0, 0, null],
+    [day(3), "Claude Sonnet 4.6", 5, 0, "before_history"],
+  ]);
+  expect(rows.flatMap(({ unknown_requests }) => unknown_requests)).toEqual(["cut-off"]);
+  const ofMonth = { from_ms: Date.parse(day(1)), to_ms: at(28), account_key };
+  const { cost, request_count } = await proxy.history.totals(ofMonth);
+  expect(totals).toMatchObject({ own_nano_credits: cost.credits, request_count, github_nano_credits: 58.75e9 });
+  for (const name of ["github_nano_credits", "own_nano_credits", "difference_nano_credits"] as const) {
+    expect(rows.reduce((sum, row) => sum + row[name], 0)).toBe(totals[name]);
+    expect(days.reduce((sum, each) => sum + each[name], 0)).toBe(totals[name]);
+  }
+  expect(totals.difference_nano_credits).toBe(totals.github_nano_credits - totals.own_nano_credits);
+  // The largest first.
+  expect(causes.map(({ cause, row_count }) => [cause, row_count])).toEqual([
+    ["other_client", 2],
+    ["counted_more", 1],
+    ["before_history", 1],
+    ["unknown_rows", 1],
+    ["rounding", 1],
+  ]);
+  expect(causes[0]!.about).toContain("Another client used the account");
+  expect(causes.reduce((sum, each) => sum + each.difference_nano_credits, 0)).toBe(43.996e9);
 });
 
 test("no token is in the log, the answers or the data folder", async () => {
