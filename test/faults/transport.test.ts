@@ -1,6 +1,8 @@
 /** Scenario: the way to the upstream fails: each failure is told as what it was, and the next request is served. */
 import { afterAll, expect, test } from "bun:test";
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { text } from "node:stream/consumers";
 import { run } from "../support/command";
 import { cutOnce } from "../support/cut";
 import { eventStream } from "../support/event-stream";
@@ -18,6 +20,14 @@ const whole = (body: string, more = "") =>
 
 const behind = (odd: RawServer) =>
   startProxy({ config: { providers: { odd: { type: "anthropic", baseUrl: odd.url, apiKey: key } } } });
+
+/** A client that has sent this much of a request with a body of `length` bytes. */
+function sending(url: string, text: string, length = text.length): Socket {
+  const socket = connect(Number(new URL(url).port), "127.0.0.1", () =>
+    socket.write(`POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${length}\r\n\r\n${text}`),
+  );
+  return socket.on("error", () => {});
+}
 
 const proxy = await startProxy();
 afterAll(() => proxy[Symbol.asyncDispose]());
@@ -84,9 +94,9 @@ test.each([
   const response = await own.post("/odd/v1/messages", { ...ask, stream: true });
   // A reset may overtake what was sent before it: it comes once that is known to be here.
   const cut = () => (how === "reset" ? serving!.resetAndDestroy() : serving!.end());
-  const text = await cutOnce(response, /message_start/, { cut });
-  expect(text).toContain("event: error\n");
-  expect(text).not.toContain("message_stop");
+  const told = await cutOnce(response, /message_start/, { cut });
+  expect(told).toContain("event: error\n");
+  expect(told).not.toContain("message_stop");
   expect(odd.connections).toBe(1);
   expect(own.rows()[0]).toMatchObject({ error_type: expect.any(String), input_tokens: 1 });
 });
@@ -106,13 +116,7 @@ test("a client that does not read keeps us from reading, and our memory flat", a
       }),
     ),
   );
-  const body = JSON.stringify({ model: "gpt-5-mini", stream: true, messages });
-  const socket = connect(Number(new URL(proxy.url).port), "127.0.0.1", () =>
-    socket.write(
-      `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    ),
-  );
-  socket.on("error", () => {});
+  const socket = sending(proxy.url, JSON.stringify({ model: "gpt-5-mini", stream: true, messages }));
   socket.pause();
   await until(() => sent > 0, "the upstream sends");
   await untilStill(() => sent);
@@ -125,23 +129,12 @@ test("a client that closes its half is let go, as if it had left, and so is the 
   await using own = await startProxy();
   await (await fetch(`${own.url}/v1/models`)).text();
   const order = [{ role: "user", content: "[demo: slow-headers 20] Hello" }];
-  const body = JSON.stringify({ model: "gpt-5-mini", messages: order });
-  const closed = Promise.withResolvers<string>();
-  let answer = "";
-  const socket = connect(Number(new URL(own.url).port), "127.0.0.1", () =>
-    socket.write(
-      `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    ),
-  );
-  socket.on("data", (data) => {
-    answer += data;
-  });
-  socket.on("error", () => {});
-  socket.on("close", () => closed.resolve(answer));
+  const socket = sending(own.url, JSON.stringify({ model: "gpt-5-mini", messages: order }));
+  const answer = text(socket);
   await until(() => own.demo.open === 1, "the upstream is asked");
   socket.end();
   await until(() => own.demo.open === 0, "the upstream's connection is closed");
-  expect(await closed.promise).toBe("");
+  expect(await answer).toBe("");
   await until(() => own.rows().length === 1, "the row is written");
   expect(own.rows()[0]).toMatchObject({ http_status: 499, error_type: "client_closed" });
 });
@@ -173,26 +166,15 @@ test("each of many answers under way goes to who asked", async () => {
       model: "gpt-5-mini",
       messages: [{ role: "user", content: bad ? "[demo: 422] x" : `Say number-${index}` }],
     });
-    const text = await response.text();
-    return bad ? !response.ok : response.ok && text.includes(`number-${index}`);
+    const told = await response.text();
+    return bad ? !response.ok : response.ok && told.includes(`number-${index}`);
   });
   expect((await Promise.all(asked)).every(Boolean)).toBe(true);
 });
 
 test("200 slow senders delay no other request", async () => {
-  const sockets = await Promise.all(
-    Array.from(
-      { length: 200 },
-      () =>
-        new Promise<ReturnType<typeof connect>>((resolve) => {
-          const socket = connect(Number(new URL(proxy.url).port), "127.0.0.1", () => {
-            socket.write("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{");
-            resolve(socket);
-          });
-          socket.on("error", () => {});
-        }),
-    ),
-  );
+  const sockets = Array.from({ length: 200 }, () => sending(proxy.url, "{", 1000));
+  await Promise.all(sockets.map((socket) => once(socket, "connect")));
   expect((await proxy.post("/v1/chat/completions", { model: "gpt-5-mini", messages })).status).toBe(200);
   for (const socket of sockets) socket.destroy();
   expect((await sendRaw(proxy.url, "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")).statuses).toEqual([200]);
