@@ -7,7 +7,8 @@ import { atTerminal } from "../support/terminal";
 import { until } from "../support/until";
 import { type Github, scriptedGithub } from "./bench";
 
-const withoutCopilot = () => Response.json({ error_details: { message: "No access found." } }, { status: 403 });
+const withoutCopilot = () =>
+  Response.json({ error_details: { message: "No access to GitHub Copilot found." } }, { status: 403 });
 
 describe.concurrent("signing in at a terminal", () => {
   test.each([
@@ -59,7 +60,7 @@ describe.concurrent("signing in at a terminal", () => {
   const ends: [what: string, prepare: (github: Github) => void, shows: (string | RegExp)[], logins: string[], more?: { args?: string[]; code?: number }][] = [
     ["before the second account comes one sentence on whose accounts may be used", ({ signIn }) => signIn("plus-demo"), ["Use only your own accounts", "Signed in as octo-demo."], ["plus-demo", "octo-demo"], { args: ["auth", "add"] }],
     ["the same person again is one account", ({ signIn }) => signIn("octo-demo", "plus-demo"), ["Already signed in: octo-demo, plus-demo.", "Signed in as octo-demo, whose sign-in is renewed."], ["octo-demo", "plus-demo"]],
-    ["an account without Copilot is saved, and told why it cannot be used", ({ demo }) => demo.intercept("/copilot_internal/v2/token", withoutCopilot, Number.POSITIVE_INFINITY), ["The account is saved, but cannot be used yet.", "No access found."], ["octo-demo"]],
+    ["an account without Copilot is saved, and told why it cannot be used", ({ demo }) => demo.intercept("/copilot_internal/v2/token", withoutCopilot, Number.POSITIVE_INFINITY), ["The account is saved, but cannot be used yet.", /No\s+access to GitHub Copilot found\./], ["octo-demo"]],
     ["the login is asked for again when the network is gone for a moment after the approval", ({ demo }) => demo.intercept("/user", () => new Response("", { status: 502 })), ["Signed in as octo-demo."], ["octo-demo"]],
     ["an account that cannot be saved is not there, and what stays at GitHub is said", ({ data }) => mkdirSync(join(data, "accounts/github.com/octo-demo.json/in-the-way"), { recursive: true, mode: 0o700 }), ["The account could not be saved", /the app stays approved until\s+you revoke it at https:\/\/github\.com\/settings\/apps\/authorizations\./], [], { code: 1 }],
   ];
