@@ -186,10 +186,7 @@ const mayChoose =
 
 function chosenTarget(choice: AutoChoice, model: Model, client: ClientDialect): ChatTarget {
   const dialect = preferredDialect(client, model);
-  if (!dialect)
-    throw new ProxyError("upstream", `Auto chose \`${model.id}\`, which cannot hold a conversation.`, {
-      otherAccount: true,
-    });
+  if (!dialect) throw new ProxyError("upstream", `Auto chose \`${model.id}\`, which cannot hold a conversation.`);
   return { model, upstreamModel: model, dialect, endpoint: upstreamPaths[dialect], choice };
 }
 
