@@ -10,6 +10,7 @@ import { examples } from "../../../src/deploy/documents/failure-examples";
 import { rows } from "../../../src/proxy/upstream/copilot/failure-rows";
 import { offerOnly } from "../../support/catalogue";
 import { eventStream } from "../../support/event-stream";
+import { startProxy } from "../../support/proxy";
 import { drawn } from "../../support/random";
 import { fixtures } from "../../support/streams";
 import { type TimedProxy, timed } from "./bench";
@@ -403,4 +404,32 @@ describe("nothing that was planted in a request is written down of its failure",
     ).text();
     await expectNothing(proxy);
   });
+});
+
+test("a fault of dragoman's own is told without its words, and the log has its class and where it came from", async () => {
+  await using proxy = await startProxy();
+  const secret = plant();
+  Object.assign(proxy.app.accounts[0]!, {
+    presentCopilotToken() {
+      throw Object.assign(new RangeError(`Broken\n    at ${secret} (a.ts:1:1)`), { code: "E_ODD" });
+    },
+  });
+  const answer = await proxy.post("/v1/chat/completions", chatBody("gpt-5-mini", false));
+  const message = "Something went wrong inside dragoman; its log on stderr says what.";
+  expect(await answer.json()).toEqual({ error: { message, type: "server_error", param: null, code: null } });
+  expect(proxy.rows()[0]).toMatchObject({ http_status: 500, error_type: "internal", error_message: message });
+  const log = proxy.lines.join("");
+  expect(log).toContain("please report this. (RangeError E_ODD at presentCopilotToken (");
+  expect(log).not.toContain(secret);
+});
+
+test("an account of another person is not used, however it was chosen", async () => {
+  await using proxy = await startProxy();
+  Object.defineProperty(proxy.app.accounts[0], "member", { value: "somebody" });
+  for (const model of ["gpt-5-mini", "auto"]) {
+    const answer = await proxy.post("/v1/chat/completions", chatBody(model, false));
+    expect([answer.status, await answer.text()]).toEqual([500, expect.stringContaining("belongs to another person")]);
+  }
+  expect(proxy.lines.join("")).toContain("octo-demo of member somebody was chosen for a request of member null");
+  expect(proxy.demo.journal.filter(({ path }) => /completions|auto/.test(path))).toEqual([]);
 });
