@@ -21,8 +21,8 @@ export function chainOf({ catalogue, config }: RequestScope, { model, provider }
   const { fallbacks } = config.current;
   if (isEmpty(fallbacks)) return undefined;
   if (Object.hasOwn(fallbacks, model.id)) return fallbacks[model.id];
-  const models = provider ? undefined : catalogue.presentModels();
-  if (models) for (const name in fallbacks) if (findListed(name, models)?.id === model.id) return fallbacks[name];
+  const models = provider ? [] : catalogue.knownModels();
+  for (const name in fallbacks) if (findListed(name, models)?.id === model.id) return fallbacks[name];
   return undefined;
 }
 

@@ -13,7 +13,7 @@ type CatalogueParts = Pick<ToolParts, "catalogue" | "config">;
 /** Whether the config permits that a model searches, and there may be one. */
 export function hasSearchModel({ catalogue, config }: CatalogueParts): boolean {
   const { webSearchModel } = config.current;
-  return webSearchModel === "auto" ? (catalogue.presentModels() ?? []).some(canSearch) : webSearchModel !== "off";
+  return webSearchModel === "auto" ? catalogue.knownModels().some(canSearch) : webSearchModel !== "off";
 }
 
 /**
@@ -22,7 +22,7 @@ export function hasSearchModel({ catalogue, config }: CatalogueParts): boolean {
  */
 function searchModels({ catalogue, config, now }: CatalogueParts & Pick<ToolParts, "now">): Model[] {
   const { webSearchModel, modelAliases } = config.current;
-  const models = catalogue.presentModels() ?? [];
+  const models = catalogue.knownModels();
   if (webSearchModel !== "auto") return [findModel(webSearchModel, models, modelAliases)];
   const refusing = refusingModels(catalogue);
   return models
@@ -70,7 +70,8 @@ export async function searchWithModel(
 ): Promise<WebFindings> {
   const { catalogue, now } = context.parts;
   const models = knownModels(context);
-  for (const [at, model] of models.entries()) {
+  for (let at = 0; ; at++) {
+    const model = models[at]!;
     try {
       return await askModel(context, model, query, offer);
     } catch (thrown) {
@@ -81,25 +82,21 @@ export async function searchWithModel(
       if (!isRefusal(error) || at === models.length - 1) throw error;
     }
   }
-  throw noModel();
 }
 
-/** The models to ask. A search that none can run has a row too, which says why. */
+/** The models to ask, at least one. A search that none can run has a row too, which says why. */
 function knownModels({ parts, searches }: ToolContext): Model[] {
   try {
     const models = searchModels(parts).slice(0, maxModels);
     if (models.length > 0) return models;
-    throw noModel();
+    throw new ProxyError(
+      "upstream",
+      "No model that searches the web is available: those that may have refused in the last hour.",
+    );
   } catch (thrown) {
     throw searches.failed(thrown);
   }
 }
-
-const noModel = () =>
-  new ProxyError(
-    "upstream",
-    "No model that searches the web is available: those that may have refused in the last hour.",
-  );
 
 const notSearchedCode = "not_searched";
 

@@ -72,7 +72,12 @@ export class Catalogue {
       { others: othersTimeoutMs, total: othersTimeoutMs },
     );
     const isNew = results.some((result) => result?.status === "fulfilled" && result.value !== undefined);
-    return isNew ? this.#unionOf(this.options.accounts().map((account) => this.#cache.get(account))) : undefined;
+    return isNew ? this.knownModels() : undefined;
+  }
+
+  /** The models of the last lists, however old those are; none as long as there is no list. */
+  knownModels(): Model[] {
+    return this.#unionOf(this.options.accounts().map((account) => this.#cache.get(account)));
   }
 
   /** The result of {@link models} if all lists are fresh; undefined if it has to be awaited. */
