@@ -6,9 +6,11 @@ import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { type ClientDialect, clientDialects, dialects } from "../../../src/dialects/hub/conversation";
 import { upstreamPaths } from "../../../src/lib/api-paths";
+import { requireRoomFor } from "../../../src/proxy/relay/running-limits";
 import { offerOnly } from "../../support/catalogue";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 import { readBroken, readReply } from "../../support/read-reply";
+import { refusalOf } from "../../support/refusal";
 import { testScenes } from "../../support/scenes";
 
 testScenes("failures");
@@ -103,4 +105,31 @@ describe("silence of the upstream", () => {
       }),
     );
   });
+});
+
+test("a request is refused without a row while 3,000 run, or 300 of the same member", async () => {
+  await using proxy = await start();
+  const { inFlight } = proxy.app;
+  const begin = (count: number, member: string | null) => {
+    const handle = { member, tell: () => ({}) as never, stop() {}, cutShort() {} };
+    for (let left = count; left > 0; left--) inFlight.begin(crypto.randomUUID(), handle);
+  };
+  begin(299, "ana");
+  requireRoomFor("ana", inFlight);
+  begin(1, "ana");
+  expect(refusalOf(() => requireRoomFor("ana", inFlight))).toMatchObject({
+    ...{ status: 429, details: { code: "too_many_running", headers: { "retry-after": "1" } } },
+    message: expect.stringMatching(/^300 of your requests are running at this server already/),
+  });
+  begin(2699, null);
+  requireRoomFor("bo", inFlight);
+  begin(1, null);
+  const refused = await ask(proxy, "chat", "gpt-5-mini", "Hello");
+  const error = { message: "3000 requests are running already; try again in a moment.", code: "overloaded" };
+  expect([refused.status, refused.headers.get("retry-after"), await refused.json()]).toMatchObject([
+    503,
+    "1",
+    { error },
+  ]);
+  expect(proxy.rows()).toEqual([]);
 });
