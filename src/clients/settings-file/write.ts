@@ -142,7 +142,7 @@ function asSettings<T>({ path: file, format, undoneBy }: SettingsFile, work: () 
       const where = thrown.line === undefined ? "" : ` at line ${thrown.line}`;
       throw new ProxyError(
         "invalid_request",
-        `${file} is not valid ${format.toUpperCase()}${where}: ${thrown.message}. It was not changed. Fix the file, then try again.`,
+        `${file} is not valid ${format.replace("-list", "").toUpperCase()}${where}: ${thrown.message}. It was not changed. Fix the file, then try again.`,
       );
     }
     if (!(thrown instanceof ProxyError)) throw thrown;
