@@ -59,8 +59,6 @@ function beside({ env }: Person) {
   return Object.assign(connect, { [Symbol.dispose]: () => rmSync(folder, { recursive: true }) });
 }
 
-const broken: Record<SettingsFormat, string> = { json: '{ "a": ', "json-list": "[{", toml: "a = 1\n[x\n", env: "" };
-
 /** Each begins with the person's file and its bytes, and ends with what is there after the way back. */
 const modes: Record<string, (own: Person, id: ClientId, path: string, before: string) => Promise<string>> = {
   "its own, written twice and with another model": async (own, id, path, before) => {
@@ -152,13 +150,6 @@ const modes: Record<string, (own: Person, id: ClientId, path: string, before: st
     expect([code, stderr]).toEqual([1, expect.stringContaining("is read-only")]);
     chmodSync(path, 0o640);
     return before;
-  },
-  broken: async (own, id, path) => {
-    const half = broken[clientOf(id).file!.format];
-    writeFileSync(path, half);
-    const { code, stderr } = await own.connect(id, "--write");
-    expect([code, stderr]).toEqual([1, expect.stringContaining("is not valid")]);
-    return half;
   },
 };
 

@@ -1,5 +1,5 @@
 /** Scenario: the past of the demo: made up from a seed, plausible, given once. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { columnNames } from "../../src/books/history/entry";
 import { followPast, giveKeysAndBudgets, givePast, madeUpPast } from "../../src/cli/start/demo-fill";
@@ -26,66 +26,63 @@ const now = new Date(2026, 10, 6, 16, 40).getTime();
 
 const past = pastOf(now, listPrices);
 
-describe("the rows of the demo's past", () => {
-  const rows = past;
-  const withoutIds = (all: typeof rows) => JSON.stringify(all.map(({ request_id: _, ...row }) => row));
+const withoutIds = (all: typeof past) => JSON.stringify(all.map(({ request_id: _, ...row }) => row));
 
-  test("are the same for the same moment, in the order in which they ended, each with an id of its own", () => {
-    expect(withoutIds(pastOf(now, listPrices)) === withoutIds(rows)).toBe(true);
-    const ends = rows.map((row) => row.started_at_ms + row.duration_ms);
-    expect(ends.toSorted((one, other) => one - other)).toEqual(ends);
-    expect(new Set(rows.map(({ request_id }) => request_id)).size).toBe(rows.length);
-  });
+test("the rows of the demo's past are the same for the same moment, in the order in which they ended, each with an id of its own", () => {
+  expect(withoutIds(pastOf(now, listPrices)) === withoutIds(past)).toBe(true);
+  const ends = past.map((row) => row.started_at_ms + row.duration_ms);
+  expect(ends.toSorted((one, other) => one - other)).toEqual(ends);
+  expect(new Set(past.map(({ request_id }) => request_id)).size).toBe(past.length);
+});
 
-  test("have every column, null where nothing is known", () => {
-    for (const row of rows) {
-      expect(Object.keys(row).sort()).toEqual(columnNames.toSorted());
-      expect(Object.values(row)).not.toContain(undefined);
-    }
-  });
+test("the rows of the demo's past have every column, null where nothing is known", () => {
+  for (const row of past) {
+    expect(Object.keys(row).sort()).toEqual(columnNames.toSorted());
+    expect(Object.values(row)).not.toContain(undefined);
+  }
+});
 
-  test("have of each tool what it sends, with its models, from where it is used", () => {
-    const tools = Map.groupBy(rows, ({ client_name }) => client_name);
-    const told = [...tools].map(([name, of]) => {
-      const each = (column: "client_model" | "key_name" | "account_id") =>
-        [...new Set(of.map((row) => row[column]))].sort().join(" ");
-      const inputs = of.flatMap(({ input_tokens }) => input_tokens ?? []).sort((one, other) => one - other);
-      const half = inputs[Math.trunc(inputs.length / 2)];
-      return [name, of.length, inputs[0], half, each("client_model"), each("key_name"), each("account_id")].join(", ");
-    });
-    // Its requests, the least and the median of their tokens, and what they name.
-    expect(told.sort()).toEqual([
-      "claude-cli/2.1.330, 1802, 356, 32538, claude-haiku-5-5 claude-opus-5-5 claude-sonnet-5-5, laptop, octo-demo work-demo",
-      "codex_cli_rs/0.169.0, 503, 9909, 42910, gpt-6-luna gpt-6.1-sol, laptop, plus-demo work-demo",
-      "codex_exec/0.169.0, 118, 9878, 21693, gpt-6.1-sol, ci, work-demo",
-      "opencode/1.18.33, 226, 12160, 40247, gemini-3.8-flash gemini-4-argon, desktop, plus-demo work-demo",
-    ]);
+test("the rows of the demo's past have of each tool what it sends, with its models, from where it is used", () => {
+  const tools = Map.groupBy(past, ({ client_name }) => client_name);
+  const told = [...tools].map(([name, of]) => {
+    const each = (column: "client_model" | "key_name" | "account_id") =>
+      [...new Set(of.map((row) => row[column]))].sort().join(" ");
+    const inputs = of.flatMap(({ input_tokens }) => input_tokens ?? []).sort((one, other) => one - other);
+    const half = inputs[Math.trunc(inputs.length / 2)];
+    return [name, of.length, inputs[0], half, each("client_model"), each("key_name"), each("account_id")].join(", ");
   });
+  // Its requests, the least and the median of their tokens, and what they name.
+  expect(told.sort()).toEqual([
+    "claude-cli/2.1.330, 1802, 356, 32538, claude-haiku-5-5 claude-opus-5-5 claude-sonnet-5-5, laptop, octo-demo work-demo",
+    "codex_cli_rs/0.169.0, 503, 9909, 42910, gpt-6-luna gpt-6.1-sol, laptop, plus-demo work-demo",
+    "codex_exec/0.169.0, 118, 9878, 21693, gpt-6.1-sol, ci, work-demo",
+    "opencode/1.18.33, 226, 12160, 40247, gemini-3.8-flash gemini-4-argon, desktop, plus-demo work-demo",
+  ]);
+});
 
-  test("fill two weeks, and end a few minutes before now", () => {
-    const days = new Set(rows.map(({ started_at_ms }) => new Date(started_at_ms).toDateString()));
-    expect(days.size).toBe(15);
-    expect(rows[0]!.started_at_ms).toBeGreaterThan(now - 14 * dayMs);
-    expect(rows.at(-1)!.started_at_ms + rows.at(-1)!.duration_ms).toBeLessThan(now - 3 * minuteMs);
-    expect(rows.length).toBeGreaterThan(1_000);
-  });
+test("the rows of the demo's past fill two weeks, and end a few minutes before now", () => {
+  const days = new Set(past.map(({ started_at_ms }) => new Date(started_at_ms).toDateString()));
+  expect(days.size).toBe(15);
+  expect(past[0]!.started_at_ms).toBeGreaterThan(now - 14 * dayMs);
+  expect(past.at(-1)!.started_at_ms + past.at(-1)!.duration_ms).toBeLessThan(now - 3 * minuteMs);
+  expect(past.length).toBeGreaterThan(1_000);
+});
 
-  test("have people and nights, failures, a next account, and caches that went cold", () => {
-    const count = (passes: (row: (typeof rows)[number]) => boolean) => rows.filter(passes).length;
-    expect(count(({ initiator }) => initiator === "user")).toBeGreaterThan(100);
-    expect(count(({ started_at_ms }) => new Date(started_at_ms).getHours() === 2)).toBeGreaterThan(50);
-    expect(count(({ error_type }) => error_type !== null)).toBeGreaterThan(10);
-    expect(count(({ attempts }) => JSON.parse(attempts).length > 1)).toBeGreaterThan(10);
-    expect(count(({ cache_miss }) => cache_miss === "expired")).toBeGreaterThan(10);
-    const ends = new Set(
-      rows.flatMap((row) => (row.stop_reason === null ? [] : [`${row.client_dialect} ${row.stop_reason}`])),
-    );
-    expect([...ends].sort()).toEqual(["chat stop", "messages end_turn", "responses completed"]);
-    for (const row of rows.filter(({ http_status }) => http_status === 503))
-      expect(JSON.parse(row.attempts!)[0].ms).toBe(row.duration_ms);
-    expect(count((row) => (row.cached_tokens ?? 0) > (row.input_tokens ?? 0))).toBe(0);
-    expect(count((row) => (row.error_type === null) !== (row.cost !== null))).toBe(0);
-  });
+test("the rows of the demo's past have people and nights, failures, a next account, and caches that went cold", () => {
+  const count = (passes: (row: (typeof past)[number]) => boolean) => past.filter(passes).length;
+  expect(count(({ initiator }) => initiator === "user")).toBeGreaterThan(100);
+  expect(count(({ started_at_ms }) => new Date(started_at_ms).getHours() === 2)).toBeGreaterThan(50);
+  expect(count(({ error_type }) => error_type !== null)).toBeGreaterThan(10);
+  expect(count(({ attempts }) => JSON.parse(attempts).length > 1)).toBeGreaterThan(10);
+  expect(count(({ cache_miss }) => cache_miss === "expired")).toBeGreaterThan(10);
+  const ends = new Set(
+    past.flatMap((row) => (row.stop_reason === null ? [] : [`${row.client_dialect} ${row.stop_reason}`])),
+  );
+  expect([...ends].sort()).toEqual(["chat stop", "messages end_turn", "responses completed"]);
+  for (const row of past.filter(({ http_status }) => http_status === 503))
+    expect(JSON.parse(row.attempts!)[0].ms).toBe(row.duration_ms);
+  expect(count((row) => (row.cached_tokens ?? 0) > (row.input_tokens ?? 0))).toBe(0);
+  expect(count((row) => (row.error_type === null) !== (row.cost !== null))).toBe(0);
 });
 
 test("the demo gets its past once, a budget of which four fifths are used, and an account that cools down", async () => {
