@@ -8,6 +8,7 @@ import { demoAccounts } from "../../src/demo/accounts";
 import { createLogger } from "../../src/lib/logger";
 import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { clients } from "../../src/routes/clients";
+import { keptLog } from "../people/accounts/bench";
 import { run } from "../support/command";
 import { startProvider } from "../support/provider";
 import { startProxy } from "../support/proxy";
@@ -80,18 +81,8 @@ test("no secret and no word of a conversation is in any line, file, error or pag
   };
   const content = (order: string) => `${order} ${canaries.prompt} ${canaries.filePath}`;
   const faults = [
-    "",
-    "[demo: 400-body]",
-    "[demo: 401-pat once]",
-    "[demo: 422]",
-    "[demo: 500]",
-    "[demo: 502-html]",
-    "[demo: 529]",
-    "[demo: html]",
-    "[demo: reset]",
-    "[demo: cut 3]",
-    "[demo: bad-json]",
-    "[demo: error-event]",
+    ...["", "[demo: 400-body]", "[demo: 401-pat once]", "[demo: 422]", "[demo: 500]", "[demo: 502-html]"],
+    ...["[demo: 529]", "[demo: html]", "[demo: reset]", "[demo: cut 3]", "[demo: bad-json]", "[demo: error-event]"],
   ];
   for (const fault of faults) {
     const messages = [{ role: "user", content: content(fault) }];
@@ -121,10 +112,8 @@ test("no secret and no word of a conversation is in any line, file, error or pag
   for (const part of parts.slice(0, -3)) expect(sentUp).toContain(words[part]);
   await send("/v1/messages", `{"model": "${canaries.prompt}`);
   await send("/v1/messages", { model: "claude-sonnet-4.6", max_tokens: "x", messages: canaries.prompt });
-  await send("/v1/messages/count_tokens", {
-    model: "claude-sonnet-4.6",
-    messages: [{ role: "user", content: canaries.prompt }],
-  });
+  const asked = { model: "m", max_tokens: 9, messages: [{ role: "user", content: canaries.prompt }] };
+  await send("/v1/messages/count_tokens", { ...asked, model: "claude-sonnet-4.6" });
   await send("/v1/embeddings", { model: "text-embedding-3-small", input: canaries.prompt });
   const contents = [{ role: "user", parts: [{ text: canaries.prompt }] }];
   const google = (call: string) => `/v1beta/models/claude-sonnet-4.6:${call}`;
@@ -133,20 +122,12 @@ test("no secret and no word of a conversation is in any line, file, error or pag
   await send(google("streamGenerateContent?alt=sse"), { contents: [{ parts: [{ text: content("[demo: 422]") }] }] });
   await send(google(`generateContent?key=${canaries.clientKey}`), { contents });
   await send(google("generateContent"), { contents }, { "x-goog-api-key": `${canaries.clientKey}x` });
-  await send("/good/v1/messages", {
-    model: "m",
-    max_tokens: 9,
-    messages: [{ role: "user", content: canaries.prompt }],
-  });
+  await send("/good/v1/messages", asked);
   provider.next(() => Response.json({ error: { message: `bad key ${canaries.providerKey}` } }, { status: 401 }));
   await send("/good/v1/messages", { model: "m", max_tokens: 9, messages: [] });
   provider.next(() => Response.json({ error: { message: `bad key ${canaries.providerKey}` } }, { status: 400 }));
   await send("/good/v1/messages", { model: "m", max_tokens: 9, messages: [] });
-  await send("/dead/v1/messages", {
-    model: "m",
-    max_tokens: 9,
-    messages: [{ role: "user", content: canaries.prompt }],
-  });
+  await send("/dead/v1/messages", asked);
   await send("/v1/chat/completions", {}, { "x-api-key": `${canaries.clientKey}x` });
   expect(scenarios).toBeGreaterThan(40);
 
@@ -199,11 +180,7 @@ test("no secret and no word of a conversation is in any line, file, error or pag
 }, 30_000);
 
 test("an exception that has a request and its headers attached is redacted", () => {
-  const lines: string[] = [];
-  const logger = createLogger(
-    () => "debug",
-    (line) => void lines.push(line),
-  );
+  const { logger, lines } = keptLog();
   const request = new Request("http://127.0.0.1/v1?key=zq-canary", {
     method: "POST",
     body: "zq-canary",
@@ -221,11 +198,7 @@ test("an exception that has a request and its headers attached is redacted", () 
 
 test("10,000 errors at once are told by their number, and lines for the other levels go on", () => {
   using clock = spyOn(performance, "now").mockReturnValue(5_000);
-  const lines: string[] = [];
-  const logger = createLogger(
-    () => "info",
-    (line) => void lines.push(line),
-  );
+  const { logger, lines } = keptLog();
   for (let turn = 0; turn < 10_000; turn++) logger.error(`It failed: ${turn}`);
   expect(lines.length).toBeLessThanOrEqual(1001);
   logger.info("All is well.");
@@ -260,11 +233,8 @@ test.if(process.platform === "linux")(
     const { url } = await command.ready();
     for (const order of ["", "[demo: 500] ", "[demo: cut 3] "])
       for (let turn = 0; turn < 5; turn++) {
-        const body = {
-          model: exampleModels.flash,
-          stream: true,
-          messages: [{ role: "user", content: `${order}Hello` }],
-        };
+        const messages = [{ role: "user", content: `${order}Hello` }];
+        const body = { model: exampleModels.flash, stream: true, messages };
         const response = await fetch(`${url}/v1/chat/completions`, { method: "POST", body: JSON.stringify(body) });
         expect(await response.text()).toContain(order ? '"error"' : "[DONE]");
       }
