@@ -2,7 +2,7 @@
  * Scenario: accounts of a GitHub App, for one run, and on two hosts, by the admin API and the pages; `fixtures/books/` has those of
  * people, who sign in, pause, order and remove them.
  */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DeviceCode } from "../../src/admin/pages/accounts/sign-in";
@@ -49,80 +49,78 @@ test("sign-ins that wait end with the server", async () => {
   expect(here.app.accounts).toHaveLength(1);
 });
 
-describe("a GitHub App of an organization", () => {
-  const { app, installation } = acme;
-  const entered = { app, installation: installation.id, private_key: installation.privateKey };
-  const secrets = /gh[so]_\w+|tid=|PRIVATE KEY/;
+const { app, installation } = acme;
+const entered = { app, installation: installation.id, private_key: installation.privateKey };
+const secrets = /gh[so]_\w+|tid=|PRIVATE KEY/;
 
-  test("is signed in, serves each dialect before the next account does, is refused, and removed", async () => {
-    await using here = await world();
-    installApp(here.demo);
-    const added = await here.ask("/apps", entered);
-    const account_key = "github.com/acme-corp";
-    expect(added).toMatchObject({
-      status: 200,
-      body: { account_id: "Acme-Corp", account_key, renewed: false, reason: null },
-    });
-    expect((await here.ask("/apps", entered)).body.renewed).toBe(true);
-    await here.ask("/order", { account_keys: [account_key] });
-    for (const [path, body] of bodies) expect([path, (await here.post(path, body)).status]).toEqual([path, 200]);
-    expect(here.rows(4).map(({ account_id, cost_unit }) => [account_id, cost_unit])).toEqual(
-      bodies.map(() => ["Acme-Corp", "credits"]),
-    );
-    const file = join(here.home, `accounts/${account_key}.json`);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    const page = await (await fetch(`${here.url}/admin/accounts`)).text();
-    expect(page).toContain("billed to the organization");
-    expect(JSON.stringify([added, await here.ask("")]) + here.lines.join("") + page).not.toMatch(secrets);
-    // The organization takes the permission back: the next account serves, as for any other that fails.
-    here.demo.intercept(
-      "/copilot_internal/v2/token",
-      ({ headers }) =>
-        headers.authorization?.includes("ghs_") ? Response.json({ message: "Forbidden" }, { status: 403 }) : undefined,
-      99,
-    );
-    here.demo.expireTokens();
-    expect((await here.post(...bodies[2]!)).status).toBe(200);
-    expect(here.rows(1)[0]!.account_id).toBe("work-demo");
-    expect((await here.ask("")).body.items).toMatchObject([
-      { account_key, kind: "app", state: "failed", reason: expect.stringContaining("GitHub says: Forbidden.") },
-      { kind: "person" },
-    ]);
-    expect(await here.ask("/remove", { account_key })).toMatchObject({
-      body: { revoke_at: "https://github.com/organizations/Acme-Corp/settings/installations/987654" },
-    });
-    expect(existsSync(file)).toBe(false);
+test("a GitHub App of an organization is signed in, serves each dialect before the next account does, is refused, and removed", async () => {
+  await using here = await world();
+  installApp(here.demo);
+  const added = await here.ask("/apps", entered);
+  const account_key = "github.com/acme-corp";
+  expect(added).toMatchObject({
+    status: 200,
+    body: { account_id: "Acme-Corp", account_key, renewed: false, reason: null },
   });
+  expect((await here.ask("/apps", entered)).body.renewed).toBe(true);
+  await here.ask("/order", { account_keys: [account_key] });
+  for (const [path, body] of bodies) expect([path, (await here.post(path, body)).status]).toEqual([path, 200]);
+  expect(here.rows(4).map(({ account_id, cost_unit }) => [account_id, cost_unit])).toEqual(
+    bodies.map(() => ["Acme-Corp", "credits"]),
+  );
+  const file = join(here.home, `accounts/${account_key}.json`);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const page = await (await fetch(`${here.url}/admin/accounts`)).text();
+  expect(page).toContain("billed to the organization");
+  expect(JSON.stringify([added, await here.ask("")]) + here.lines.join("") + page).not.toMatch(secrets);
+  // The organization takes the permission back: the next account serves, as for any other that fails.
+  here.demo.intercept(
+    "/copilot_internal/v2/token",
+    ({ headers }) =>
+      headers.authorization?.includes("ghs_") ? Response.json({ message: "Forbidden" }, { status: 403 }) : undefined,
+    99,
+  );
+  here.demo.expireTokens();
+  expect((await here.post(...bodies[2]!)).status).toBe(200);
+  expect(here.rows(1)[0]!.account_id).toBe("work-demo");
+  expect((await here.ask("")).body.items).toMatchObject([
+    { account_key, kind: "app", state: "failed", reason: expect.stringContaining("GitHub says: Forbidden.") },
+    { kind: "person" },
+  ]);
+  expect(await here.ask("/remove", { account_key })).toMatchObject({
+    body: { revoke_at: "https://github.com/organizations/Acme-Corp/settings/installations/987654" },
+  });
+  expect(existsSync(file)).toBe(false);
+});
 
-  test("that cannot serve is told so when it is entered, on the page too", async () => {
-    await using here = await world({ env: { DRAGOMAN_OAUTH_APP: "Ov23liOfMyOwn" } });
-    const state = installApp(here.demo, { permissions: {} });
-    const tell = async (changes: object) => {
-      const { status, body } = await here.ask("/apps", { ...entered, ...changes });
-      return [status, body.error.message];
-    };
-    expect(await tell({})).toEqual([503, expect.stringContaining("may not make Copilot requests for Acme-Corp")]);
-    expect(await tell({ installation: "x" })).toEqual([400, "The installation of the App is not valid."]);
-    expect(await tell({ private_key: "no key" })).toEqual([400, expect.stringContaining("private key cannot be read")]);
-    expect(here.app.accounts).toHaveLength(1);
-    state.permissions = { organization_copilot_requests: "read" };
-    here.demo.intercept("/copilot_internal/v2/token", () => Response.json({ token: "", expires_at: 0 }));
-    const page = await (await fetch(`${here.url}/admin/accounts`)).text();
-    const form_token = formTokenIn(page);
-    const answer = await fetch(`${here.url}/admin/accounts/app`, {
-      method: "POST",
-      body: new URLSearchParams({
-        ...{ form_token, app_id: app, installation: installation.id, private_key: installation.privateKey },
-      }),
-    });
-    // The form beside it offers the app that the variable names.
-    expect(page).toContain('<option value="Ov23liOfMyOwn" selected');
-    // Two forms of a page name their fields apart.
-    const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
-    expect(ids.toSorted()).toEqual([...new Set(ids)].sort());
-    expect(await answer.text()).toMatch(/The App is signed in for .*Acme-Corp[\s\S]*no active Copilot plan/);
-    expect(here.app.accounts.map(({ id }) => id)).toEqual(["work-demo", "Acme-Corp"]);
+test("a GitHub App of an organization that cannot serve is told so when it is entered, on the page too", async () => {
+  await using here = await world({ env: { DRAGOMAN_OAUTH_APP: "Ov23liOfMyOwn" } });
+  const state = installApp(here.demo, { permissions: {} });
+  const tell = async (changes: object) => {
+    const { status, body } = await here.ask("/apps", { ...entered, ...changes });
+    return [status, body.error.message];
+  };
+  expect(await tell({})).toEqual([503, expect.stringContaining("may not make Copilot requests for Acme-Corp")]);
+  expect(await tell({ installation: "x" })).toEqual([400, "The installation of the App is not valid."]);
+  expect(await tell({ private_key: "no key" })).toEqual([400, expect.stringContaining("private key cannot be read")]);
+  expect(here.app.accounts).toHaveLength(1);
+  state.permissions = { organization_copilot_requests: "read" };
+  here.demo.intercept("/copilot_internal/v2/token", () => Response.json({ token: "", expires_at: 0 }));
+  const page = await (await fetch(`${here.url}/admin/accounts`)).text();
+  const form_token = formTokenIn(page);
+  const answer = await fetch(`${here.url}/admin/accounts/app`, {
+    method: "POST",
+    body: new URLSearchParams({
+      ...{ form_token, app_id: app, installation: installation.id, private_key: installation.privateKey },
+    }),
   });
+  // The form beside it offers the app that the variable names.
+  expect(page).toContain('<option value="Ov23liOfMyOwn" selected');
+  // Two forms of a page name their fields apart.
+  const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+  expect(ids.toSorted()).toEqual([...new Set(ids)].sort());
+  expect(await answer.text()).toMatch(/The App is signed in for .*Acme-Corp[\s\S]*no active Copilot plan/);
+  expect(here.app.accounts.map(({ id }) => id)).toEqual(["work-demo", "Acme-Corp"]);
 });
 
 test("a temporary account is neither paused nor removed; the same login on two hosts is told apart", async () => {

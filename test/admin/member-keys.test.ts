@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../support/form-fields";
-import { addMember, type TestMember, untilKnown, withTeamStores } from "../support/members";
-import { describeWithMembers, individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { type TestMember, untilKnown, withTeamStores } from "../support/members";
+import { describeWithMembers, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
 /** From behind a proxy, where nobody is the owner without a token, and all servers have one address. */
@@ -19,12 +19,10 @@ describeWithMembers("the page Keys of a member", (place) => {
   beforeAll(async () => {
     team = await startTeam(place);
     servers = [await team.server(), await team.server()];
-    anna = await withTeamStores(team, async (stores) => {
-      const added = await addMember(stores, team, "anna", individuals("anna-demo"));
-      ben = await addMember(stores, team, "ben", individuals("ben-demo"));
-      await stores.members.setLimits("anna", { models: ["gpt-5*", "claude-*"], key_days: 90 });
-      return added;
-    });
+    ({ anna, ben } = await team.addMembers({ anna: ["anna-demo"], ben: ["ben-demo"] }));
+    await withTeamStores(team, ({ members }) =>
+      members.setLimits("anna", { models: ["gpt-5*", "claude-*"], key_days: 90 }),
+    );
   });
   afterAll(() => team[Symbol.asyncDispose]());
 
