@@ -71,6 +71,10 @@ async function fullWorld(zone = "UTC"): Promise<World> {
     { limit: 40, per: "month", name: "Each member", unit: "credits", each: "member", limits: { anna: 5 } },
     { limit: 50, per: "month", name: "Each key", unit: "requests", each: "key" },
     { limit: 6, per: "day", name: "Only a project", unit: "requests", scope: { project: "web-shop" } },
+    {
+      ...{ limit: 7, per: "day", name: "Only some", unit: "requests" },
+      scope: { member: "ann*", account: "github.com/*", key: "anna/*", model: "claude-*", project: "web-*" },
+    },
   ];
   const proxy = await startProxy({
     clock,
