@@ -25,14 +25,15 @@ describeWithMembers("sign-ins of tools", (place) => {
     await server?.[Symbol.asyncDispose]();
   });
   test("the metadata name the endpoints at the address that the client used", async () => {
-    const found = (await (await fetch(`${server.url}/.well-known/oauth-authorization-server`)).json()) as {
-      issuer: string;
-    };
-    expect(found).toMatchObject({
+    const found = await (await fetch(`${server.url}/.well-known/oauth-authorization-server`)).json();
+    expect(found).toEqual({
       issuer: server.url,
       device_authorization_endpoint: `${server.url}/oauth/device_authorization`,
       token_endpoint: `${server.url}/oauth/token`,
       revocation_endpoint: `${server.url}/oauth/revoke`,
+      grant_types_supported: ["urn:ietf:params:oauth:grant-type:device_code", "refresh_token"],
+      response_types_supported: [],
+      token_endpoint_auth_methods_supported: ["none"],
     });
     const behind = { headers: { "x-forwarded-proto": "https", host: "localhost:4141" } };
     const proxied = (await (await fetch(`${server.url}/.well-known/oauth-authorization-server`, behind)).json()) as {
