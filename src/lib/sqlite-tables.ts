@@ -10,6 +10,12 @@ type SqliteTablesOptions = Pick<FileOptions, "migrations" | "prepare" | "content
 /** Milliseconds that another process may hold the file, and between two tries. */
 const [patienceMs, pauseMs] = [5_000, 20];
 
+/** SQLite itself waits with the thread that serves everybody, so it is not to wait. */
+const waitingElsewhere: Pick<FileOptions, "tries" | "opened"> = {
+  tries: 1,
+  opened: (database) => database.run("PRAGMA busy_timeout = 0"),
+};
+
 /** The text of a statement as SQLite reads it. */
 export const inFile = (text: string): string => text.replaceAll("dragoman.", "");
 
@@ -68,7 +74,7 @@ export class SqliteTables implements Tables {
     const deadline = performance.now() + patienceMs;
     for (;;)
       try {
-        this.#file ??= new SqliteFile(this.#path, this.#options);
+        this.#file ??= new SqliteFile(this.#path, { ...this.#options, ...waitingElsewhere });
         return this.#file.use(work);
       } catch (thrown) {
         if (!isBusy(thrown) || performance.now() > deadline) throw explained(thrown);

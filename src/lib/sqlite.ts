@@ -43,7 +43,7 @@ export function openDatabase(path: string, options: OpenOptions): Database {
   }
 }
 
-export interface FileOptions extends Omit<OpenOptions, "tries"> {
+export interface FileOptions extends OpenOptions {
   /** Called each time the file was opened. */
   opened?(database: Database): void;
   /** Called with a database that is damaged, before its file is moved aside. @returns What is lost, if not `content.consequence`. */
@@ -104,7 +104,7 @@ export class SqliteFile {
     this.#release();
   }
 
-  #open(tries?: number): Database {
+  #open(tries = this.#options.tries): Database {
     const database = openDatabase(this.#path, { ...this.#options, tries });
     this.#database = database;
     this.#identity = fileIdentity(this.#path);

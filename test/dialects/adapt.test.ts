@@ -64,7 +64,7 @@ test("the reply to a wrapped schema is the value as the model wrote it, in whate
       fc.json({ maxDepth: 3 }),
       fc.constantFrom("", " ", "\n  "),
       // Some places, or every one.
-      fc.oneof(fc.array(fc.nat(200), { maxLength: 8 }), fc.constant([...Array(200).keys()])),
+      fc.oneof(fc.array(fc.nat(200), { maxLength: 8 }), fc.constant<number[]>([...Array(200).keys()])),
       (value, space, places) => {
         const text = `{${space}"answer"${space}:${space}${value}${space}}${space}`;
         const events: ReplyEvent[] = [
