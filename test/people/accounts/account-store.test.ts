@@ -1,6 +1,15 @@
 /** Scenario: accounts saved in files of the data folder. */
 import { beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { ProxyError } from "../../../src/lib/errors";
 import { openAccountStore, type SavedAccount } from "../../../src/people/accounts/account-store";
@@ -137,15 +146,17 @@ describe("files that went wrong", () => {
     ["a login that climbs out", "octo.json", JSON.stringify(person("../../x", 1))],
     ["no token", "octo.json", JSON.stringify({ ...person("octo", 1), githubToken: undefined })],
     ["an unknown mode", "octo.json", JSON.stringify({ ...person("octo", 1), mode: "magic" })],
-  ])("%s is left out with one warning, and the others serve", (_, name, text) => {
+  ])("%s is left out with one warning, and the others serve; it stays where a member leaves", (_, name, text) => {
     plant(name, text);
-    const { add, load, lines } = store();
+    const { add, load, lines, removeOf } = store();
     add(person("work", 2));
     expect(logins(load())).toEqual(["work"]);
     expect(logins(load())).toEqual(["work"]);
     const warnings = lines.filter((line) => line.includes("octo.json is skipped:"));
     expect(warnings.length).toBe(1);
     expect(lines.join("")).not.toContain("ghu_");
+    removeOf("anna");
+    expect(existsSync(join(folder, "github.com", name))).toBe(true);
   });
 
   test("a byte order mark, CRLF and blanks around the token do no harm", () => {
