@@ -1,6 +1,5 @@
 /** What the bench says in each dialect: requests, and the frames of a stream. */
-import { copilotReplies, type ReplyName } from "../support/copilot-replies";
-import { copilotStreams, type FormName } from "../support/copilot-streams";
+import { copilotReplies, copilotStreams } from "../support/copilot-forms";
 
 export { clientPaths as clientPath, upstreamPaths as upstreamPath } from "../../src/lib/api-paths";
 
@@ -30,7 +29,7 @@ export function requestBody(client: Dialect, model: string, stream: boolean, byt
 }
 
 /** The form of a dialect's streams where a case does not name one. */
-export const usualForm: Record<Dialect, FormName> = {
+export const usualForm: Record<Dialect, string> = {
   chat: "chat, GPT",
   responses: "responses, an item id for each event",
   messages: "messages, dated",
@@ -40,23 +39,23 @@ export const usualForm: Record<Dialect, FormName> = {
  * A stream's pieces: what begins it, some events of text, and what ends it.
  * @param input Tokens of the prompt.
  */
-export function piecesOf(dialect: Dialect, form: FormName | undefined, perRead: number, input: number): string[] {
+export function piecesOf(dialect: Dialect, form: string | undefined, perRead: number, input: number): string[] {
   const forms = copilotStreams(modelOf(dialect), input);
-  const named = form && forms[form].dialect === dialect ? forms[form] : forms[usualForm[dialect]];
+  const named = form && forms[form]?.dialect === dialect ? forms[form] : forms[usualForm[dialect]]!;
   const words = Array.from({ length: perRead }, (_, at) => named.words(` word${at % 10}`, at));
   return [named.begin, words.join(""), named.end];
 }
 
 /** The form of a dialect's full replies where a case does not name one. */
-export const usualReply: Record<Dialect, ReplyName> = {
+export const usualReply: Record<Dialect, string> = {
   chat: "chat, GPT",
   responses: "responses",
   messages: "messages, dated",
 };
 
 /** A full reply. @param input Tokens of the prompt. */
-export function replyOf(dialect: Dialect, form: ReplyName | undefined, input: number): string {
+export function replyOf(dialect: Dialect, form: string | undefined, input: number): string {
   const forms = copilotReplies(modelOf(dialect), input);
-  const named = form && forms[form].dialect === dialect ? forms[form] : forms[usualReply[dialect]];
+  const named = form && forms[form]?.dialect === dialect ? forms[form] : forms[usualReply[dialect]]!;
   return JSON.stringify(named.reply);
 }

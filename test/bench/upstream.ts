@@ -1,6 +1,4 @@
 /** GitHub and Copilot in one process. What its streams do is set by `POST /script`, before each measurement. */
-import type { ReplyName } from "../support/copilot-replies";
-import type { FormName } from "../support/copilot-streams";
 import { type Dialect, dialects, modelOf, piecesOf, replyOf, upstreamPath } from "./dialects";
 
 export interface Script {
@@ -13,9 +11,9 @@ export interface Script {
   /** Milliseconds until an answer begins; 0 if missing. */
   thinks?: number;
   /** The vendor's form of its dialect's streams. */
-  form?: FormName;
+  form?: string;
   /** The same of its full replies. */
-  reply?: ReplyName;
+  reply?: string;
 }
 
 let script: Script = { events: 10, perRead: 1, every: 0 };

@@ -7,7 +7,7 @@ import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import { unnoted } from "../../src/dialects/hub/notes";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { type FrameSink, gatherFrames, readSse, type SseFrame } from "../../src/lib/net/stream/sse";
-import { copilotStreams } from "../support/copilot-streams";
+import { copilotStreams } from "../support/copilot-forms";
 import { Comparison, chunkSizes } from "../support/differential";
 import { type Chance, drawn, openChance, triesOf } from "../support/random";
 import { bytesAt, fixtures, hasFixture, reads } from "../support/streams";

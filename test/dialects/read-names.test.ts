@@ -10,8 +10,7 @@ import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import type { Shape } from "../../src/lib/json-shape";
 import { jsonOf, readSse } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
-import { copilotReplies } from "../support/copilot-replies";
-import { copilotStreams } from "../support/copilot-streams";
+import { copilotReplies, copilotStreams } from "../support/copilot-forms";
 import { bytesAt, fixtures, hasFixture, jsonAt, overWire, passes, written } from "../support/streams";
 
 /** The member that is being copied with all others of its object: nobody has asked for it. */

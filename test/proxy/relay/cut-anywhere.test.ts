@@ -10,7 +10,7 @@ import type { ResponseBody } from "../../../src/lib/net/out/body";
 import { gatherFrames } from "../../../src/lib/net/stream/sse";
 import { verbatim } from "../../../src/proxy/relay/passthrough";
 import { readModel } from "../../../src/proxy/upstream/models/model";
-import { copilotStreams, type FormName } from "../../support/copilot-streams";
+import { copilotStreams } from "../../support/copilot-forms";
 import { Comparison, chunkSizes } from "../../support/differential";
 import { exchangeOf } from "../../support/exchange";
 import { passOn } from "../../support/passed-on";
@@ -59,7 +59,7 @@ test("The streams of the fixtures are the same in chunks of any size and with ei
 });
 
 const forms = copilotStreams(model);
-const names = Object.keys(forms) as FormName[];
+const names = Object.keys(forms);
 
 /** Where bytes can be cut. */
 const placesIn = ({ length }: Uint8Array) => Array.from({ length }, (_, at) => at);
@@ -67,7 +67,7 @@ const placesIn = ({ length }: Uint8Array) => Array.from({ length }, (_, at) => a
 test.each(drawn("cut in two", names, 3))(
   "A stream of the form %s is the same when it is cut in two at any byte.",
   (name) => {
-    const { dialect, begin, words, end } = forms[name];
+    const { dialect, begin, words, end } = forms[name]!;
     const bytes = encode(
       begin + ["One", " two, größe 世界", '\n"three"\\', ""].map((text, at) => words(text, at)).join("") + end,
     );
@@ -80,7 +80,7 @@ test.each(drawn("cut in two", names, 3))(
 test.each(drawn("broken off", names))(
   "A stream of the form %s that breaks off at any byte ends once, and with an error before its finish.",
   (name) => {
-    const { dialect, begin, words, end } = forms[name];
+    const { dialect, begin, words, end } = forms[name]!;
     const unfinished = encode(begin + ["One", " two, größe"].map((text, at) => words(text, at)).join(""));
     const bytes = encode(Buffer.from(unfinished).toString() + end);
     for (const length of drawn(name, placesIn(bytes))) {
@@ -141,7 +141,7 @@ const events = fc.array(fc.tuple(event, fc.integer({ min: 1, max: 4 })), { minLe
 test.each(drawn("odd", names, 4))(
   "A stream of the form %s is the same in any chunks, whatever unusual events it has.",
   (name) => {
-    const { dialect, begin, words, end } = forms[name];
+    const { dialect, begin, words, end } = forms[name]!;
     const seen = new Set<string>();
     fc.assert(
       fc.property(
@@ -176,7 +176,7 @@ test.each(drawn("odd", names, 4))(
 );
 
 test("A model name that is not ASCII is written as the client asked for it.", () => {
-  const { dialect, begin, words, end } = forms["chat, GPT"];
+  const { dialect, begin, words, end } = forms["chat, GPT"]!;
   const passed = passOn(dialect, "größe");
   passed.push(encode(begin + ["one", "two", "three"].map(words).join("") + end));
   const text = passed.bytes().toString();
@@ -184,7 +184,7 @@ test("A model name that is not ASCII is written as the client asked for it.", ()
 });
 
 test("After an event of our own, the events of the responses dialect are numbered on.", () => {
-  const { dialect, begin, words } = forms.responses;
+  const { dialect, begin, words } = forms.responses!;
   const passed = passOn(dialect, model);
   passed.push(encode(begin + words("one", 0)));
   passed.keepAlive();
@@ -202,7 +202,7 @@ test("After an event of our own, the events of the responses dialect are numbere
 test.each(["messages, dated", "messages, calling a tool"] as const)(
   "A stream of the form %s from a provider is passed on byte by byte.",
   (name) => {
-    const { begin, words, end } = forms[name];
+    const { begin, words, end } = forms[name]!;
     const whole = begin + Array.from({ length: 100 }, (_, at) => words(` größe ${at}`, at)).join("") + end;
     for (const size of [...chunkSizes, whole.length * 2]) {
       const incoming = { bytes: encode("{}"), body: {}, model, stream: true };

@@ -6,7 +6,7 @@ import { codecs } from "../../../src/dialects/codecs";
 import { differencesIn, shape } from "../../../src/lib/json-shape";
 import { jsonOf, readSse } from "../../../src/lib/net/stream/sse";
 import { isKnownCode } from "../../../src/proxy/upstream/copilot/failure-match";
-import { copilotStreams } from "../../support/copilot-streams";
+import { copilotStreams } from "../../support/copilot-forms";
 import { type DriftWay, drifted } from "../../support/drifted";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 import { readSamples, valueIn } from "../../support/samples";
