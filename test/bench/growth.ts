@@ -4,15 +4,14 @@
  */
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
-import { openHistory } from "../../src/books/history/history";
 import type { Stores } from "../../src/books/stores";
 import { readEnvironment } from "../../src/config/environment";
 import { inHome } from "../../src/config/home-names";
-import { dayMs, hourMs } from "../../src/lib/format";
+import { hourMs } from "../../src/lib/format";
 import { sha256 } from "../../src/lib/net/in/credentials";
 import { openStores } from "../../src/parts/open-stores";
-import { entry } from "../support/history-rows";
 import { clientPath, type Dialect, dialects, modelOf, requestBody } from "./dialects";
+import { fillHistory } from "./full-history";
 import type { StreamsResult } from "./load";
 import { load, newFolder, type Started, startDragoman, startUpstream, subjects } from "./processes";
 import { growthOf, machine, quantile, rssOf, workIn } from "./statistics";
@@ -109,7 +108,7 @@ const nothing = async (): Promise<Filled> => ({});
 const growing: Record<string, Growing> = {
   rows: {
     sizes: [10_000, 40_000, 160_000],
-    fill: fillRows,
+    fill: (home, size) => fillHistory(home, size).then(nothing),
     figures: [
       ...ofServer,
       answer("/api/admin/requests?limit=50"),
@@ -205,22 +204,6 @@ function orderOf([small, middle, large]: readonly number[], [one, two, three]: r
 }
 
 // ── Data folders ──
-
-/** Rows of 13 days, added up. */
-async function fillRows(home: string, size: number): Promise<Filled> {
-  const options = { retentionDays: () => 14, maxRows: () => 1e6, warn: (text: string) => console.error(text) };
-  const history = openHistory(inHome(home, "history"), options);
-  const now = Date.now();
-  for (let row = 0; row < size; row++) {
-    const started_at_ms = now - Math.floor((1 - row / size) * 13 * dayMs);
-    history.add(entry({ started_at_ms, account_id: row % 3 ? "ada" : "bob" }));
-    if (row % 5_000 === 4_999) history.flush();
-  }
-  history.flush();
-  await history.prune();
-  history.close();
-  return {};
-}
 
 async function withStores<T>(home: string, work: (stores: Stores) => Promise<T>): Promise<T> {
   const stores = await openStores(readEnvironment({ HOME: home, DRAGOMAN_HOME: home }), { follow: false });

@@ -7,64 +7,30 @@ import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { clientPath, type Dialect, modelOf, requestBody } from "./dialects";
 import { load, newFolder, type Running, startDragoman, subjects } from "./processes";
+import { markdown } from "./statistics";
 import { warmUp } from "./warm-up";
 
 /** What an exchange comes through, and the files that belong to it; the first one that a path begins with counts. */
-const segments: [segment: string, ...files: string[]][] = [
-  [
-    "the server, the guard, the route, the key",
-    "server",
-    "lib/net/in/",
-    "routes/",
-    "web/",
-    "people/keys/",
-    "host-name",
-  ],
-  [
-    "the record, budgets, traces, requests in flight",
-    "proxy/relay/request-",
-    "people/budgets/",
-    "books/live/in-flight",
-    "books/observe/tracing",
-  ],
-  [
-    "the request is read: UTF-8, JSON, facts",
-    "proxy/relay/incoming",
-    "proxy/relay/initiator",
-    "json",
-    "lib/net/json/json-skeleton",
-  ],
-  [
-    "the target, the chain, tools, limits of prompts",
-    "proxy/relay/target",
-    "proxy/relay/fallback",
-    "proxy/relay/prompt",
-    "proxy/relay/cache",
-    "proxy/upstream/",
-  ],
-  [
-    "rules of requests, fixups, the reply",
-    "dialects/",
-    "lib/net/json/",
-    "proxy/relay/passthrough",
-    "proxy/relay/respond",
-    "proxy/relay/translation",
-  ],
-  [
-    "the account: seats, affinity, session, quota",
-    "proxy/relay/account-seats",
-    "proxy/relay/seats",
-    "proxy/relay/after",
-    "proxy/relay/affinity",
-    "proxy/relay/body-remedies",
-    "people/accounts/",
-  ],
-  ["the call: limits, fetch, the body", "lib/net/"],
-  ["the row and its sums", "books/history/"],
-  ["metrics, traces, the log line", "books/observe/", "logger", "format"],
-  ["the rest of the relay", "proxy/relay/"],
-  ["other files", ""],
-];
+const segments: Record<string, string> = {
+  "the server, the guard, the route, the key": "server lib/net/in/ routes/ web/ people/keys/ host-name",
+  "the record, budgets, traces, requests in flight":
+    "proxy/relay/request- people/budgets/ books/live/in-flight books/observe/tracing",
+  "the request is read: UTF-8, JSON, facts":
+    "proxy/relay/incoming proxy/relay/initiator json lib/net/json/json-skeleton",
+  "the target, the chain, tools, limits of prompts":
+    "proxy/relay/target proxy/relay/fallback proxy/relay/prompt proxy/relay/cache proxy/upstream/",
+  "rules of requests, fixups, the reply":
+    "dialects/ lib/net/json/ proxy/relay/passthrough proxy/relay/respond proxy/relay/translation",
+  "the account: seats, affinity, session, quota":
+    "proxy/relay/account-seats proxy/relay/seats proxy/relay/after proxy/relay/affinity proxy/relay/body-remedies people/accounts/",
+  "the call: limits, fetch, the body": "lib/net/",
+  "the row and its sums": "books/history/",
+  "metrics, traces, the log line": "books/observe/ logger format",
+  "the rest of the relay": "proxy/relay/",
+  "other files": "",
+};
+
+const ways = Object.entries(segments).map(([segment, files]) => [segment, files.split(" ")] as const);
 
 interface Profile {
   nodes: { id: number; callFrame: { url: string }; children?: number[] }[];
@@ -149,7 +115,7 @@ function samplesOf({ nodes, samples, timeDeltas }: Profile, from: number, until:
     for (let at: number | undefined = node; at !== undefined; at = parents.get(at)) {
       const [, file] = /\/src\/([^?]*)$/.exec(urls.get(at) ?? "") ?? [];
       if (file !== undefined)
-        return segments.find(([, ...files]) => files.some((beginning) => file.startsWith(beginning)))![0];
+        return ways.find(([, files]) => files.some((beginning) => file.startsWith(beginning)))![0];
     }
     return "Bun without a file of ours: dispatch, microtasks, the collector";
   };
@@ -178,11 +144,9 @@ function tableOf(measured: { title: string; threads: Record<string, number>; sam
     ["other threads: compiler, collector", other],
     ["**sum**", main + http + other],
   ] as const;
-  return [
-    `| ${title} | CPU µs |`,
-    "| --- | --: |",
-    ...shown.map(([name, micros]) => `| ${name} | ${micros.toFixed(1)} |`),
-    "",
-    `${all} samples of the main thread.`,
-  ].join("\n");
+  const table = markdown(
+    [title, "CPU µs"],
+    shown.map(([name, micros]) => [name, micros.toFixed(1)]),
+  );
+  return `${table}\n\n${all} samples of the main thread.`;
 }

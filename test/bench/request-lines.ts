@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { type LineCounts, readLcov } from "../support/lcov";
 import type { Dialect } from "./dialects";
 import { newFolder } from "./processes";
+import { markdown } from "./statistics";
 
 /** What is asked for. */
 interface Asked {
@@ -69,25 +70,14 @@ export function tableOfLines(all: readonly Asked[], found: readonly Map<string, 
   const rooms = [...new Set(sums.flatMap((each) => [...each.keys()]))].toSorted(
     (one, next) => (sums[0]?.get(next) ?? 0) - (sums[0]?.get(one) ?? 0),
   );
-  const row = (name: string, cells: readonly (string | number)[]) => `| ${[name, ...cells].join(" | ")} |`;
-  return [
-    row("lines of src that one small request runs", all.map(nameOf)),
-    row(
-      "---",
-      all.map(() => "--:"),
-    ),
-    ...rooms.map((room) =>
-      row(
-        room,
-        sums.map((each) => each.get(room) ?? 0),
-      ),
-    ),
-    row("**sum**", found.map(sumOf)),
-    row(
-      "files",
-      found.map(({ size }) => size),
-    ),
-  ].join("\n");
+  return markdown(
+    ["lines of src that one small request runs", ...all.map(nameOf)],
+    [
+      ...rooms.map((room) => [room, ...sums.map((each) => each.get(room) ?? 0)]),
+      ["**sum**", ...found.map(sumOf)],
+      ["files", ...found.map(({ size }) => size)],
+    ],
+  );
 }
 
 export const sumOf = (files: ReadonlyMap<string, number>): number =>

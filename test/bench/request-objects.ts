@@ -6,6 +6,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { clientPath, type Dialect, modelOf, requestBody } from "./dialects";
 import { load, newFolder, type Running, startDragoman, subjects } from "./processes";
+import { markdown } from "./statistics";
 
 /** Requests between two looks: so few that a collection seldom comes between. */
 const perLook = 60;
@@ -55,28 +56,17 @@ export const totalOf = (made: Made): number => [...made.values()].reduce((sum, e
 
 /** The types of which the first request makes most come first; rare ones are one row. As Markdown. */
 export function tableOfObjects(names: readonly string[], found: readonly Made[]): string {
-  const row = (name: string, cells: readonly string[]) => `| ${[name, ...cells].join(" | ")} |`;
-  const numbers = (read: (made: Made) => number) => found.map((made) => read(made).toFixed(0));
+  const row = (name: string, read: (made: Made) => number) => [name, ...found.map((made) => read(made).toFixed(0))];
   const types = [...new Set(found.flatMap((made) => [...made.keys()]))]
     .filter((type) => found.some((made) => (made.get(type) ?? 0) >= 4))
     .toSorted((one, next) => (found[0]?.get(next) ?? 0) - (found[0]?.get(one) ?? 0));
   const named = (made: Made) => types.reduce((sum, type) => sum + (made.get(type) ?? 0), 0);
-  return [
-    row("objects that one small request makes", names),
-    row(
-      "---",
-      names.map(() => "--:"),
-    ),
-    ...types.map((type) =>
-      row(
-        type,
-        numbers((made) => made.get(type) ?? 0),
-      ),
-    ),
-    row(
-      "others",
-      numbers((made) => totalOf(made) - named(made)),
-    ),
-    row("**sum**", numbers(totalOf)),
-  ].join("\n");
+  return markdown(
+    ["objects that one small request makes", ...names],
+    [
+      ...types.map((type) => row(type, (made) => made.get(type) ?? 0)),
+      row("others", (made) => totalOf(made) - named(made)),
+      row("**sum**", totalOf),
+    ],
+  );
 }

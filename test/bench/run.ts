@@ -5,11 +5,7 @@
  * start and memory are measured too. `--profile` prints where the CPU of one exchange goes instead, which lines it runs
  * and which objects it makes.
  */
-import { join } from "node:path";
-import { openHistory } from "../../src/books/history/history";
-import { copilotReplies, type ReplyName } from "../support/copilot-replies";
-import { copilotStreams, type FormName } from "../support/copilot-streams";
-import { entry } from "../support/history-rows";
+import { copilotReplies, copilotStreams } from "../support/copilot-forms";
 import {
   clientPath,
   type Dialect,
@@ -20,6 +16,7 @@ import {
   usualForm,
   usualReply,
 } from "./dialects";
+import { fillHistory } from "./full-history";
 import type { StartsResult, StreamsResult, Times } from "./load";
 import { installPeers, type Peer } from "./peers";
 import {
@@ -58,7 +55,7 @@ const historyPaths = [
 ];
 
 /** Measured only where `--only` names them. */
-const notOfCopilot: ReadonlySet<FormName> = new Set([
+const notOfCopilot: ReadonlySet<string> = new Set([
   "chat, OpenAI's own form",
   "chat, Gemini thinking",
   "responses",
@@ -205,7 +202,7 @@ async function measureSmall(): Promise<void> {
   for (const [form, { dialect }] of Object.entries(copilotReplies(""))) {
     const isUsual = usualReply[dialect] === form;
     if ((quick && !isUsual) || !replyRows.some((kind) => isAsked(kind, form, only))) continue;
-    await play({ events: 10, perRead: 1, every: 0, reply: form as ReplyName });
+    await play({ events: 10, perRead: 1, every: 0, reply: form });
     const served = Object.fromEntries(
       Object.entries(asked).filter(([name]) => !(name in peers) || (isUsual && peers[name]!.serves(dialect, dialect))),
     );
@@ -305,11 +302,7 @@ async function measurePaced(): Promise<void> {
  */
 async function measureStreams(script: Script, streams: number, passed: RowKind, translated: RowKind): Promise<void> {
   const byHand = requestBody("messages", modelOf("chat"), true);
-  const measure = async (
-    form: FormName | undefined,
-    body: string,
-    { direct: _, ...asked }: Record<string, Running>,
-  ) => {
+  const measure = async (form: string | undefined, body: string, { direct: _, ...asked }: Record<string, Running>) => {
     const window = ({ url, headers, pid }: Running, count: number) => {
       const asks = pid === floors.translate.pid ? byHand : body;
       return load({ kind: "streams", url, headers, body: asks, streams: count, times: 1 });
@@ -322,8 +315,7 @@ async function measureStreams(script: Script, streams: number, passed: RowKind, 
     const cpu = await inTurns(asked, quick ? 3 : 4, (running) => workIn(running.pid, () => window(running, streams)));
     return median(cpu, (seconds) => (seconds / (script.events * streams)) * 1e6);
   };
-  for (const [name, { dialect }] of Object.entries(copilotStreams(""))) {
-    const form = name as FormName;
+  for (const [form, { dialect }] of Object.entries(copilotStreams(""))) {
     const isUsual = usualForm[dialect] === form;
     if (!isAsked(passed, form, only) || (quick && !isUsual) || (only.length === 0 && notOfCopilot.has(form))) continue;
     const floor = passed.goal!.times as "pull" | "parse";
@@ -365,18 +357,12 @@ async function measurePrompts(): Promise<void> {
     const variant = client === served ? client : `${client} ← ${served}`;
     const proxies = without(turns, "direct");
     add(time, added(median(turns, ({ p50 }) => p50)), variant);
-    if (other === kinds.prompt1Cpu)
-      add(
-        other,
-        median(proxies, ({ cpu }) => cpu),
-        variant,
-      );
-    else
-      add(
-        other,
-        median(proxies, ({ growth }) => growth),
-        variant,
-      );
+    const figure = other === kinds.prompt1Cpu ? "cpu" : "growth";
+    add(
+      other,
+      median(proxies, (taken) => taken[figure]),
+      variant,
+    );
   }
 }
 
@@ -479,7 +465,9 @@ async function measureCount(): Promise<void> {
 }
 
 async function measureHistory(): Promise<void> {
-  const proxy = await startDragoman(subjects.source, upstream, await fullHistory(quick ? 50_000 : 200_000));
+  const home = newFolder();
+  await fillHistory(home, quick ? 50_000 : 200_000);
+  const proxy = await startDragoman(subjects.source, upstream, home);
   own.push(proxy);
   const slowest: Record<string, number> = {};
   for (const path of historyPaths) {
@@ -502,30 +490,6 @@ async function measureHistory(): Promise<void> {
   const beside = historyPaths.map((path) => ({ url: proxy.url + path }));
   const [alone, ...gaps] = await load<number[]>({ ...chat, kind: "gaps", beside });
   add(kinds.historyGap, { alone: alone!, dragoman: Math.max(...gaps) - alone! });
-}
-
-/** Rows of 13 days, added up. @returns The data folder. */
-async function fullHistory(count: number): Promise<string> {
-  const home = newFolder();
-  const history = openHistory(join(home, "admin.sqlite"), {
-    retentionDays: () => 14,
-    maxRows: () => 1e6,
-    warn: say,
-  });
-  const now = Date.now();
-  for (let at = 0; at < count; at++) {
-    history.add(
-      entry({
-        started_at_ms: now - Math.floor((1 - at / count) * 13 * 86_400_000),
-        account_id: at % 3 ? "ada" : "bob",
-      }),
-    );
-    if (at % 5000 === 4999) history.flush();
-  }
-  history.flush();
-  await history.prune();
-  history.close();
-  return home;
 }
 
 // ── How ──

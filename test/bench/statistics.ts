@@ -65,3 +65,9 @@ export function machine(): string {
   const cores = readdirSync("/sys/devices/system/cpu").filter((name) => /^cpu\d+$/.test(name)).length;
   return `${cores} × ${model}, Linux, Bun ${Bun.version}`;
 }
+
+/** As Markdown: the first column has names, the others numbers. */
+export const markdown = (head: readonly string[], rows: readonly (readonly (string | number)[])[]): string =>
+  [head, head.map((_, at) => (at === 0 ? "---" : "--:")), ...rows]
+    .map((cells) => `| ${cells.join(" | ")} |`)
+    .join("\n");
