@@ -9,8 +9,9 @@ import type { SeenRequest } from "../../src/demo/demo";
 import { models } from "../../src/deploy/documents/client-settings";
 import { Collected, type Family } from "../../src/deploy/documents/works-with";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { runAlone } from "./alone";
 import { type Tool, task, tools } from "./clients";
-import { type Installed, install } from "./install";
+import type { Installed } from "./install";
 import { type Meeting, meet } from "./meet";
 import type { Strength } from "./strength-cases";
 
@@ -120,16 +121,10 @@ async function tryAbility(
 }
 
 if (import.meta.main) {
-  const only = process.argv.slice(2);
-  const isWanted = ({ id }: Tool) => only.length === 0 || only.includes(id);
-  const wanted = Object.values(tools).filter(isWanted);
-  const installed = await install(wanted.map(({ npm }) => npm));
   const collected = new Collected(new Date().toISOString().slice(0, 10));
-  for await (const { tool, model, family, name, feature, faults, said } of abilitiesOf(installed, isWanted)) {
-    const version = await installed.version(tool.npm);
+  await runAlone(Object.values(tools), abilitiesOf, ({ tool, model, family, name, feature, faults }, version) => {
     collected.add(tool.id, version, feature, faults.length === 0, family);
-    console.log(`${tool.id} ${version} ${model}, ${name}: ${faults.join("; ") || "ok"}`);
-    if (faults.length > 0) console.log(said.trim().split("\n").slice(-15).join("\n").replace(/^/gm, "    "));
-  }
+    return `${model}, ${name}`;
+  });
   console.log(...collected.write());
 }

@@ -3,16 +3,14 @@
  * named models. Where there is nothing else, a named model has to be answered with the sentence that names `auto`.
  * `bun test/clients/auto-cases.ts [client …]` runs these alone.
  */
-import { join } from "node:path";
-import { z } from "zod";
 import { chooseModels } from "../../src/clients/models";
 import type { DemoAccount } from "../../src/demo/accounts";
 import { models } from "../../src/deploy/documents/client-settings";
-import { clientModelSource, clientModels } from "../../src/proxy/upstream/models/model-view";
 import { autoAccounts } from "../support/auto-accounts";
 import { startProxy } from "../support/proxy";
-import { type Tool, task, tools } from "./clients";
-import { type Installed, install } from "./install";
+import { runAlone } from "./alone";
+import { faultsOfTask, offeredBy, type Tool, task, tools } from "./clients";
+import type { Installed } from "./install";
 import { meet } from "./meet";
 
 interface AutoOutcome {
@@ -43,22 +41,15 @@ export async function* autoOutcomes(
 /** The task, by whichever model is chosen. */
 async function askAuto(tool: Tool, account: DemoAccount, installed: Installed): Promise<AutoOutcome> {
   await using proxy = await startProxy({ demo: { accounts: [account] } });
-  const list = (await (await fetch(`${proxy.url}/v1/models`)).json()) as { data: unknown };
-  const offered = clientModels(z.array(clientModelSource()).parse(list.data));
+  const offered = await offeredBy(proxy.url);
   const auto = offered.find(({ id }) => id === "auto");
   const faults: string[] = [];
   const chosen = chooseModels(offered)!;
   if (!auto) faults.push("`auto` is not listed");
   if (account.auto?.only && chosen.claude.id !== "auto") faults.push(`connect would choose ${chosen.claude.id}`);
-  let written: string | undefined;
-  const worked = async (folder: string) => {
-    written = await Bun.file(join(folder, "hello.txt"))
-      .text()
-      .catch(() => undefined);
-  };
+  const worked = async (folder: string) => void faults.push(...(await faultsOfTask(folder)));
   const meeting = { tool, model: auto ?? models.claude, url: proxy.url, task, words: /$^/, timeoutMs: within, worked };
   const { ended, said } = await meet(meeting, installed);
-  if (written?.trimEnd() !== "Hi there") faults.push(`hello.txt says ${JSON.stringify(written)}`);
   const rows = proxy.rows();
   const bad = rows.filter((row) => row.http_status !== 200);
   if (bad.length > 0)
@@ -87,14 +78,7 @@ async function askByName(tool: Tool, installed: Installed): Promise<AutoOutcome>
   return { tool, account: "student-demo", model: models[model].id, seconds: shown ?? 45, faults, said };
 }
 
-if (import.meta.main) {
-  const only = process.argv.slice(2);
-  const isWanted = ({ id }: Tool) => only.length === 0 || only.includes(id);
-  const wanted = [tools.claudeCode, tools.codex, tools.opencode].filter(isWanted);
-  const installed = await install(wanted.map(({ npm }) => npm));
-  for await (const { tool, account, model, seconds, faults, said } of autoOutcomes(installed, isWanted)) {
-    const version = await installed.version(tool.npm);
-    console.log(`${tool.id} ${version} on ${account}, ${model}, ${seconds.toFixed(1)} s: ${faults.join("; ") || "ok"}`);
-    if (faults.length > 0) console.log(said.trim().split("\n").slice(-15).join("\n").replace(/^/gm, "    "));
-  }
-}
+if (import.meta.main)
+  await runAlone([tools.claudeCode, tools.codex, tools.opencode], autoOutcomes, ({ account, model, seconds }) => {
+    return `on ${account}, ${model}, ${seconds.toFixed(1)} s`;
+  });

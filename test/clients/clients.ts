@@ -3,9 +3,13 @@
  * what it writes, and src/clients/README.md shows the same.
  */
 
+import { join } from "node:path";
+import { z } from "zod";
 import { type ClientSetup, variablesBeside } from "../../src/clients/client";
 import { type ClientId, clientOf } from "../../src/clients/index";
 import { type ClientModel, chooseModels } from "../../src/clients/models";
+import type { Family } from "../../src/deploy/documents/works-with";
+import { clientModelSource, clientModels } from "../../src/proxy/upstream/models/model-view";
 
 export interface Tool {
   id: ClientId;
@@ -150,6 +154,16 @@ const qwenCode: Tool = {
 
 export const tools = { claudeCode, codex, opencode, geminiCli, copilotCli, qwenCode, continueCli, pi };
 
+/** Those that a tool is tried with: opencode and pi speak to each in the dialect that it is served in. */
+export const familiesOf = ({ id }: Tool): readonly Family[] =>
+  id === "opencode" || id === "pi" ? ["claude", "gpt", "gemini"] : [id === "codex" ? "gpt" : "claude"];
+
+/** What a server lists, as a set-up takes it. */
+export async function offeredBy(url: string): Promise<ClientModel[]> {
+  const list = await (await fetch(`${url}/v1/models`)).json();
+  return clientModels(z.object({ data: z.array(clientModelSource()) }).parse(list).data);
+}
+
 /** What a person sets in the environment, because the client's file has no place for it. */
 export const variablesOf = (setup: ClientSetup): Record<string, string> =>
   Object.fromEntries(variablesBeside(setup).map((name) => [name, setup.variables[name]!]));
@@ -162,3 +176,12 @@ export const printedFiles = ({ programs }: ClientSetup, home: string): { path: s
 
 /** What the scripted model of `--demo` understands. */
 export const task = "write a file hello.txt with the text Hi there";
+
+/** What is wrong after it. @param work The folder. */
+export async function faultsOfTask(work: string): Promise<string[]> {
+  const written = await Bun.file(join(work, "hello.txt"))
+    .text()
+    .catch(() => undefined);
+  if (written === undefined) return ["hello.txt was not written"];
+  return written.trimEnd() === "Hi there" ? [] : [`hello.txt says ${JSON.stringify(written)}`];
+}

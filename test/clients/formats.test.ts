@@ -47,13 +47,17 @@ function checkBack(format: Format, before: string, written: string): void {
   const was = readSettings(format, before);
   const own = { path: ["theirs"], value: "stays" };
   for (const now of [written, editSettings(format, written, [own]), ...(format === "json" ? reprinted(written) : [])]) {
-    const left = revertValues({ format, paths }, { before, written, now }, "refuse");
-    if (!left || "changed" in left) throw new Error(`not taken back: ${JSON.stringify({ left, before, now })}`);
-    const is = readSettings(format, left.text);
-    expect(is).toEqual(now === written ? was : { ...was, theirs: "stays" });
+    const left = takenBack({ format, paths }, { before, written, now });
+    expect(readSettings(format, left)).toEqual(now === written ? was : { ...was, theirs: "stays" });
     if (format !== "json" || now.includes("remark"))
-      expect([left.text, left.text.match(/remark \d+/g)]).toEqual([left.text, before.match(/remark \d+/g)]);
+      expect([left, left.match(/remark \d+/g)]).toEqual([left, before.match(/remark \d+/g)]);
   }
+}
+
+function takenBack(target: Parameters<typeof revertValues>[0], texts: Parameters<typeof revertValues>[1]): string {
+  const left = revertValues(target, texts, "refuse");
+  if (!left || "changed" in left) throw new Error(`not taken back: ${JSON.stringify({ left, ...texts })}`);
+  return left.text;
 }
 
 /** As clients write their files anew: without the remarks, in lines or in one. */
@@ -141,15 +145,10 @@ function checkList(text: string): void {
   expect(after.match(/remark \d+/g)).toEqual(text.match(/remark \d+/g));
   expect(after.includes("\r\n") || !/\r\n/.test(text)).toBe(true);
   expect(editSettings("json-list", after, listEdits)).toBe(after);
-  for (const written of [after, `${after}\n`, after.replaceAll("\t", " ")]) {
-    const left = revertValues(
-      { format: "json-list", paths: listPaths },
-      { before: text, written: after, now: written },
-      "refuse",
-    );
-    if (!left || "changed" in left) throw new Error(`not taken back: ${JSON.stringify({ left, text, written })}`);
-    expect(listOf(left.text)).toEqual(before);
-    expect(left.text.match(/remark \d+/g)).toEqual(text.match(/remark \d+/g));
+  for (const now of [after, `${after}\n`, after.replaceAll("\t", " ")]) {
+    const left = takenBack({ format: "json-list", paths: listPaths }, { before: text, written: after, now });
+    expect(listOf(left)).toEqual(before);
+    expect(left.match(/remark \d+/g)).toEqual(text.match(/remark \d+/g));
   }
 }
 

@@ -9,7 +9,7 @@ import type { JsonObject } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { commentFrame, gatherFrames, jsonFrame, type SseFrame } from "../../src/lib/net/stream/sse";
 import { eventStream } from "../support/event-stream";
-import { type Tool, tools } from "./clients";
+import { familiesOf, type Tool, tools } from "./clients";
 import { type Installed, install } from "./install";
 import { meet } from "./meet";
 
@@ -88,12 +88,8 @@ const chosen = Object.entries(tools).flatMap(([name, tool]) =>
   wanted.length === 0 || wanted.includes(name) ? [tool] : [],
 );
 const installed = await install(chosen.map(({ npm }) => npm));
-// opencode speaks to each model in the dialect it is served in.
 const cases = chosen.flatMap((tool) =>
-  (tool.id === "opencode" || tool.id === "pi"
-    ? (["claude", "gpt", "gemini"] as const)
-    : ([tool.id === "codex" ? "gpt" : "claude"] as const)
-  ).flatMap((model) =>
+  familiesOf(tool).flatMap((model) =>
     (tool.id === "codex" ? ["comment", "event"] : ["codec"]).map((filler) => ({ tool, model, filler })),
   ),
 );

@@ -7,7 +7,7 @@
 import type { models } from "../../src/deploy/documents/client-settings";
 import { codecs } from "../../src/dialects/codecs";
 import { ProxyError } from "../../src/lib/errors";
-import { type Tool, tools } from "./clients";
+import { familiesOf, type Tool, tools } from "./clients";
 import { type Installed, install } from "./install";
 import { meet } from "./meet";
 
@@ -79,11 +79,8 @@ const asked = answers.filter(
 );
 const chosen = Object.entries(tools).flatMap(named);
 const installed = await install(Object.values(tools).map(({ npm }) => npm));
-// opencode and pi speak to each model in the dialect it is served in.
 for (const tool of chosen)
-  for (const name of tool.id === "opencode" || tool.id === "pi"
-    ? (["claude", "gpt", "gemini"] as const)
-    : ([tool.id === "codex" ? "gpt" : "claude"] as const))
+  for (const name of familiesOf(tool))
     for (const answer of asked) {
       const { requests, shown, ended, said } = await refused(tool, name, answer, installed);
       const told = (seconds: number | undefined, otherwise: string) =>

@@ -6,15 +6,14 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { z } from "zod";
 import { clientOf, filesOf } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
 import { undoSettings } from "../../src/clients/settings-file/undo";
 import { writeSettings } from "../../src/clients/settings-file/write";
-import { clientModelSource, clientModels } from "../../src/proxy/upstream/models/model-view";
 import { startProxy } from "../support/proxy";
-import { type Tool, tools } from "./clients";
-import { type Installed, install } from "./install";
+import { runAlone } from "./alone";
+import { offeredBy, type Tool, tools } from "./clients";
+import type { Installed } from "./install";
 import type { Strength } from "./strength-cases";
 
 /** Milliseconds. */
@@ -42,9 +41,7 @@ async function restores(
   try {
     const work = join(home, "work");
     mkdirSync(work);
-    const list = await (await fetch(`${proxy.url}/v1/models`)).json();
-    const offered = clientModels(z.object({ data: z.array(clientModelSource()) }).parse(list).data);
-    const setup = clientOf(tool.id).setUp({ url: proxy.url, models: chooseModels(offered)! });
+    const setup = clientOf(tool.id).setUp({ url: proxy.url, models: chooseModels(await offeredBy(proxy.url))! });
     const files = filesOf(tool.id, setup.edits, { home, env: {} }).filter(({ edits }) => edits.length > 0);
     const path = files[0]!.path;
     await Bun.write(path, tool.settings!);
@@ -141,12 +138,6 @@ async function byScreen({ work, env }: Place, installed: Installed) {
 }
 
 if (import.meta.main) {
-  const only = process.argv.slice(2);
-  const isWanted = ({ id }: Tool) => only.length === 0 || only.includes(id);
-  const wanted = Object.values(tools).filter((tool) => isWanted(tool) && (tool.rewrites || tool.id === "claude-code"));
-  const installed = await install(wanted.map(({ npm }) => npm));
-  for await (const { tool, name, faults, said } of rewrites(installed, isWanted)) {
-    console.log(`${tool.id} ${await installed.version(tool.npm)}, ${name}: ${faults.join("; ") || "ok"}`);
-    if (faults.length > 0) console.log(said.trim().split("\n").slice(-15).join("\n").replace(/^/gm, "    "));
-  }
+  const all = Object.values(tools).filter((tool) => tool.rewrites || tool.id === "claude-code");
+  await runAlone(all, rewrites, ({ name }) => name);
 }

@@ -8,6 +8,7 @@ import { clientOf } from "../../src/clients/index";
 import { models } from "../../src/deploy/documents/client-settings";
 import { Collected, type Family, type Feature } from "../../src/deploy/documents/works-with";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
+import { lastLines } from "./alone";
 import { autoOutcomes } from "./auto-cases";
 import { type Tool, tools } from "./clients";
 import { tellings } from "./error-cases";
@@ -157,7 +158,7 @@ function tell(): void {
     collect(tool, searches ? "search" : key !== undefined ? "key" : settled ? "undo" : family, isOk);
     if (isOk) continue;
     failed++;
-    console.log(outcome.said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
+    console.log(lastLines(outcome.said, 30));
   }
 }
 
@@ -179,50 +180,31 @@ await Promise.all(
   }),
 );
 let tried = attempts.length;
-for await (const { tool, model, name, seconds, said } of tellings(installed, isWanted)) {
+/** @param more Behind the outcome. @param isNew Whether a failure counts. */
+function report({ id, npm }: Tool, cells: string[], faults: string[], said: string, more = "", isNew = true): void {
   tried++;
-  const outcome = seconds === undefined ? "FAILED: its person was not told" : "ok";
-  const client = `${clientOf(tool.id).name} ${versions.get(tool.npm)}`;
-  line(client, models[model].id, "refused", "", seconds?.toFixed(1) ?? "", `${outcome} (${name})`);
-  collect(tool, "told", seconds !== undefined);
-  if (seconds !== undefined) continue;
+  const outcome = `${faults.length === 0 ? "ok" : `FAILED: ${faults.join("; ")}`}${more && ` (${more})`}`;
+  line(`${clientOf(id).name} ${versions.get(npm)}`, ...cells, outcome);
+  if (faults.length === 0 || !isNew) return;
   failed++;
-  console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
+  console.log(lastLines(said, 30));
+}
+for await (const { tool, model, name, seconds, said } of tellings(installed, isWanted)) {
+  const faults = seconds === undefined ? ["its person was not told"] : [];
+  report(tool, [models[model].id, "refused", "", seconds?.toFixed(1) ?? ""], faults, said, name);
+  collect(tool, "told", seconds !== undefined);
 }
 for await (const { tool, account, model, seconds, faults, said } of autoOutcomes(installed, isWanted)) {
-  tried++;
-  const client = `${clientOf(tool.id).name} ${versions.get(tool.npm)}`;
-  line(
-    client,
-    model,
-    `on ${account}`,
-    "",
-    seconds.toFixed(1),
-    faults.length === 0 ? "ok" : `FAILED: ${faults.join("; ")}`,
-  );
+  report(tool, [model, `on ${account}`, "", seconds.toFixed(1)], faults, said);
   collect(tool, "auto", faults.length === 0);
-  if (faults.length === 0) continue;
-  failed++;
-  console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
 }
 for await (const { tool, model, family, name, feature, faults, measured, said } of strengths(installed, isWanted)) {
-  tried++;
-  const outcome = faults.length === 0 ? `ok${measured ? ` (${measured})` : ""}` : `FAILED: ${faults.join("; ")}`;
-  line(`${clientOf(tool.id).name} ${versions.get(tool.npm)}`, model, name, "", "", outcome);
   collect(tool, feature, faults.length === 0, family);
-  if (faults.length === 0) continue;
-  if (!collected.isNew(tool.id, feature, family)) continue;
-  failed++;
-  console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
+  const isNew = collected.isNew(tool.id, feature, family);
+  report(tool, [model, name, "", ""], faults, said, faults.length === 0 ? measured : "", isNew);
 }
-for await (const { tool, name, faults, measured, said } of sessions(installed, isWanted)) {
-  tried++;
-  const outcome = faults.length === 0 ? `ok (${measured})` : `FAILED: ${faults.join("; ")}`;
-  line(`${clientOf(tool.id).name} ${versions.get(tool.npm)}`, "", name, "", "", outcome);
-  if (faults.length === 0) continue;
-  failed++;
-  console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
-}
+for await (const { tool, name, faults, measured, said } of sessions(installed, isWanted))
+  report(tool, ["", name, "", ""], faults, said, faults.length === 0 ? measured : "");
 // A client that was updated may have changed what it needs: CI shows that beside the run.
 for (const difference of collected.write())
   console.log(process.env.GITHUB_ACTIONS ? `::warning::${difference}` : difference);

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { models } from "../../src/deploy/documents/client-settings";
 import { formatAmount } from "../../src/lib/format";
 import { namedEvent } from "../support/event-stream";
+import { runAlone } from "./alone";
 import {
   type Ask,
   canary,
@@ -21,7 +22,7 @@ import {
 } from "./client-session";
 import { type Tool, tools } from "./clients";
 import { type Billed, priceOf } from "./counted-upstream";
-import { type Installed, install } from "./install";
+import type { Installed } from "./install";
 
 const minuteMs = 60_000;
 const mcpTools = 120;
@@ -269,14 +270,4 @@ export async function* sessions(
   }
 }
 
-if (import.meta.main) {
-  const only = process.argv.slice(2);
-  const isWanted = ({ id }: Tool) => only.length === 0 || only.includes(id);
-  const installed = await install(
-    [tools.claudeCode, tools.codex, tools.opencode].filter(isWanted).map(({ npm }) => npm),
-  );
-  for await (const { tool, name, faults, measured, said } of sessions(installed, isWanted)) {
-    console.log(`${tool.id}, ${name}: ${faults.join("; ") || "ok"}${measured ? ` (${measured})` : ""}`);
-    if (faults.length > 0) console.log(said.trim().split("\n").slice(-15).join("\n").replace(/^/gm, "    "));
-  }
-}
+if (import.meta.main) await runAlone([tools.claudeCode, tools.codex, tools.opencode], sessions, ({ name }) => name);

@@ -6,16 +6,14 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { countTokens } from "gpt-tokenizer";
-import { z } from "zod";
-import type { ClientModel } from "../../src/clients/models";
 import { models } from "../../src/deploy/documents/client-settings";
 import type { Family, Feature } from "../../src/deploy/documents/works-with";
-import { clientModelSource, clientModels } from "../../src/proxy/upstream/models/model-view";
 import { eventStream } from "../support/event-stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { abilitiesOf } from "./ability-cases";
-import { type Tool, task, tools } from "./clients";
-import { type Installed, install } from "./install";
+import { runAlone } from "./alone";
+import { offeredBy, type Tool, task, tools } from "./clients";
+import type { Installed } from "./install";
 import { meet, type Seen } from "./meet";
 import { rewrites } from "./rewrite-cases";
 import { type Sent, startWitness } from "./witness";
@@ -187,8 +185,7 @@ async function visit({ model: id, prepare, ...asked }: Asked, installed: Install
   await using proxy = await startProxy({ demo: { generation: "C" } });
   prepare?.(proxy);
   using witness = startWitness(proxy.url);
-  const list = await (await fetch(`${proxy.url}/v1/models`)).json();
-  const offered: ClientModel[] = clientModels(z.object({ data: z.array(clientModelSource()) }).parse(list).data);
+  const offered = await offeredBy(proxy.url);
   const model = offered.find((each) => each.id === id)!;
   const meeting = { task, timeoutMs: within, ...asked, model, offered, url: witness.url, words: /$^/ };
   const seen = await meet(meeting, installed);
@@ -286,15 +283,5 @@ const scriptedMessage = {
   ...{ stop_sequence: null, usage: { input_tokens: 10, output_tokens: 5 } },
 };
 
-if (import.meta.main) {
-  const only = process.argv.slice(2);
-  const isWanted = ({ id }: Tool) => only.length === 0 || only.includes(id);
-  const wanted = [tools.claudeCode, tools.codex].filter(isWanted);
-  const installed = await install(wanted.map(({ npm }) => npm));
-  for await (const { tool, model, name, faults, measured, said } of strengths(installed, isWanted)) {
-    console.log(
-      `${tool.id} ${await installed.version(tool.npm)} ${model}, ${name}: ${faults.join("; ") || "ok"}${measured ? ` (${measured})` : ""}`,
-    );
-    if (faults.length > 0) console.log(said.trim().split("\n").slice(-15).join("\n").replace(/^/gm, "    "));
-  }
-}
+if (import.meta.main)
+  await runAlone([tools.claudeCode, tools.codex], strengths, ({ model, name }) => `${model}, ${name}`);

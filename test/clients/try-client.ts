@@ -10,7 +10,7 @@ import { type Demo, startDemo } from "../../src/demo/demo";
 import { models } from "../../src/deploy/documents/client-settings";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
 import { type Command, program, run } from "../support/command";
-import { printedFiles, type Tool, task, variablesOf } from "./clients";
+import { faultsOfTask, printedFiles, type Tool, task, variablesOf } from "./clients";
 import { startDropping } from "./dropped";
 import type { Installed } from "./install";
 
@@ -152,14 +152,6 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
 const stoppable = (demo: Demo) => Object.assign(demo, { [Symbol.asyncDispose]: () => demo.stop() });
 
 const searchTask = "Search the web for red pandas";
-
-async function faultsOfTask(work: string): Promise<string[]> {
-  const written = await Bun.file(join(work, "hello.txt"))
-    .text()
-    .catch(() => undefined);
-  if (written === undefined) return ["hello.txt was not written"];
-  return written.trimEnd() === "Hi there" ? [] : [`hello.txt says ${JSON.stringify(written)}`];
-}
 
 /** A model that searches by itself leaves no row of a search. */
 function faultsOfSearch(rows: Row[], { client_dialect, upstream_dialect }: Attempt): string[] {

@@ -82,6 +82,16 @@ export const clients = {
   gemini: geminiClient,
 } satisfies Record<ClientDialect, (url: string, key?: string) => Client>;
 
+/** How a question is refused. @throws if it is answered. */
+export async function refusalOf(answer: Promise<Answer>): Promise<{ status: number; message: string }> {
+  const thrown = await answer.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(thrown instanceof Error) || !("status" in thrown)) throw new Error(`This was not refused: ${thrown}`);
+  return { status: Number(thrown.status), message: thrown.message };
+}
+
 /** A fetch that keeps what went through it. */
 function recorder() {
   let body: Promise<Uint8Array> = Promise.resolve(new Uint8Array());
@@ -115,32 +125,33 @@ function chatClient(url: string, apiKey = "unused"): Client {
   const kept = recorder();
   const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0, fetch: kept.fetch });
 
-  const params = (question: Question, model: string) => ({
+  const params = (
+    { system, turns, tools, mustCall, think, mayNotThink, maxTokens, stop, schema: form }: Question,
+    model: string,
+  ) => ({
     model,
     messages: [
-      ...(question.system === undefined ? [] : [{ role: "system" as const, content: question.system }]),
-      ...question.turns.flatMap(chatMessages),
+      ...(system === undefined ? [] : [{ role: "system" as const, content: system }]),
+      ...turns.flatMap(chatMessages),
     ] as OpenAI.ChatCompletionMessageParam[],
-    ...(question.tools && {
-      tools: question.tools.map(({ name, description, schema }) => ({
+    ...(tools && {
+      tools: tools.map(({ name, description, schema }) => ({
         type: "function" as const,
         function: { name, ...(description && { description }), parameters: schema },
       })),
     }),
-    ...(question.mustCall && {
+    ...(mustCall && {
       tool_choice:
-        question.mustCall === "any"
-          ? ("required" as const)
-          : { type: "function" as const, function: { name: question.mustCall.tool } },
+        mustCall === "any" ? ("required" as const) : { type: "function" as const, function: { name: mustCall.tool } },
     }),
-    ...(question.think && { reasoning_effort: "medium" as const }),
-    ...(question.mayNotThink && { reasoning_effort: "none" as const }),
-    ...(question.maxTokens && { max_completion_tokens: question.maxTokens }),
-    ...(question.stop && { stop: question.stop }),
-    ...(question.schema && {
+    ...(think && { reasoning_effort: "medium" as const }),
+    ...(mayNotThink && { reasoning_effort: "none" as const }),
+    ...(maxTokens && { max_completion_tokens: maxTokens }),
+    ...(stop && { stop }),
+    ...(form && {
       response_format: {
         type: "json_schema" as const,
-        json_schema: { name: "answer", schema: question.schema, strict: true },
+        json_schema: { name: "answer", schema: form, strict: true },
       },
     }),
   });
@@ -201,12 +212,7 @@ function chatMessages(turn: Turn): unknown[] {
   const image = (data: string) => ({ type: "image_url", image_url: { url: dataUrl(data) } });
   if ("said" in turn) return turn.said.history;
   if ("user" in turn)
-    return [
-      {
-        role: "user",
-        content: turn.image ? [{ type: "text", text: turn.user }, image(turn.image)] : turn.user,
-      },
-    ];
+    return [{ role: "user", content: turn.image ? [{ type: "text", text: turn.user }, image(turn.image)] : turn.user }];
   if ("assistant" in turn)
     return [
       {
@@ -234,13 +240,16 @@ function responsesClient(url: string, apiKey = "unused"): Client {
   const kept = recorder();
   const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0, fetch: kept.fetch });
 
-  const params = (question: Question, model: string) => ({
+  const params = (
+    { system, turns, tools, mustCall, think, mayNotThink, maxTokens, schema: form }: Question,
+    model: string,
+  ) => ({
     model,
     store: false,
-    input: question.turns.flatMap(responsesItems) as OpenAI.Responses.ResponseInput,
-    ...(question.system !== undefined && { instructions: question.system }),
-    ...(question.tools && {
-      tools: question.tools.map(({ name, description, schema }) => ({
+    input: turns.flatMap(responsesItems) as OpenAI.Responses.ResponseInput,
+    ...(system !== undefined && { instructions: system }),
+    ...(tools && {
+      tools: tools.map(({ name, description, schema }) => ({
         type: "function" as const,
         name,
         description: description ?? null,
@@ -248,21 +257,18 @@ function responsesClient(url: string, apiKey = "unused"): Client {
         strict: false,
       })),
     }),
-    ...(question.mustCall && {
-      tool_choice:
-        question.mustCall === "any"
-          ? ("required" as const)
-          : { type: "function" as const, name: question.mustCall.tool },
+    ...(mustCall && {
+      tool_choice: mustCall === "any" ? ("required" as const) : { type: "function" as const, name: mustCall.tool },
     }),
-    ...(question.think && {
+    ...(think && {
       reasoning: { effort: "medium" as const, summary: "auto" as const },
       include: ["reasoning.encrypted_content" as const],
     }),
-    ...(question.mayNotThink && { reasoning: { effort: "none" as const } }),
-    ...(question.maxTokens && { max_output_tokens: question.maxTokens }),
+    ...(mayNotThink && { reasoning: { effort: "none" as const } }),
+    ...(maxTokens && { max_output_tokens: maxTokens }),
     // The dialect has no stop sequences.
-    ...(question.schema && {
-      text: { format: { type: "json_schema" as const, name: "answer", schema: question.schema, strict: true } },
+    ...(form && {
+      text: { format: { type: "json_schema" as const, name: "answer", schema: form, strict: true } },
     }),
   });
 
@@ -308,10 +314,7 @@ function responsesItems(turn: Turn): unknown[] {
   if ("said" in turn) return turn.said.history;
   if ("user" in turn)
     return [
-      {
-        role: "user",
-        content: turn.image ? [{ type: "input_text", text: turn.user }, image(turn.image)] : turn.user,
-      },
+      { role: "user", content: turn.image ? [{ type: "input_text", text: turn.user }, image(turn.image)] : turn.user },
     ];
   if ("assistant" in turn)
     return [
@@ -336,29 +339,29 @@ function messagesClient(url: string, apiKey = "unused"): Client {
   const kept = recorder();
   const anthropic = new Anthropic({ baseURL: url, apiKey, maxRetries: 0, fetch: kept.fetch });
 
-  const params = (question: Question, model: string) => ({
+  const params = (
+    { system, turns, tools, mustCall, think, mayNotThink, maxTokens, stop, schema: form }: Question,
+    model: string,
+  ) => ({
     model,
-    max_tokens: question.maxTokens ?? 4000,
-    messages: question.turns.map(messagesTurn) as Anthropic.MessageParam[],
-    ...(question.system !== undefined && { system: question.system }),
-    ...(question.tools && {
-      tools: question.tools.map(({ name, description, schema }) => ({
+    max_tokens: maxTokens ?? 4000,
+    messages: turns.map(messagesTurn) as Anthropic.MessageParam[],
+    ...(system !== undefined && { system: system }),
+    ...(tools && {
+      tools: tools.map(({ name, description, schema }) => ({
         name,
         ...(description && { description }),
         input_schema: { type: "object" as const, ...schema },
       })),
     }),
-    ...(question.mustCall && {
-      tool_choice:
-        question.mustCall === "any"
-          ? { type: "any" as const }
-          : { type: "tool" as const, name: question.mustCall.tool },
+    ...(mustCall && {
+      tool_choice: mustCall === "any" ? { type: "any" as const } : { type: "tool" as const, name: mustCall.tool },
     }),
-    ...(question.think && { thinking: { type: "enabled" as const, budget_tokens: 2000 } }),
-    ...(question.mayNotThink && { thinking: { type: "disabled" as const } }),
-    ...(question.stop && { stop_sequences: question.stop }),
-    ...(question.schema && {
-      output_config: { format: { type: "json_schema" as const, schema: question.schema } },
+    ...(think && { thinking: { type: "enabled" as const, budget_tokens: 2000 } }),
+    ...(mayNotThink && { thinking: { type: "disabled" as const } }),
+    ...(stop && { stop_sequences: stop }),
+    ...(form && {
+      output_config: { format: { type: "json_schema" as const, schema: form } },
     }),
   });
 
@@ -424,15 +427,18 @@ function geminiClient(url: string): Client {
   const google = new GoogleGenAI({ apiKey: "unused", httpOptions: { baseUrl: url, fetch: kept.fetch } });
   let members = {};
 
-  const params = (question: Question, model: string) => ({
+  const params = (
+    { system, turns, tools, mustCall, think, mayNotThink, maxTokens, stop, schema: form }: Question,
+    model: string,
+  ) => ({
     model,
-    contents: question.turns.flatMap(geminiContents),
+    contents: turns.flatMap(geminiContents),
     config: {
-      ...(question.system !== undefined && { systemInstruction: question.system }),
-      ...(question.tools && {
+      ...(system !== undefined && { systemInstruction: system }),
+      ...(tools && {
         tools: [
           {
-            functionDeclarations: question.tools.map(({ name, description, schema }) => ({
+            functionDeclarations: tools.map(({ name, description, schema }) => ({
               name,
               ...(description && { description }),
               parametersJsonSchema: schema,
@@ -440,19 +446,19 @@ function geminiClient(url: string): Client {
           },
         ],
       }),
-      ...(question.mustCall && {
+      ...(mustCall && {
         toolConfig: {
           functionCallingConfig: {
             mode: FunctionCallingConfigMode.ANY,
-            ...(question.mustCall !== "any" && { allowedFunctionNames: [question.mustCall.tool] }),
+            ...(mustCall !== "any" && { allowedFunctionNames: [mustCall.tool] }),
           },
         },
       }),
-      ...(question.think && { thinkingConfig: { thinkingBudget: 2000, includeThoughts: true } }),
-      ...(question.mayNotThink && { thinkingConfig: { thinkingBudget: 0 } }),
-      ...(question.maxTokens && { maxOutputTokens: question.maxTokens }),
-      ...(question.stop && { stopSequences: question.stop }),
-      ...(question.schema && { responseMimeType: "application/json", responseJsonSchema: question.schema }),
+      ...(think && { thinkingConfig: { thinkingBudget: 2000, includeThoughts: true } }),
+      ...(mayNotThink && { thinkingConfig: { thinkingBudget: 0 } }),
+      ...(maxTokens && { maxOutputTokens: maxTokens }),
+      ...(stop && { stopSequences: stop }),
+      ...(form && { responseMimeType: "application/json", responseJsonSchema: form }),
     },
   });
 
