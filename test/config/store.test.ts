@@ -58,6 +58,22 @@ describe("a change", () => {
     expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ logLevel: "warn", maxRows: 7 });
   });
 
+  test("a key that a call sets holds at once, in another process too, whatever is edited by hand meanwhile", async () => {
+    const [one, other] = [openConfig(path), openConfig(path)];
+    const told: [string[], boolean][] = [];
+    other.follow({ changed: (members, edited) => void told.push([members, edited]), refused() {}, noted() {} });
+    const keys = (key: string) => ({ auth: { apiKeys: [key] } });
+    await one.change(keys("k-first-0123456789"));
+    other.reload();
+    expect(told).toEqual([[["auth"], false]]);
+    await one.change(keys("k-second-0123456789"));
+    writeFileSync(path, JSON.stringify({ ...keys("k-second-0123456789"), maxRows: 7 }));
+    other.reload();
+    expect(other.current).toMatchObject({ ...keys("k-second-0123456789"), maxRows: 7 });
+    expect(readdirSync(folder).sort()).toEqual(["config.json", "config.json.keys", "config.json.lock"]);
+    other.close();
+  });
+
   test("a change of the config does not wait for a process that died with the lock", async () => {
     const holder = Bun.spawn([
       process.execPath,
