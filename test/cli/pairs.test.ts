@@ -1,10 +1,13 @@
 /** Pairs: what commands make of what they were given or have measured, from `fixtures/pairs/cli/`. */
 import { spyOn } from "bun:test";
 import fs from "node:fs";
+import { parse as parsePlist } from "plist";
 import { judgeDisk } from "../../src/cli/checks/files";
 import { judgeClock } from "../../src/cli/checks/network";
 import { maskSecrets } from "../../src/cli/connect/redact";
 import { bunName, type Installation, type InstallationKind, installationOf } from "../../src/cli/installation";
+import { type ServiceDefinition, serviceVariables, shownValue } from "../../src/cli/service/definition";
+import { launchdFile } from "../../src/cli/service/launchd";
 import { systemdFiles } from "../../src/cli/service/systemd";
 import { bindingFor } from "../../src/cli/start/listen";
 import { refusedPort } from "../../src/cli/start/port-owner";
@@ -50,6 +53,33 @@ testPairs("cli", {
       ...{ execPath: env ? main : "/usr/bin/bun", execArgv: env ? [] : ["--x"], isExecutable: env !== undefined },
       ...{ main, env: env ?? {}, cwd: "/" },
     }),
+  /**
+   * A service, beside what is plain, and whether namespaces can be had: systemd's files, and what launchd reads in its own; what
+   * is shown of them where that differs.
+   */
+  "service-files"(given: Partial<ServiceDefinition>, hasNamespaces = true) {
+    const plain = {
+      command: ["dragoman"],
+      variables: {},
+      stopSeconds: 60,
+      home: "/home/x/data",
+      personHome: "/home/x",
+    };
+    const service = { ...plain, ...given };
+    const { path, content, shown } = launchdFile(service);
+    const places = { units: "/home/x/units", variables: "/home/x/50 %/service.env" };
+    const [read, told] = [content, shown].map((text) => parsePlist(String(text)));
+    const systemd = systemdFiles(service, places, hasNamespaces).map(({ shown, ...file }) => ({
+      ...file,
+      ...(shown !== file.content && { shown }),
+    }));
+    return { systemd, launchd: { path, read, ...(!Bun.deepEquals(told, read) && { told }) } };
+  },
+  /** What a service gets of an environment, and how each of these variables would be shown. */
+  "service-gets"(env: Record<string, string>) {
+    const shown = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, shownValue(name, value)]));
+    return { gets: serviceVariables(env, readEnvironment(env, "linux")), shown };
+  },
   "refused-port": (...given: Parameters<typeof refusedPort>) => refusedPort(...given),
   /** What a server answers to `login` in turn; where it begins a sign-in, what is other of that. */
   async login(begun: Answer, ...tokens: Answer[]) {

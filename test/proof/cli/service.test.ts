@@ -1,14 +1,9 @@
-/** Scenario: `dragoman service`: under a real systemd; the file of launchd is parsed and looked at. */
+/** Scenario: `dragoman service`: under a real systemd, and the log file; its files are in `fixtures/pairs/cli/`. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parse as parsePlist } from "plist";
-import { type ServiceDefinition, serviceVariables, shownValue } from "../../../src/cli/service/definition";
-import { launchdFile } from "../../../src/cli/service/launchd";
 import { followFile, lastLines } from "../../../src/cli/service/log-lines";
 import { managerFor } from "../../../src/cli/service/managers";
-import { systemdFiles } from "../../../src/cli/service/systemd";
-import { readEnvironment } from "../../../src/config/environment";
 import { run } from "../../support/command";
 import { freePort } from "../../support/free-port";
 import { inProcess } from "../../support/in-process";
@@ -162,21 +157,6 @@ describe("the command", () => {
     expect(readdirSync(command.home).filter((name) => name !== ".bun")).toEqual([]);
   });
 
-  test("the command refuses what no service can have", async () => {
-    for (const [args, why] of [
-      [["--port", "0"], "A service needs a port of its own"],
-      [["--port", "99999"], "--port must be a whole number"],
-      [["--admin-auth", "never"], "--admin-auth must be"],
-      [["--json"], "has no option `--json`"],
-      [["--github-token", "gho_x"], "has no option `--github-token`"],
-      [["--nonsense"], "has no option `--nonsense`"],
-    ] as const)
-      expect(await inProcess(["service", "install", "--print", ...args])).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining(why),
-      });
-  });
-
   test("without a service manager that answers it says so, and without a person it does not guess", async () => {
     const { code, stderr } = await inProcess(["service", "install", "--port", String(freePort())]);
     expect(code).toBeGreaterThan(0);
@@ -184,92 +164,6 @@ describe("the command", () => {
     expect(await inProcess(["service", "logs"])).toMatchObject({ code: 1 });
     expect(await inProcess(["service", "logs", "--lines", "x"])).toMatchObject({ code: 2 });
   });
-});
-
-const service: ServiceDefinition = {
-  command: ["/opt/dra goman/bin & co/$x%h\"q'/dragoman", "start", "--host", "::1", 'a"b\\', ""],
-  variables: { HTTPS_PROXY: "http://u:<p>@proxy.test:1", ADMIN_TOKEN: 'a&"<b>' },
-  stopSeconds: 40,
-  home: "/Users/jürgen <x>/data",
-  personHome: "/Users/jürgen <x>",
-};
-
-describe("launchd", () => {
-  const { path, content, shown } = launchdFile(service);
-  const plist = parsePlist(String(content)) as Record<string, unknown>;
-
-  test("the agent reads as it was meant, whatever the characters", () => {
-    expect(path).toBe("/Users/jürgen <x>/Library/LaunchAgents/dev.dragoman.plist");
-    expect(plist).toMatchObject({
-      Label: "dev.dragoman",
-      ProgramArguments: service.command,
-      EnvironmentVariables: service.variables,
-      WorkingDirectory: service.home,
-      RunAtLoad: true,
-      KeepAlive: { SuccessfulExit: false },
-      Umask: 0o077,
-      ExitTimeOut: 40,
-    });
-    expect(String(content)).toStartWith('<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE plist PUBLIC');
-  });
-
-  test("the launchd file that is shown hides secrets", () => {
-    expect((parsePlist(shown) as typeof plist).EnvironmentVariables).toEqual({
-      HTTPS_PROXY: "http://[secret]@proxy.test:1",
-      ADMIN_TOKEN: "[secret]",
-    });
-  });
-
-  test("without variables there is no empty dictionary", () => {
-    const bare = parsePlist(String(launchdFile({ ...service, variables: {} }).content)) as typeof plist;
-    expect(bare).not.toHaveProperty("EnvironmentVariables");
-  });
-});
-
-describe("systemd's quoting", () => {
-  const places = { units: "/home/x/units", variables: "/home/x/50 %/service.env" };
-  const [unit, variables] = systemdFiles(service, places, true).map(({ content }) => String(content));
-
-  test("specifiers and variables stay text", () => {
-    expect(unit).toContain(
-      `ExecStart="/opt/dra goman/bin & co/$x%%h\\"q'/dragoman" "start" "--host" "::1" "a\\"b\\\\" ""\n`,
-    );
-    expect(unit).toContain("EnvironmentFile=/home/x/50 %%/service.env\n");
-    expect(unit).toContain('ReadWritePaths="/Users/jürgen <x>/data"\n');
-    expect(variables).toBe('HTTPS_PROXY="http://u:<p>@proxy.test:1"\nADMIN_TOKEN="a&\\"<b>"\n');
-  });
-
-  test("a manager without namespaces gets the filters alone", () => {
-    const plain = String(systemdFiles(service, places, false)[0]!.content);
-    expect(plain).toContain("SystemCallFilter=@system-service");
-    expect(plain).not.toContain("ProtectSystem");
-  });
-});
-
-test("a service gets the variables that dragoman and its network need, and no others", () => {
-  const env = {
-    HOME: "/home/x",
-    PATH: "/bin",
-    DRAGOMAN_HOME: "~/d",
-    ADMIN_TOKEN: "t",
-    ANTHROPIC_API_KEY: " ",
-    DRAGOMAN_GITHUB_TOKEN: "gho_1",
-    DRAGOMAN_APP_ID: "4711",
-    DRAGOMAN_APP_KEY: "-----BEGIN x\\n-----END x-----",
-    DRAGOMAN_UPSTREAM_TIMEOUT_MS: "5",
-    https_proxy: "http://p:1",
-    NODE_EXTRA_CA_CERTS: "/ca.pem",
-    OTEL_EXPORTER_OTLP_HEADERS: "k=v",
-  };
-  expect(serviceVariables(env, readEnvironment(env, "linux"))).toEqual({
-    DRAGOMAN_HOME: "/home/x/d",
-    ADMIN_TOKEN: "t",
-    https_proxy: "http://p:1",
-    NODE_EXTRA_CA_CERTS: "/ca.pem",
-    OTEL_EXPORTER_OTLP_HEADERS: "k=v",
-  });
-  for (const name of ["OTEL_EXPORTER_OTLP_HEADERS", "ADMIN_TOKEN", "DRAGOMAN_SEAL_KEY", "DRAGOMAN_APP_KEY"])
-    expect(shownValue(name, "k=v")).toBe("[secret]");
 });
 
 test("every manager's own commands name one service", () => {
