@@ -6,7 +6,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { version } from "../../package.json";
-import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
+import { type DemoAccount, quotas } from "../../src/demo/accounts";
 import { type Demo, type DemoOptions, startDemo } from "../../src/demo/demo";
 import { directives } from "../../src/demo/faults";
 import { testBlocks, unfolded } from "../support/blocks";
@@ -72,10 +72,7 @@ const messages = (body: object, sending?: Sending) =>
 const embed = (body: object, sending?: Sending) =>
   post("/embeddings", { model: "text-embedding-3-small", input: ["a", "b"], ...body }, sending);
 const say = (content: string) => ({ messages: [{ role: "user", content }] });
-const object = (properties: object, required = Object.keys(properties)) => ({ type: "object", properties, required });
-const text = { type: "string" };
-const weather = object({ city: text });
-const wire = (name: string, parameters: object) => ({ type: "function", function: { name, parameters } });
+const weather = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
 const listed = async (login?: string): Promise<Wire[]> => {
   const host = account(login).host === "business" ? demo.businessUrl : demo.url;
   const authorization = `Bearer ${await bearer(login)}`;
@@ -83,15 +80,6 @@ const listed = async (login?: string): Promise<Wire[]> => {
 };
 
 describe("GitHub", () => {
-  test("exchanges the token of a GitHub App, not an OAuth app's, and names the host of the plan", async () => {
-    const answer = await json(exchange("work-demo"));
-    expect(answer).toMatchObject({ refresh_in: 1500, expires_at: clock / 1000 + 1800, individual: false });
-    expect(answer.endpoints.api).toBe(demo.businessUrl);
-    expect((await exchange("plus-demo")).status).toBe(404);
-    account().githubToken = "ghu_another";
-    expect((await rest("/copilot_internal/v2/token", `token ${demoAccounts()[0]!.githubToken}`)).status).toBe(401);
-  });
-
   test("ends a Copilot token at its end, and when a test says so", async () => {
     const statusOf = async (token: string) =>
       (await fetch(`${demo.url}/models`, { headers: { ...editor, authorization: `Bearer ${token}` } })).status;
@@ -184,13 +172,6 @@ const replayed =
   };
 const named = (id: string) => (item: Wire) => (item.type === "reasoning" ? { ...item, id } : item);
 
-const project = { role: "system", content: "Environment:\nPrimary working directory: /home/me/project\nGit: yes" };
-const calling =
-  (content: string, ...tools: object[]) =>
-  () =>
-    chat({ messages: [project, { role: "user", content }], tools });
-const listOfTexts = { type: "array", items: text };
-
 const dialects = {
   chat: (directive: string, stream = true) => chat({ ...say(`[demo: ${directive}]`), stream }),
   responses: (directive: string, stream = true) => responses({ input: `[demo: ${directive}]`, stream }),
@@ -206,6 +187,9 @@ const answered: [situation: string, send: () => Promise<Response>][] = [
   ["an unknown path", () => fetch(`${demo.url}/v1/models`)],
   ["count_tokens at the model host of generation A", () => post("/v1/messages/count_tokens", {})],
   ["the exchange of a token", () => exchange()],
+  ["the exchange of a token of a business plan", () => exchange("work-demo")],
+  ["the exchange of an OAuth app's token", () => exchange("plus-demo")],
+  ["the exchange of a token that GitHub does not know", () => rest("/copilot_internal/v2/token", "token ghu_another")],
   ["what an account has left", () => rest("/copilot_internal/user", `token ${account().githubToken}`)],
   ["the name of an account", () => rest("/user", `token ${account().githubToken}`)],
   ["chat: the second of two equal prompts", () => twice(() => chat(say(long)))],
@@ -276,17 +260,6 @@ describe("the upstream remembers", () => {
     const { message } = (await json(chat({ ...claude, thinking_budget: 2000 }))).choices[0];
     const again = (more: object) => chat({ ...claude, messages: [begun[0], { ...message, ...more }, begun[0]] });
     expect([(await again({})).status, (await again({ reasoning_text: "changed" })).status]).toEqual([200, 400]);
-  });
-});
-
-test("the scripted model calls a tool that is named with what its schema requires", async () => {
-  const inner = object({ on: { type: "boolean" }, maybe: { anyOf: [{ type: "null" }, text] } });
-  const members = { when: { type: "string", format: "date" }, level: { enum: ["low", "high"] }, many: listOfTexts };
-  const schema = { ...object({ ...members, inner: { $ref: "#/$defs/inner" } }), $defs: { inner } };
-  const { choices } = await json(calling("call lookup please", wire("lookup", schema))());
-  expect(JSON.parse(choices[0].message.tool_calls[0].function.arguments)).toEqual({
-    ...{ when: "2026-01-31", level: "low", many: ["demo"] },
-    inner: { on: true, maybe: "demo" },
   });
 });
 
