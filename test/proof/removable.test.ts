@@ -8,14 +8,6 @@ import { cpSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } 
 import { dirname, join, normalize } from "node:path";
 import { temporaryFolder } from "../support/temporary-folder";
 
-interface Extra {
-  /** Files and folders. */
-  files: string[];
-  lines: Line[];
-  /** The tests need it themselves. */
-  testsNeedIt?: true;
-}
-
 /** The line or row of a surface that goes, or what takes its place. */
 type Line = [file: string, line: string | RegExp, instead?: string];
 
@@ -26,83 +18,68 @@ const commandRow = (name: string): Line => [
   "cli/commands/accounts.ts",
   new RegExp(` {4}command\\(\\{\\n {6}name: "${name}",[^]*?\\n {4}\\}\\),\\n`),
 ];
+/** The tests need it themselves. */
+const theDemo = "the demo";
 
-const extras: Record<string, Extra> = {
-  "the demo": {
-    files: ["demo"],
-    lines: [
-      [
-        "cli/start/start.ts",
-        /\{ team \}: StartOptions\): Promise<RunningDemo> \{\n.*\n.*\n/,
-        '_: StartOptions): Promise<RunningDemo> {\n  throw new UsageError("This build has no demo.");\n',
-      ],
+/** Each with its files and folders, and its lines. */
+const extras: [name: string, files: string, ...lines: Line[]][] = [
+  [
+    theDemo,
+    "demo",
+    [
+      "cli/start/start.ts",
+      /\{ team \}: StartOptions\): Promise<RunningDemo> \{\n.*\n.*\n/,
+      '_: StartOptions): Promise<RunningDemo> {\n  throw new UsageError("This build has no demo.");\n',
     ],
-    testsNeedIt: true,
-  },
-  embeddings: {
-    files: ["routes/embeddings.ts", "proxy/relay/embed.ts"],
-    lines: [[clients, ".use(embeddings)"]],
-  },
-  traces: {
-    files: ["books/observe/trace-export.ts", "books/observe/spans.ts"],
-    lines: [
-      [
-        "cli/start/traces.ts",
-        'return (await import("../../books/observe/trace-export")).startTraces(app, process.env);',
-      ],
+  ],
+  ["embeddings", "routes/embeddings.ts proxy/relay/embed.ts", [clients, ".use(embeddings)"]],
+  [
+    "traces",
+    "books/observe/trace-export.ts books/observe/spans.ts",
+    ["cli/start/traces.ts", 'return (await import("../../books/observe/trace-export")).startTraces(app, process.env);'],
+  ],
+  [
+    "prompts",
+    "admin/pages/prompts admin/api/features/prompts.ts cli/usage-by-prompt.ts",
+    ...[pages, adminApi].map((surface): Line => [surface, ".use(prompts)"]),
+    ["admin/pages/overview/usage.tsx", "{await dearestPrompts(app, now)}"],
+    commandRow("usage prompts"),
+  ],
+  ["the page Try", "admin/pages/try", [pages, ".use(tryOut)"]],
+  [
+    "GitHub's report beside the history",
+    "admin/api/features/reconcile.ts admin/api/reconcile.ts cli/reconcile.ts",
+    [adminApi, ".use(reconciliation)"],
+    commandRow("usage reconcile"),
+  ],
+  [
+    "Google's paths",
+    "routes/gemini",
+    [clients, '.group("/v1beta", (beta) => beta.use(gemini))'],
+    // Other spellings are a surface of their own.
+    [clients, '.group("/v1", (v1) => v1.use(geminiMethods))'],
+    ["routes/model-lists.ts", "[googleForm]", "[]"],
+    // A row of the dialect, which stays.
+    [
+      "cli/connect/probe.ts",
+      /\(server, model, settings\) =>\n\s+send\(\n\s+server,\n\s+`\$\{geminiPath\}[\s\S]*?\n {6}\),\n/,
+      "() => Promise.reject(new Error(geminiPath)),\n",
     ],
-  },
-  prompts: {
-    files: ["admin/pages/prompts", "admin/api/features/prompts.ts", "cli/usage-by-prompt.ts"],
-    lines: [
-      [pages, ".use(prompts)"],
-      [adminApi, ".use(prompts)"],
-      ["admin/pages/overview/usage.tsx", "{await dearestPrompts(app, now)}"],
-      commandRow("usage prompts"),
-    ],
-  },
-  "the page Try": { files: ["admin/pages/try"], lines: [[pages, ".use(tryOut)"]] },
-  "GitHub's report beside the history": {
-    files: ["admin/api/features/reconcile.ts", "admin/api/reconcile.ts", "cli/reconcile.ts"],
-    lines: [[adminApi, ".use(reconciliation)"], commandRow("usage reconcile")],
-  },
-  "Google's paths": {
-    files: ["routes/gemini"],
-    lines: [
-      [clients, '.group("/v1beta", (beta) => beta.use(gemini))'],
-      // Other spellings are a surface of their own.
-      [clients, '.group("/v1", (v1) => v1.use(geminiMethods))'],
-      ["routes/model-lists.ts", "[googleForm]", "[]"],
-      // A row of the dialect, which stays.
-      [
-        "cli/connect/probe.ts",
-        /\(server, model, settings\) =>\n\s+send\(\n\s+server,\n\s+`\$\{geminiPath\}[\s\S]*?\n {6}\),\n/,
-        "() => Promise.reject(new Error(geminiPath)),\n",
-      ],
-    ],
-  },
-  "the socket of Responses": { files: ["routes/responses-socket"], lines: [[clients, ".use(responsesSocket)"]] },
-  "the sign-in of tools": {
-    files: [
-      "routes/tool-sign-in.ts",
-      "routes/gateway.ts",
-      "admin/pages/members/device.tsx",
-      "admin/pages/members/device-routes.ts",
-    ],
-    lines: [
-      [clients, ".use(toolSignIn)"],
-      [pages, ".use(device)"],
-    ],
-  },
-  "the report of the cache": {
-    files: ["admin/pages/cache", "admin/api/features/cache.ts", "admin/api/cache.ts"],
-    lines: [
-      [pages, ".use(cache)"],
-      [adminApi, ".use(cache)"],
-    ],
-  },
-  "the paths of providers": { files: ["routes/providers.ts"], lines: [[clients, ".use(providers)"]] },
-};
+  ],
+  ["the socket of Responses", "routes/responses-socket", [clients, ".use(responsesSocket)"]],
+  [
+    "the sign-in of tools",
+    "routes/tool-sign-in.ts routes/gateway.ts admin/pages/members/device.tsx admin/pages/members/device-routes.ts",
+    [clients, ".use(toolSignIn)"],
+    [pages, ".use(device)"],
+  ],
+  [
+    "the report of the cache",
+    "admin/pages/cache admin/api/features/cache.ts admin/api/cache.ts",
+    ...[pages, adminApi].map((surface): Line => [surface, ".use(cache)"]),
+  ],
+  ["the paths of providers", "routes/providers.ts", [clients, ".use(providers)"]],
+];
 
 const root = join(import.meta.dir, "../..");
 const copy = temporaryFolder(afterAll);
@@ -142,24 +119,18 @@ function withoutDeadImports(file: string, text: string): string {
   );
 }
 
-test.each(Object.entries(extras))(
+test.each(extras)(
   "without %s",
-  async (_, { files, lines, testsNeedIt }) => {
-    for (const file of files) rmSync(join(src, file), { recursive: true });
+  async (extra, files, ...lines) => {
+    for (const file of files.split(" ")) rmSync(join(src, file), { recursive: true });
     for (const [file, line, instead = ""] of lines) {
       const text = readFileSync(join(src, file), "utf8");
       expect(text.split(line), `${file} has one line: ${line}`).toHaveLength(2);
-      writeFileSync(
-        join(src, file),
-        withoutDeadImports(
-          file,
-          text.replace(line, () => instead),
-        ),
-      );
+      const left = text.replace(line, () => instead);
+      writeFileSync(join(src, file), withoutDeadImports(file, left));
     }
     expect(await faultsOf("check", "--no-script")).toBe("");
-    if (testsNeedIt) return;
-    expect(await faultsOf("test", "./test/routes/traps.test.ts")).toBe("");
+    if (extra !== theDemo) expect(await faultsOf("test", "./test/routes/traps.test.ts")).toBe("");
   },
   180_000,
 );

@@ -3,6 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dayMs, hourMs, minuteMs } from "../../src/lib/format";
+import type { Json } from "./json";
 import { fixtures } from "./streams";
 
 const units: Record<string, number> = { s: 1_000, m: minuteMs, h: hourMs, d: dayMs };
@@ -26,6 +27,10 @@ export const stepsIn = (lines: readonly string[]): string[] => lines.join("\n").
 
 /** A step in one line. */
 export const joined = (step: string): string => step.replace(/\n +/g, " ");
+
+/** The words of a step; what is in quotes, and an object or a list at its end, as its JSON says. */
+export const wordsIn = (step: string): Json[] =>
+  (step.match(/"(?:[^"\\]|\\.)*"|[{[].*$|\S+/g) ?? []).map((word) => (/^["{[]/.test(word) ? JSON.parse(word) : word));
 
 /** Characters; a text in quotes may be longer. */
 const width = 160;

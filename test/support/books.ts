@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { parseJson } from "../../src/lib/json";
 import { savedFrom } from "../people/accounts/bench";
-import { milliseconds, testBlocks, withNames } from "./blocks";
+import { milliseconds, testBlocks, withNames, wordsIn } from "./blocks";
 import { fieldsIn } from "./form-fields";
 import type { Json } from "./json";
 import { pageText, partOf } from "./page-text";
@@ -136,9 +136,7 @@ async function openStage(setup: Setup) {
   return {
     async happen(step: string): Promise<string[]> {
       const [asked, part] = put(step).split(" ~ ") as [string, string?];
-      const words: Json[] = (asked.slice(2).match(/"(?:[^"\\]|\\.)*"|[{[].*$|\S+/g) ?? []).map((word) =>
-        /^["{[]/.test(word) ? JSON.parse(word) : word,
-      );
+      const words = wordsIn(asked.slice(2));
       if (step.startsWith("! ")) await events[words[0]]!(...words.slice(1));
       else await books.ask(words, part);
       return books.changed();

@@ -1,13 +1,12 @@
 /** A real Chromium for the tests of the pages: one that was named, the one that comes as a package, or the system's own. */
+import { afterAll, describe, test } from "bun:test";
 import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
 /** The browser, or why there is none. */
-export async function openBrowser(): Promise<
-  { browser: Browser; why?: undefined } | { browser?: undefined; why: string }
-> {
+async function openBrowser(): Promise<{ browser: Browser; why?: undefined } | { browser?: undefined; why: string }> {
   const faults: string[] = [];
   for (const [name, find] of Object.entries(ways)) {
     try {
@@ -85,16 +84,32 @@ async function unpack(home: string): Promise<void> {
 
 const packageFolder = () => join(dirname(Bun.resolveSync("@sparticuz/chromium", import.meta.dir)), "..");
 
-/** Opens an empty page. @returns `faults`: errors of its scripts, and what its content policy refuses. */
-export async function openPage(browser: Browser, options: BrowserContextOptions = {}) {
-  const context = await browser.newContext(options);
-  context.setDefaultTimeout(10_000);
-  const page = await context.newPage();
-  const faults: string[] = [];
-  page.on("console", (said) => void (/Content Security|Refused/.test(said.text()) && faults.push(said.text())));
-  page.on("pageerror", ({ message }) => void faults.push(message));
-  return { context, page, faults };
+/** Tests with a browser, which ends after them; where there is none they are skipped, and the log says why. */
+export async function withBrowser() {
+  const { browser, why } = await openBrowser();
+  if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
+  afterAll(() => browser?.close());
+  /** A page of its own. @returns `faults`: errors of its scripts, its dialogs, and what its content policy refuses. */
+  const open = async (url: string, options: BrowserContextOptions = {}) => {
+    const context = await browser!.newContext(options);
+    context.setDefaultTimeout(10_000);
+    const page = await context.newPage();
+    const faults: string[] = [];
+    page.on("console", (said) => void (/Content Security|Refused/.test(said.text()) && faults.push(said.text())));
+    page.on("pageerror", ({ message }) => void faults.push(message));
+    page.on("dialog", (dialog) => {
+      faults.push(`dialog: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    await page.goto(url);
+    return { context, page, faults, [Symbol.asyncDispose]: () => context.close() };
+  };
+  return { open, describe: describe.skipIf(!browser), test: test.skipIf(!browser) };
 }
+
+/** Pixels that do not fit the screen at the side. */
+export const overflowOf = (page: Page): Promise<number> =>
+  page.evaluate("document.documentElement.scrollWidth - innerWidth");
 
 /** What axe finds: the rule, and the first place that breaks it. */
 export async function violations(page: Page): Promise<string[]> {

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { quickest } from "./quickest";
 import { inherited } from "./short-runs";
 import { patienceMs } from "./until";
@@ -81,6 +82,19 @@ export function run(args: string[], { env = {}, cwd, within = [], instead = prog
     },
   };
 }
+
+/** A chat request to a process, or to any server. */
+export const askChat = (
+  url: string,
+  content = "Hello",
+  { model = exampleModels.flash, stream = false, ...init }: { model?: string; stream?: boolean } & RequestInit = {},
+): Promise<Response> =>
+  fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    body: JSON.stringify({ model, stream, messages: [{ role: "user", content }] }),
+    ...init,
+    headers: { "content-type": "application/json", ...(init.headers as Record<string, string>) },
+  });
 
 function gather(stream: ReadableStream<Uint8Array>) {
   const gathered = { text: "", over: Promise.resolve() };

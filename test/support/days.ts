@@ -252,18 +252,13 @@ class Days {
     const { budget, able } = this.#truth(person, free);
     if (this.#isInTrouble(person) || budget === 0 || able.length === 0) return;
     await this.#renew();
-    const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const marker = this.#marker();
-    this.#stalled.set(marker, { reached: reached.resolve, gate: gate.promise });
-    const sending = this.#send(server, person, free, marker);
-    await Promise.race([reached.promise, sending]);
+    const { sending, letGo } = await this.#hold(server, person);
     this.#servers.splice(this.#servers.indexOf(server), 1);
     const stopping = server.stop();
     const { status, text } = await sending;
     expect(status, `the answer of a server that is cut off: ${text}`).toBeNull();
     await stopping;
-    gate.resolve();
-    this.#stalled.delete(marker);
+    letGo();
     if (this.#servers.length === 0) await this.#start();
     await this.#refresh();
   }
@@ -274,18 +269,27 @@ class Days {
     const { budget, able } = this.#truth(person, free);
     if (this.#isInTrouble(person) || budget === 0 || able.length === 0) return undefined;
     await this.#renew();
-    const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const marker = this.#marker();
-    this.#stalled.set(marker, { reached: reached.resolve, gate: gate.promise });
-    const sending = this.#send(this.chance.pick(...this.#servers), person, free, marker);
-    await Promise.race([reached.promise, sending]);
+    const { sending, letGo } = await this.#hold(this.chance.pick(...this.#servers), person);
     this.#charge(person, free);
     this.#count("request over midnight");
     return async () => {
-      this.#stalled.delete(marker);
-      gate.resolve();
+      letGo();
       expect((await sending).status, "a request over midnight").toBe(200);
     };
+  }
+
+  /** A request that the upstream has, and holds until it is let go. */
+  async #hold(server: Server, person: Person): Promise<{ sending: Promise<Sent>; letGo(): void }> {
+    const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const marker = this.#marker();
+    this.#stalled.set(marker, { reached: reached.resolve, gate: gate.promise });
+    const sending = this.#send(server, person, free, marker);
+    await Promise.race([reached.promise, sending]);
+    const letGo = () => {
+      this.#stalled.delete(marker);
+      gate.resolve();
+    };
+    return { sending, letGo };
   }
 
   async #signIn(person: Person): Promise<void> {

@@ -8,6 +8,12 @@ export function namedEvent(event: { type?: string; [member: string]: unknown }):
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
+/** An event of a chat stream, with this choice. */
+export function chatChunk(choice: object): string {
+  const chunk = { id: "c", object: "chat.completion.chunk", created: 1, model: "gpt-5-mini" };
+  return `data: ${JSON.stringify({ ...chunk, choices: [{ index: 0, ...choice }] })}\n\n`;
+}
+
 /** The objects that the events of a stream hold, in their order; without `[DONE]`. */
 // biome-ignore lint/suspicious/noExplicitAny: each test knows what its events have.
 export function eventsIn(text: string): any[] {

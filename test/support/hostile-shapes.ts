@@ -11,6 +11,7 @@ import { rules as responsesRules } from "../../src/dialects/responses/rules";
 import { isObject } from "../../src/lib/json";
 import { jsonFrame, readSse, type SseFrame } from "../../src/lib/net/stream/sse";
 import { run } from "../../src/lib/net/stream/stream";
+import type { Json } from "./json";
 import { bytesAt, jsonAt, recorded } from "./streams";
 
 /** A shape, and how it is made in about so many bytes. */
@@ -31,6 +32,8 @@ function listsIn(value: unknown, path: Path = []): Path[] {
   if (Array.isArray(value)) return [path, ...value.flatMap((item, at) => listsIn(item, [...path, at]))];
   return isObject(value) ? Object.entries(value).flatMap(([key, item]) => listsIn(item, [...path, key])) : [];
 }
+
+const listAt = (value: Json, path: Path): unknown[] => path.reduce((part, step) => part[step], value);
 
 /** A copy of the JSON with another list in this place. */
 function withList(value: unknown, [step, ...rest]: Path, change: (list: unknown[]) => unknown[]): unknown {
@@ -72,11 +75,7 @@ function repeatedTogether(dialect: ClientDialect, kind: "request" | "reply"): Sh
       dialect,
       make: (bytes: number) =>
         lists.reduce<unknown>((filled, path) => {
-          let filling: unknown[] = [];
-          withList(sample, path, (list) => {
-            filling = list;
-            return list;
-          });
+          const filling = listAt(sample, path);
           const count = Math.floor(bytes / lists.length / JSON.stringify(filling).length);
           return withList(filled, path, (list) => [
             ...list,
@@ -92,11 +91,7 @@ function repeated(dialect: ClientDialect, kind: "request" | "reply"): Shape<Json
   const seen = new Set<string>();
   return samples(kind, dialect).flatMap(([folder, sample]) =>
     listsIn(sample).flatMap((path) => {
-      let filling: unknown[] = [];
-      withList(sample, path, (list) => {
-        filling = list;
-        return list;
-      });
+      const filling = listAt(sample, path);
       if (filling.length === 0) return [];
       const place = path.map((step) => (typeof step === "number" ? "*" : step)).join(".");
       const kinds = [...new Set(filling.map((item) => (isObject(item) ? `${item.type ?? item.role ?? ""}` : "")))];
@@ -108,7 +103,7 @@ function repeated(dialect: ClientDialect, kind: "request" | "reply"): Shape<Json
         dialect,
         make: (bytes: number) => {
           const count = Math.max(1, Math.floor(bytes / JSON.stringify(filling).length));
-          const items = Array.from({ length: count }, (_, turn) => copy(filling, turn)).flat();
+          const items = many(count, (turn) => copy(filling, turn)).flat();
           return withList(sample, path, (list) => [...list, ...items]) as JsonObject;
         },
       }));
@@ -369,14 +364,8 @@ const inOtherOrder: Shape<SseFrame[]> = {
   name: "responses stream: items that stand in another order in the end",
   dialect: "responses",
   make(bytes) {
-    const call = (at: number) => ({
-      type: "function_call",
-      id: `fc${at}`,
-      call_id: `c${at}`,
-      name: "f",
-      arguments: "{}",
-    });
-    const items = many(bytes / 250, call);
+    const call = { type: "function_call", name: "f", arguments: "{}" };
+    const items = many(bytes / 250, (at) => ({ ...call, id: `fc${at}`, call_id: `c${at}` }));
     const response = { id: "r", object: "response", model: "m", status: "completed" };
     return [
       ...items.map((item, output_index) => jsonFrame({ type: "response.output_item.done", output_index, item })),

@@ -3,19 +3,21 @@
  * are always the same. What is random each time has a word in its place.
  */
 import { Database } from "bun:sqlite";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Entry, nameColumns } from "../../src/books/history/entry";
 import { type Portion, packed } from "../../src/books/history/portions";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { savedFrom } from "../people/accounts/bench";
-import { withNames } from "./blocks";
+import { milliseconds, withNames } from "./blocks";
 import { signedIn } from "./form-fields";
 import { entry } from "./history-rows";
 import { startProxy } from "./proxy";
+import { fixtures } from "./streams";
 
 export const now = Date.parse("2026-11-20T10:37:00Z");
-const [second, minute, hour, day] = [1_000, 60_000, 3_600_000, 86_400_000];
+const [minute, hour, day] = [60_000, 3_600_000, 86_400_000];
 const clock = { now: () => now, monotonic: () => 1_000_000, random: () => 0.5 };
 
 /** The owner at this machine; somebody at another one; a link on another site. */
@@ -191,30 +193,7 @@ const portionsOf = (scale: number): string => {
   ]);
 };
 
-/** Every change of a request or a reply that has a sentence of its own. */
-const fixups = [
-  "summary continued half-characters max-tokens max-tokens-name max-tokens-limit reasoning effort sampling",
-  "stop-limit unsupported-fields safeguards beta-fields billing-header stream-gathered usage-asked empty-tools",
-  "tool-repeated schema-draft schema-boolean schema-pattern schema-null schema-types schema-enum schema-tuple",
-  "schema-items schema-item-types schema-names schema-words schema-union schema-type blank-stop system-alone",
-  "tool-schema input-schema schema-dialect schema-wrapped output-schema structured-output developer-role",
-  "system-role tool-changes message-output-config cleared-reminders compaction tool-results call-pairs",
-  "call-namespace namespace-description call-input call-ids failed-result repeated-call-ids repeated-item-ids",
-  "tool-result-order missing-tool-result orphan-tool-result image-type tool-images tool-ids tool-fields",
-  "tool-reference defer-loading eager-input-streaming server-tools server-calls server-tools-here tools-deferred",
-  "tools-over-limit tool-choice-without-tools tool-choice-with-thinking cache-key cache-marks cache-marks-added",
-  "cache-top-level cache-scope cache-ttl cache-limit cache-on-thinking cache-in-tool-result copilot-fields",
-  "empty-text no-prefill file-name own-searches lost-citations foreign-thinking foreign-items thinking-adaptive",
-  "thinking-display always-thinks forced-choice thinking-shown thinking-type thinking-in-tool-loop",
-  "thinking-budget context-editing clear-thinking output-format store background service-tier include-reasoning",
-  "image-generation web-search strict-default item-reference unsigned-reasoning message-metadata object-field",
-  "created-field split-choices role annotations choice-index choices-field finish-reason padding content-key",
-  "tool-id done-event tool-index empty-data usage-chunk reply-unfollowed prompt-uncounted usage-unbelievable",
-  "bill-chunk data-field block-start event-name foreign-event error-event usage-field item-ids sequence-number",
-  "response-id empty-output",
-].flatMap((names) => names.split(" "));
-
-/** One of each kind, and a few weeks of plain ones. */
+/** One of each kind, of `fixtures/worlds/full.txt`, with the times for which they are over, and a few weeks of plain ones. */
 function rowsOf(idOf: (name: string) => string): Entry[] {
   const rows: Partial<Entry>[] = [];
   const plain = [
@@ -235,75 +214,19 @@ function rowsOf(idOf: (name: string) => string): Entry[] {
       member: at % 5 === 0 ? idOf("anna") : null,
       key_name: at % 5 === 0 ? "anna/key-1" : at % 2 ? "laptop" : null,
     });
-  const add = (request_id: string, ago: number, more: Partial<Entry>) =>
-    rows.push({ request_id, started_at_ms: now - ago, account_id: "cred-demo", ...more });
-  const turn = { session: "session-1", prompt: "prompt-1", project: "web-shop", input_tokens: 9_000 };
-  add("turn-1", 50 * minute, {
-    ...turn,
-    kind: "main",
-    cached_tokens: 0,
-    cache_write_tokens: 8_000,
-    marked_tokens: 8_500,
-  });
-  add("turn-2", 48 * minute, { ...turn, kind: "main", cached_tokens: 8_000, portions: portionsOf(1), cost: 2e9 });
-  add("turn-3", 45 * minute, {
-    ...{ ...turn, kind: "subagent", agent_type: "Explore", cost: 3e8, cached_tokens: 100, portions: portionsOf(2) },
-    ...{ cache_miss: "tools", cache_change: '{"added":["mcp__new"],"removed":["Old"]}', cache_lost_cost: 123_000_000 },
-  });
-  add("turn-4", 30 * minute, {
-    ...{ ...turn, kind: "main", cache_miss: "expired", cache_idle_ms: 14 * minute, cached_tokens: 0, cost: 4e9 },
-    ...{ cache_lost_cost: 900_000_000, portions: portionsOf(3), cost_at_least: 1 },
-  });
-  add("other-1", 20 * minute, {
-    ...{ prompt: "prompt-2", session: "session-2", kind: "title", route: "title", client_model: "claude-haiku-4-5" },
-    ...{ upstream_model: "gpt-5-mini", cost: null, cost_unit: null, input_tokens: null, output_tokens: null },
-  });
-  add("annas-1", 19 * minute, {
-    ...{ member: idOf("anna"), key_name: "anna/key-1", account_id: "anna-hub", prompt: "prompt-3", kind: "main" },
-    ...{ session: "session-3", cost: 5e9, cached_tokens: 4, cache_miss: "system", project: "a & <b>" },
-  });
-  add("limited", 15 * minute, {
-    ...{ http_status: 429, error_type: "rate_limited", error_message: "Too much.", stop_reason: null },
-    ...{ cost: null, input_tokens: null, output_tokens: null, first_byte_ms: null, account_id: "rest-demo" },
-    attempts:
-      '[{"account":"rest-demo","status":429,"error":"rate_limited","ms":200},{"account":"over-demo","status":429,"error":"rate_limited","ms":90}]',
-  });
-  add("refused", 14 * minute, {
-    ...{ http_status: 400, error_type: "invalid_request", error_message: "messages: expected an array.", cost: null },
-    ...{ account_id: null, upstream_model: null, upstream_dialect: null, upstream_endpoint: null, attempts: "[]" },
-    ...{ first_byte_ms: null, input_tokens: null, output_tokens: null, fixups: "[]", stop_reason: null },
-    initiator_reason: null,
-  });
-  add("left", 13 * minute, {
-    ...{ http_status: 499, error_type: "client_closed", error_message: "The client left.", cost_at_least: 1 },
-    ...{ stop_reason: null, tokens_estimated: 1 },
-  });
-  add("fell", 12 * minute, {
-    ...{ client_model: "claude-opus-4.6", upstream_model: "gpt-5.4", upstream_dialect: "responses" },
-    ...{ fallbacks: '[{"model":"claude-opus-4.6","status":429,"why":"Too many."}]', upstream_endpoint: "/responses" },
-    ...{ fixups: '["model-name","effort","refused:tools.*.strict"]', dropped: '["store","seed"]', stream: 0 },
-    ...{ waited_for: "the limit of octo-demo", waited_ms: 12 * second, reasoning_tokens: 300, output_tokens: 900 },
-  });
-  add("chosen", 11 * minute, {
-    ...{ client_model: "auto", auto: '{"by":"auto","why":"short","discount":0.1}', client_dialect: "chat" },
-    ...{
-      path: "/v1/chat/completions",
-      initiator: "agent",
-      client_name: '<b>"evil"</b>\u202e',
-      duration_ms: 95 * second,
-    },
-  });
-  add("provided", 90 * minute, {
-    ...{ attempts: '[{"account":null,"model":"gpt-5-mini","status":200,"ms":300}]', account_id: null, cost: 0 },
-    ...{ cached_tokens: 0, cache_miss: "account" },
-  });
-  add("late", 91 * minute, { cached_tokens: 0, cache_miss: "expired_long", cost: 0 });
-  add("mended", 70 * hour, { fixups: JSON.stringify(fixups) });
-  add("searching", 10 * minute, { searches: 1, client_name: "codex_cli_rs/0.63", client_dialect: "responses" });
-  add("search-1", 10 * minute - second, {
-    ...{ parent_id: "searching", kind: "search", path: "web_search", client_model: null, cost: 5e7 },
-    upstream_model: "gpt-5-mini",
-  });
+  const special = readFileSync(join(fixtures, "worlds/full.txt"), "utf8").replaceAll("$anna", idOf("anna"));
+  for (const [, request_id, ago, json] of special.matchAll(/^(\S+) (\S+) (.*)$/gm)) {
+    const { portions, ...given } = JSON.parse(json!) as Record<string, unknown>;
+    const texts = Object.entries(given).map(([name, value]) => [
+      name,
+      typeof value === "object" && value !== null ? JSON.stringify(value) : value,
+    ]);
+    rows.push({
+      ...{ request_id, started_at_ms: now - milliseconds(ago!), account_id: "cred-demo" },
+      ...Object.fromEntries(texts),
+      ...(portions !== undefined && { portions: portionsOf(Number(portions)) }),
+    });
+  }
   return rows
     .map((row) => entry({ fixups: '["model-name"]', ...row }))
     .sort((one, other) => one.started_at_ms - other.started_at_ms);

@@ -97,21 +97,15 @@ export function describeWithPostgres(name: string, body: () => void): void {
 }
 
 export interface PostgresOptions {
-  /** Waits for the disk with each transaction, as outside of tests. */
-  durable?: boolean;
   /** Has a disk of its own of so many MiB, which is empty again after a stop. Only within `testWith("containers")`. */
   diskMiB?: number;
 }
 
-export async function startPostgres({ durable = false, diskMiB }: PostgresOptions = {}): Promise<TestPostgres> {
-  const home = mkdtempSync(join(durable ? tmpdir() : quickest(), "dragoman-postgres-"));
-  chmodSync(home, 0o755);
+export async function startPostgres({ diskMiB }: PostgresOptions = {}): Promise<TestPostgres> {
   const identity = otherUser();
   const made = await dataWithTables(identity);
+  const home = folderWith(made, identity, quickest());
   const data = join(home, "data");
-  chownTo(home, identity);
-  // As the owner of the files, which is who reads them.
-  spawnSync("cp", ["-R", made, data], identity);
   const port = freePort();
   const address = (database?: string) => addressAt(port, database);
   let server: ReturnType<typeof launch> | undefined;
@@ -119,7 +113,7 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
   let databases = 0;
 
   const launch = (more: Record<string, string>) => {
-    const command = commandOf(identity, { data, port, more: { ...(durable && durably), ...more } });
+    const command = commandOf(identity, { data, port, more });
     const options = { cwd: home, stdio: "ignore", env: { PATH: process.env.PATH } } as const;
     if (diskMiB === undefined) return spawn(command[0]!, command.slice(1), { ...options, ...identity });
     const { uid, gid } = identity!;
@@ -258,8 +252,6 @@ const settings = {
   shared_buffers: "32MB",
 };
 
-const durably = { fsync: "on", full_page_writes: "on" };
-
 /** What others are copied from: a copy takes a fifth of the time that the tables take. */
 const withTables = "with_tables";
 
@@ -277,10 +269,7 @@ export async function dataWithTables(identity: Identity | undefined): Promise<st
   if (existsSync(ready)) return join(ready, "data");
   for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(`${basename(dirname(data))}-`)))
     if (Date.now() - statSync(join(tmpdir(), name)).mtimeMs > dayMs) rmSync(join(tmpdir(), name), { recursive: true });
-  const folder = mkdtempSync(join(tmpdir(), "dragoman-postgres-"));
-  chmodSync(folder, 0o755);
-  chownTo(folder, identity);
-  spawnSync("cp", ["-R", data, join(folder, "data")], identity);
+  const folder = folderWith(data, identity);
   const port = freePort();
   const [program, ...args] = commandOf(identity, { data: join(folder, "data"), port });
   const server = spawn(program!, args, { ...identity, cwd: folder, stdio: "ignore", env: {} });
@@ -297,6 +286,16 @@ export async function dataWithTables(identity: Identity | undefined): Promise<st
   await ended;
   moveOnce(folder, ready);
   return join(ready, "data");
+}
+
+/** A new folder of this user, with a copy of a server's folder as `data`. */
+export function folderWith(data: string, identity: Identity | undefined, place = tmpdir()): string {
+  const folder = mkdtempSync(join(place, "dragoman-postgres-"));
+  chmodSync(folder, 0o755);
+  chownTo(folder, identity);
+  // As the owner of the files, which is who reads them.
+  spawnSync("cp", ["-R", data, join(folder, "data")], identity);
+  return folder;
 }
 
 interface Prepared {
@@ -349,7 +348,7 @@ function moveOnce(folder: string, ready: string): void {
   }
 }
 
-export function chownTo(path: string, identity: Identity | undefined): void {
+function chownTo(path: string, identity: Identity | undefined): void {
   if (identity) chownSync(path, identity.uid, identity.gid);
 }
 

@@ -12,7 +12,8 @@ import { checkMessagesStream } from "./grammar-messages";
 import { checkResponsesStream } from "./grammar-responses";
 import type { Json } from "./json";
 
-const grammars = {
+/** What the strictest client of each dialect demands of a stream. */
+export const grammars = {
   chat: checkChatStream,
   responses: checkResponsesStream,
   messages: checkMessagesStream,

@@ -5,7 +5,8 @@ import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation
 import type { Answer, Question, ToolSpec } from "./clients";
 
 /** How an answer ends, in nobody's dialect. */
-export type End = "stop" | "tool" | "length" | "refusal" | "stop-sequence";
+const ends = ["stop", "tool", "length", "refusal", "stop-sequence"] as const;
+export type End = (typeof ends)[number];
 
 interface Setting {
   client: ClientDialect;
@@ -262,37 +263,17 @@ export const scenarios: Scenario[] = [
   },
 ];
 
-/** Each dialect's own word for how an answer ended. */
+/** Each dialect's own words for how an answer ended, in the order of the ends; one of them where there are several. */
+const stopWords: Record<ClientDialect, string[]> = {
+  chat: ["stop", "tool_calls", "length", "content_filter stop", "stop"],
+  responses: ["completed", "completed", "max_output_tokens", "completed content_filter", "completed"],
+  messages: ["end_turn", "tool_use", "max_tokens", "refusal", "stop_sequence"],
+  gemini: ["STOP", "STOP", "MAX_TOKENS", "SAFETY", "STOP"],
+};
+
 export function stopWord(client: ClientDialect, end: End, upstream: Dialect): string[] {
-  return {
-    chat: {
-      stop: ["stop"],
-      tool: ["tool_calls"],
-      length: ["length"],
-      refusal: ["content_filter", "stop"],
-      "stop-sequence": ["stop"],
-    },
-    responses: {
-      stop: ["completed"],
-      tool: ["completed"],
-      length: ["max_output_tokens"],
-      refusal: ["completed", "content_filter"],
-      "stop-sequence": ["completed"],
-    },
-    messages: {
-      stop: ["end_turn"],
-      tool: ["tool_use"],
-      length: ["max_tokens"],
-      refusal: ["refusal"],
-      // A chat upstream does not tell that it stopped at a sequence.
-      "stop-sequence": [upstream === "chat" ? "end_turn" : "stop_sequence"],
-    },
-    gemini: {
-      stop: ["STOP"],
-      tool: ["STOP"],
-      length: ["MAX_TOKENS"],
-      refusal: ["SAFETY"],
-      "stop-sequence": ["STOP"],
-    },
-  }[client][end];
+  const words = stopWords[client];
+  // A chat upstream does not tell that it stopped at a sequence.
+  const told = end === "stop-sequence" && upstream === "chat" ? "stop" : end;
+  return words[ends.indexOf(told)]!.split(" ");
 }

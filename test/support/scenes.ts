@@ -11,7 +11,7 @@ import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts"
 import type { DemoOptions } from "../../src/demo/state";
 import type { ClientDialect } from "../../src/dialects/hub/conversation";
 import { autoAccounts } from "./auto-accounts";
-import { blocksIn, joined, milliseconds, stepsIn, unfolded, wrapped } from "./blocks";
+import { blocksIn, joined, milliseconds, stepsIn, unfolded, wordsIn, wrapped } from "./blocks";
 import { type Offers, offerOnly } from "./catalogue";
 import { eventStream, namedEvent } from "./event-stream";
 import type { Json } from "./json";
@@ -117,9 +117,7 @@ async function play(setup: Setup, steps: readonly string[], put: (line: string) 
     if (line.startsWith("# ")) continue;
     const [, many, step, wanted] = /^(?:> (?:(\d+)x )?|! |& )(.*?)(?: = (\{.*\}))?$/.exec(unfolded(put(line))) ?? [];
     if (step === undefined) throw new Error(`No step of a scene: ${line}`);
-    const words = (step.match(/"(?:[^"\\]|\\.)*"|[{[].*$|\S+/g) ?? []).map((word) =>
-      /^["{[]/.test(word) ? JSON.parse(word) : word,
-    );
+    const words = wordsIn(step);
     if (line.startsWith("! ")) await stage.happen(words);
     else if (line.startsWith("& ")) await stage.begin(words);
     else
@@ -589,6 +587,10 @@ function outcomeOf(
         row && typeof value === "string" ? value.replace(row.request_id, "$$id") : value,
       ]),
     );
+  /** By each name within the expected outcome what there is of it. */
+  const each = (what: string, of: (name: string) => unknown) =>
+    Object.fromEntries(Object.keys(expected[what]).map((name) => [name, of(name)]));
+  const bodiesAt = (path: string) => proxy.demo.journal.filter((seen) => seen.path === path).map(({ body }) => body);
   const others: Record<string, () => unknown> = {
     says: () => ([expected.says].flat().every((part) => text.includes(part)) ? expected.says : text),
     text: () => text,
@@ -602,11 +604,11 @@ function outcomeOf(
     headers: () => Object.fromEntries(response.headers),
     names: () => namesOf(response.headers),
     row: () => withJson(row),
-    rows: () => rows.map((each) => named(withJson(each))),
+    rows: () => rows.map((made) => named(withJson(made))),
     sent: () => withNamedIds(sent.at(-1)?.body, ids),
     offered: () => offeredIn(sent.at(-1)?.body),
-    holds: () => countsIn(JSON.stringify(sent.at(-1)?.body) ?? "", expected.holds),
-    tells: () => countsIn(text, expected.tells),
+    holds: () => each("holds", (part) => timesIn(JSON.stringify(sent.at(-1)?.body) ?? "", part)),
+    tells: () => each("tells", (part) => timesIn(text, part)),
     calls: () =>
       withNamedIds(
         calls
@@ -618,24 +620,9 @@ function outcomeOf(
     heard: () => provider?.heard,
     running: () => proxy.app.inFlight.running(),
     tokens: () => calls.flatMap(({ headers }) => placeOf(headers["copilot-session-token"], tokens)),
-    posted: () =>
-      Object.fromEntries(
-        Object.keys(expected.posted).map((path) => [
-          path,
-          proxy.demo.journal.filter((seen) => seen.path === path).map(({ body }) => body),
-        ]),
-      ),
-    asked: () =>
-      Object.fromEntries(
-        Object.keys(expected.asked).map((path) => [
-          path,
-          proxy.demo.journal.filter((seen) => seen.path === path).length,
-        ]),
-      ),
-    log: () =>
-      Object.fromEntries(
-        Object.keys(expected.log).map((part) => [part, proxy.lines.filter((line) => line.includes(part)).length]),
-      ),
+    posted: () => each("posted", (path) => bodiesAt(path)),
+    asked: () => each("asked", (path) => bodiesAt(path).length),
+    log: () => each("log", (part) => proxy.lines.filter((line) => line.includes(part)).length),
   };
   const also = Object.keys(expected).filter((name) => !(name in always));
   return {
@@ -686,8 +673,7 @@ function placeOf(token: string | undefined, tokens: string[]): number | [] {
   return tokens.indexOf(token);
 }
 
-const countsIn = (text: string, parts: Json) =>
-  Object.fromEntries(Object.keys(parts).map((part) => [part, text.split(part).length - 1]));
+const timesIn = (text: string, part: string) => text.split(part).length - 1;
 const toolsIn = ({ tools = [] }: Json): string[] =>
   tools.map((tool: Json) => tool.name ?? tool.function?.name ?? tool.type);
 

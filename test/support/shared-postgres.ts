@@ -3,8 +3,7 @@
  * without that has one of its own.
  */
 import { afterAll, beforeAll } from "bun:test";
-import { spawn, spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync } from "node:fs";
+import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
@@ -12,11 +11,11 @@ import { freePort } from "./free-port";
 import {
   addressAt,
   administerAt,
-  chownTo,
   commandOf,
   createDatabase,
   dataWithTables,
   describeWithPostgres,
+  folderWith,
   missing,
   otherUser,
   startPostgres,
@@ -125,18 +124,10 @@ rm -rf "$FOLDER"`;
 export async function serveSharedPostgres(): Promise<{ env: Record<string, string> } & AsyncDisposable> {
   if (missing() !== undefined) return { env: {}, [Symbol.asyncDispose]: async () => {} };
   const identity = otherUser();
-  const made = await dataWithTables(identity);
-  const folder = mkdtempSync(join(quickest(), "dragoman-postgres-"));
-  chmodSync(folder, 0o755);
-  chownTo(folder, identity);
-  const data = join(folder, "data");
-  spawnSync("cp", ["-R", made, data], identity);
+  const folder = folderWith(await dataWithTables(identity), identity, quickest());
   const port = freePort();
-  const command = commandOf(identity, {
-    data,
-    port,
-    more: { max_connections: String(100 * (availableParallelism() + 1)) },
-  });
+  const more = { max_connections: String(100 * (availableParallelism() + 1)) };
+  const command = commandOf(identity, { data: join(folder, "data"), port, more });
   // In a session of its own, so that a Ctrl+C does not end the keeper before the server.
   const kept = spawn("/bin/sh", ["-c", keeper, "sh", ...command], {
     ...identity,

@@ -60,6 +60,12 @@ export interface TeamProcess extends TeamServer {
   command: Command;
 }
 
+/** A chat request. */
+export const chatBody = (content: string, more = {}) => ({
+  ...{ model: "gpt-5-mini", messages: [{ role: "user", content }] },
+  ...more,
+});
+
 /** Accounts whose tokens are exchanged, with plenty of quota. */
 export const individuals = (...logins: string[]): DemoAccount[] =>
   logins.map((login) => ({

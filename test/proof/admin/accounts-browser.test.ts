@@ -1,13 +1,11 @@
 /** Rows: the accounts in a real Chromium: signing in without a reload, and the buttons by keyboard. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { openBrowser, openPage, violations } from "../../support/browser";
+import { expect, test } from "bun:test";
+import { violations, withBrowser } from "../../support/browser";
 import { startProxy } from "../../support/proxy";
 
-const { browser, why } = await openBrowser();
-if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
-afterAll(() => browser?.close());
+const inBrowser = await withBrowser();
 
-describe.skipIf(!browser)("in a browser", () => {
+inBrowser.describe("in a browser", () => {
   test("a sign-in shows a code to copy, waits, and is done without a reload; axe agrees in each state", async () => {
     const approved = Promise.withResolvers<void>();
     await using proxy = await startProxy({
@@ -15,8 +13,9 @@ describe.skipIf(!browser)("in a browser", () => {
       demo: { device: { interval: 0, pending: 1 } },
       clock: { sleep: () => approved.promise },
     });
-    const { context, page, faults } = await openPage(browser!, { permissions: ["clipboard-read", "clipboard-write"] });
-    await page.goto(`${proxy.url}/admin/accounts`);
+    const permissions = ["clipboard-read", "clipboard-write"];
+    await using opened = await inBrowser.open(`${proxy.url}/admin/accounts`, { permissions });
+    const { page, faults } = opened;
     expect(await violations(page)).toEqual([]);
     await page.getByRole("button", { name: "Sign in", exact: true }).press("Enter");
     await page.getByText("Waiting for your approval").waitFor();
@@ -31,27 +30,24 @@ describe.skipIf(!browser)("in a browser", () => {
     expect(await page.evaluate("window.notReloaded")).toBe(true);
     expect(await violations(page)).toEqual([]);
     expect(faults).toEqual([]);
-    await context.close();
   });
 
   test("a page that waits for a sign-in says so when nobody knows it any more, as after a restart", async () => {
     await using proxy = await startProxy({ demo: { device: { interval: 0, pending: 1_000 } } });
-    const { context, page } = await openPage(browser!);
-    await page.goto(`${proxy.url}/admin/accounts`);
+    await using opened = await inBrowser.open(`${proxy.url}/admin/accounts`);
+    const { page } = opened;
     await page.getByRole("button", { name: "Sign in", exact: true }).press("Enter");
     await page.getByText("Waiting for your approval").waitFor();
     const unknown = `${proxy.url}/admin/accounts/sign-in/of-another-run`;
     await page.route("**/accounts/sign-in/*", (route) => route.continue({ url: unknown }));
     await page.getByText("There is no such sign-in.").waitFor();
-    await context.close();
   });
 
   test.each([true, false])("an account is paused, moved and removed, with script: %p", async (javaScriptEnabled) => {
     await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
-    const context = await browser!.newContext({ javaScriptEnabled, viewport: { width: 360, height: 740 } });
-    context.setDefaultTimeout(10_000);
-    const page = await context.newPage();
-    await page.goto(`${proxy.url}/admin/accounts`);
+    const viewport = { width: 360, height: 740 };
+    await using opened = await inBrowser.open(`${proxy.url}/admin/accounts`, { javaScriptEnabled, viewport });
+    const { page } = opened;
     await page.getByRole("button", { name: "Pause octo-demo" }).press("Enter");
     await page.getByRole("button", { name: "Resume octo-demo" }).waitFor();
     await page.getByRole("button", { name: "Move up: work-demo" }).press("Enter");
@@ -64,6 +60,5 @@ describe.skipIf(!browser)("in a browser", () => {
     await page.getByRole("button", { name: "Remove octo-demo", exact: true }).press("Enter");
     await page.getByRole("heading", { name: "github.com/octo-demo was removed" }).waitFor();
     expect(proxy.app.accounts.map(({ id }) => id)).toEqual(["work-demo"]);
-    await context.close();
   });
 });

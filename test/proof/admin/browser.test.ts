@@ -2,31 +2,25 @@
  * Scenario: the owner's pages in a real Chromium: used by a person, with script and without, and attacked by other
  * pages.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { join } from "node:path";
-import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { pageEndpoints } from "../../../src/admin/pages/plugin";
-import type { Entry } from "../../../src/books/history/history";
 import { cacheMisses } from "../../../src/proxy/upstream/cache-watch";
-import { openBrowser } from "../../support/browser";
+import { overflowOf, violations, withBrowser } from "../../support/browser";
 import { entry } from "../../support/history-rows";
+import { evil, worlds } from "../../support/page-worlds";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 
-const { browser, why } = await openBrowser();
-if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
-const inBrowser = describe.skipIf(!browser);
+const inBrowser = await withBrowser();
 
 const now = Date.now();
 const minute = 60_000;
 const token = "t-admin-0123456789";
 const pages = pageEndpoints().flatMap(({ path, title }) => (title === undefined ? [] : [path]));
-const evil = `"><svg onload=alert(1)><img src=x onerror=alert(2)></script><script>alert(3)</script>`;
 
 let proxy: RunningProxy;
 let guarded: RunningProxy;
 
 beforeAll(async () => {
-  if (!browser) return;
   proxy = await startProxy({ accounts: ["octo-demo", "work-demo"], demo: { pace: 1 } });
   for (let index = 0; index < 120; index += 1)
     proxy.app.history.add(
@@ -45,35 +39,21 @@ beforeAll(async () => {
   guarded = await startProxy({ env: { ADMIN_TOKEN: token } });
 });
 afterAll(async () => {
-  await browser?.close();
   await proxy?.[Symbol.asyncDispose]();
   await guarded?.[Symbol.asyncDispose]();
 });
 
-/** A page of its own, and everything that went wrong in it. */
-async function open(
-  path: string,
-  { from = proxy, host = "127.0.0.1", ...options }: BrowserContextOptions & { from?: RunningProxy; host?: string } = {},
-): Promise<{ page: Page; context: BrowserContext; faults: string[]; [Symbol.asyncDispose](): Promise<void> }> {
-  const context = await browser!.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  context.setDefaultTimeout(10_000);
-  const page = await context.newPage();
-  const faults: string[] = [];
-  page.on("dialog", (dialog) => {
-    faults.push(`dialog: ${dialog.message()}`);
-    void dialog.dismiss();
-  });
-  page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
-  page.on("console", (message) => {
-    if (/Content Security Policy|Refused to/i.test(message.text())) faults.push(message.text());
-  });
-  await page.goto(addressOf(from, path, host));
-  return { page, context, faults, [Symbol.asyncDispose]: () => context.close() };
+interface From extends NonNullable<Parameters<typeof inBrowser.open>[1]> {
+  from?: { url: string };
+  host?: string;
 }
+const open = (path: string, { from = proxy, host = "127.0.0.1", ...options }: From = {}) =>
+  inBrowser.open(addressOf(from, path, host), { viewport: { width: 1280, height: 900 }, ...options });
 
-const addressOf = (of: RunningProxy, path: string, host: string) => `http://${host}:${new URL(of.url).port}${path}`;
+const addressOf = (of: { url: string }, path: string, host = "127.0.0.1") =>
+  `http://${host}:${new URL(of.url).port}${path}`;
 
-inBrowser("axe finds nothing to complain of", () => {
+inBrowser.describe("axe finds nothing to complain of", () => {
   const places = [
     ...pages,
     "/admin/requests/row-0",
@@ -84,22 +64,21 @@ inBrowser("axe finds nothing to complain of", () => {
   test.each(["light", "dark"] as const)(
     "in any page, %s",
     async (colorScheme) => {
-      const axe = await Bun.file(join(import.meta.dir, "../../../node_modules/axe-core/axe.min.js")).text();
       await using opened = await open("/admin", { colorScheme });
       const { page, faults } = opened;
       for (const path of places) {
-        await page.goto(addressOf(proxy, path, "127.0.0.1"));
-        expect([path, await complaints(page, axe, colorScheme), faults]).toEqual([path, [], []]);
+        await page.goto(addressOf(proxy, path));
+        expect([path, await violations(page), faults]).toEqual([path, [], []]);
       }
-      await page.goto(addressOf(proxy, "/admin/config", "127.0.0.1"));
+      await page.goto(addressOf(proxy, "/admin/config"));
       await page.getByRole("heading", { name: "History and logs" }).click();
       await page.getByLabel("retentionDays").fill("20");
       await page.getByRole("button", { name: "Review changes" }).click();
       await page.getByRole("heading", { name: "Review changes" }).waitFor();
-      expect(await complaints(page, axe, colorScheme)).toEqual([]);
+      expect(await violations(page)).toEqual([]);
       await using outside = await open("/admin", { colorScheme, from: guarded, host: "elsewhere.test" });
       expect(await outside.page.title()).toContain("Sign in");
-      expect(await complaints(outside.page, axe, colorScheme)).toEqual([]);
+      expect(await violations(outside.page)).toEqual([]);
     },
     60_000,
   );
@@ -107,14 +86,13 @@ inBrowser("axe finds nothing to complain of", () => {
   test("at 360 px nothing is wider than the screen", async () => {
     await using opened = await open("/admin", { viewport: { width: 360, height: 740 } });
     for (const path of places) {
-      await opened.page.goto(addressOf(proxy, path, "127.0.0.1"));
-      const over = await opened.page.evaluate("document.documentElement.scrollWidth - innerWidth");
-      expect([path, over]).toEqual([path, 0]);
+      await opened.page.goto(addressOf(proxy, path));
+      expect([path, await overflowOf(opened.page)]).toEqual([path, 0]);
     }
   });
 });
 
-inBrowser("a name stands on one line", () => {
+inBrowser.describe("a name stands on one line", () => {
   let named: RunningProxy;
   beforeAll(async () => {
     named = await startProxy({ accounts: ["octo-demo"], demo: { pace: 1 } });
@@ -144,7 +122,7 @@ inBrowser("a name stands on one line", () => {
   });
 });
 
-inBrowser("a person", () => {
+inBrowser.describe("a person", () => {
   test("filters, pages, and opens a request", async () => {
     await using opened = await open("/admin/requests");
     const { page, faults } = opened;
@@ -171,7 +149,7 @@ inBrowser("a person", () => {
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to content");
     await page.keyboard.press("Enter");
     expect(await page.evaluate("document.activeElement.id")).toBe("main");
-    await page.goto(addressOf(proxy, "/admin", "127.0.0.1"));
+    await page.goto(addressOf(proxy, "/admin"));
     for (let presses = 0; presses < 4; presses += 1) await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     await page.waitForURL("**/admin/requests");
@@ -278,35 +256,9 @@ inBrowser("a person", () => {
   );
 });
 
-inBrowser("an attacker", () => {
+inBrowser.describe("an attacker", () => {
   test("cannot run anything by names of models, paths, clients and errors", async () => {
-    const texts = Object.fromEntries(
-      [
-        "account_id",
-        "account_key",
-        "client_model",
-        "upstream_model",
-        "client_name",
-        "path",
-        "upstream_endpoint",
-        "initiator",
-        "initiator_reason",
-        "error_type",
-        "error_message",
-      ].map((name) => [name, evil]),
-    ) as Partial<Entry>;
-    await using hostile = await startProxy();
-    hostile.app.history.add(
-      entry({
-        request_id: "evil",
-        started_at_ms: now,
-        ...texts,
-        fixups: JSON.stringify([evil]),
-        dropped: JSON.stringify([evil]),
-        attempts: JSON.stringify([{ account: evil, error: evil, ms: 1 }]),
-      }),
-    );
-    hostile.app.history.flush();
+    await using hostile = await worlds.odd();
     const query = encodeURIComponent(evil);
     for (const path of [
       "/admin",
@@ -344,9 +296,8 @@ inBrowser("an attacker", () => {
       hostname: "127.0.0.1",
       fetch: () => new Response(read, { headers: { "content-type": "text/html" } }),
     });
-    const context = await browser!.newContext();
-    context.setDefaultTimeout(10_000);
-    const page = await context.newPage();
+    await using opened = await inBrowser.open("about:blank");
+    const { page } = opened;
     for (const site of [`http://evil.test:${elsewhere.port}/`, `http://localhost:${elsewhere.port}/`]) {
       await page.goto(site);
       await page.waitForFunction("document.title.startsWith('[')");
@@ -366,7 +317,6 @@ inBrowser("an attacker", () => {
       await page.getByRole("heading", { name: "Health", level: 1 }).waitFor();
     }
     expect(proxy.app.config.current.logLevel).toBe("info");
-    await context.close();
   });
 
   test("gains nothing by a name of his own that leads here", async () => {
@@ -381,17 +331,3 @@ inBrowser("an attacker", () => {
     expect(tried).toEqual([403, 403, 403, 403, 403]);
   });
 });
-
-/** What axe has against a page, as rule and element. Dark and light differ by nothing but colours. */
-async function complaints(page: Page, axe: string, colorScheme: "light" | "dark"): Promise<string[]> {
-  interface Found {
-    violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[];
-  }
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate<Found>(
-    colorScheme === "light" ? "axe.run()" : "axe.run({ runOnly: ['color-contrast'] })",
-  );
-  return violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ target, failureSummary }) => `${id} ${target.join(" ")}: ${failureSummary}`),
-  );
-}

@@ -1,23 +1,19 @@
 /** Scenario: the pages of a member in a real Chromium: entered with the key, used on a phone, and left. */
-import { afterAll, expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { menuGroups } from "../../../src/admin/pages/access";
 import { pageEndpoints } from "../../../src/admin/pages/plugin";
-import { openBrowser, openPage, violations } from "../../support/browser";
+import { overflowOf, violations, withBrowser } from "../../support/browser";
 import { entry } from "../../support/history-rows";
 import { addMember, withTeamStores } from "../../support/members";
-import { describeWithPostgres } from "../../support/postgres";
-import { sharedPostgres } from "../../support/shared-postgres";
+import { describeWithDatabases } from "../../support/shared-postgres";
 import { individuals, startTeam } from "../../support/teams";
 
-const { browser, why } = await openBrowser();
-if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
-afterAll(() => browser?.close());
+const inBrowser = await withBrowser();
 
-describeWithPostgres("a member in a browser", () => {
-  test.skipIf(!browser)(
+describeWithDatabases("a member in a browser", (postgres) => {
+  inBrowser.test(
     "signs in with the key, finds every page of the menu whole, moves an account, and signs out",
     async () => {
-      await using postgres = await sharedPostgres();
       await using team = await startTeam(postgres, { accounts: individuals("octo-demo") });
       team.demo.device.pending = 1_000_000;
       const anna = await withTeamStores(team, async (stores) => {
@@ -29,12 +25,12 @@ describeWithPostgres("a member in a browser", () => {
         return member;
       });
       const server = await team.server({ env: { ADMIN_TOKEN: "t-admin-0123456789" } });
-      const { page, faults } = await openPage(browser!, {
+      // Under another name nobody is the owner without the token.
+      await using opened = await inBrowser.open(`${server.url.replace("127.0.0.1", "elsewhere.test")}/admin`, {
         viewport: { width: 360, height: 740 },
         colorScheme: "dark",
       });
-      // Under another name nobody is the owner without the token.
-      await page.goto(`${server.url.replace("127.0.0.1", "elsewhere.test")}/admin`);
+      const { page, faults } = opened;
       await page.getByLabel("Admin token or key").fill(anna.key);
       await page.getByRole("button", { name: "Sign in" }).click();
       await page.getByRole("heading", { name: "Overview" }).waitFor();
@@ -56,8 +52,7 @@ describeWithPostgres("a member in a browser", () => {
         await page.getByRole("heading", { level: 1, name: name! }).waitFor();
         // The other pages are the owner's, which axe reads in browser.test.ts.
         const found = ["Overview", "Accounts"].includes(name!) ? await violations(page) : [];
-        const over = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
-        expect([name, found, over, faults]).toEqual([name, [], 0, []]);
+        expect([name, found, await overflowOf(page), faults]).toEqual([name, [], 0, []]);
       }
 
       await page.getByRole("link", { name: "Accounts", exact: true }).click();

@@ -2,17 +2,14 @@
  * Scenario: the owner's page Members in a real Chromium: inviting, limiting and removing, with and without a script,
  * wide and narrow.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Page } from "playwright-core";
-import { openBrowser, openPage, violations } from "../../support/browser";
+import { afterAll, beforeAll, expect } from "bun:test";
+import { overflowOf, violations, withBrowser } from "../../support/browser";
 import { entry } from "../../support/history-rows";
 import { addMember, withTeamStores } from "../../support/members";
 import { describeWithDatabases } from "../../support/shared-postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../../support/teams";
 
-const { browser, why } = await openBrowser();
-if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
-afterAll(() => browser?.close());
+const inBrowser = await withBrowser();
 
 describeWithDatabases("the page Members in a browser", (postgres) => {
   let team: Team;
@@ -36,21 +33,19 @@ describeWithDatabases("the page Members in a browser", (postgres) => {
     await team[Symbol.asyncDispose]();
   });
 
-  test.skipIf(!browser).each([
+  inBrowser.test.each([
     { name: "wide", javaScriptEnabled: true, viewport: { width: 1280, height: 900 }, colorScheme: "light" as const },
     { name: "narrow", javaScriptEnabled: false, viewport: { width: 360, height: 740 }, colorScheme: "dark" as const },
   ])(
     "a member is invited, limited, taken back and removed: $name",
     async ({ name, ...options }) => {
-      const { context, page, faults } = await openPage(browser!, options);
+      await using opened = await inBrowser.open(`${server.url}/admin`, options);
+      const { page, faults } = opened;
       const look = async (what: string) => {
         if (options.javaScriptEnabled) expect(await violations(page)).toEqual([]);
-        // Nothing is cut off at the side.
-        const [inner, outer] = await Promise.all(["scrollWidth", "clientWidth"].map((size) => sizeOf(page, size)));
-        expect([what, inner]).toEqual([what, outer]);
+        expect([what, await overflowOf(page)]).toEqual([what, 0]);
       };
 
-      await page.goto(`${server.url}/admin`);
       await page.getByRole("link", { name: "Members" }).click();
       await page.getByRole("heading", { name: "Members", exact: true }).waitFor();
       await page.getByRole("link", { name: "anna", exact: true }).waitFor();
@@ -86,10 +81,7 @@ describeWithDatabases("the page Members in a browser", (postgres) => {
       await page.getByRole("heading", { name: "anna", exact: true }).waitFor();
       await look("member");
       expect(faults).toEqual([]);
-      await context.close();
     },
     60_000,
   );
 });
-
-const sizeOf = (page: Page, size: string) => page.evaluate(`document.documentElement.${size}`) as Promise<number>;

@@ -2,9 +2,8 @@
  * Scenario: what the scripts of the pages do, in a real Chromium: lists that count what is new, keys that move,
  * searches and folds.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Page } from "playwright-core";
-import { openBrowser } from "../../support/browser";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { withBrowser } from "../../support/browser";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 import { until } from "../../support/until";
 
@@ -23,25 +22,19 @@ async function ask(proxy: RunningProxy, key: string): Promise<void> {
   proxy.app.history.flush();
 }
 
-const { browser, why } = await openBrowser();
-if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
+const inBrowser = await withBrowser();
 
-describe.skipIf(!browser)("with a script", () => {
+inBrowser.describe("with a script", () => {
   let proxy: RunningProxy;
   beforeAll(async () => {
     proxy = await startProxy({ config: { auth: { apiKeys: keys } } });
     await ask(proxy, keys[0]!.key);
   });
-  afterAll(async () => {
-    await browser?.close();
-    await proxy?.[Symbol.asyncDispose]();
-  });
+  afterAll(() => proxy?.[Symbol.asyncDispose]());
 
-  async function open(path: string, width = 1280): Promise<Page & AsyncDisposable> {
-    const context = await browser!.newContext({ viewport: { width, height: 900 } });
-    context.setDefaultTimeout(10_000);
-    const page = await context.newPage();
-    await page.goto(proxy.url + path);
+  /** A page, which closes with its context. */
+  async function open(path: string, width = 1280, from = proxy) {
+    const { page, context } = await inBrowser.open(from.url + path, { viewport: { width, height: 900 } });
     return Object.assign(page, { [Symbol.asyncDispose]: () => context.close() });
   }
 
@@ -63,9 +56,7 @@ describe.skipIf(!browser)("with a script", () => {
 
   test("a page that follows requests says that it is out of date while the server is away", async () => {
     const away = await startProxy();
-    const context = await browser!.newContext();
-    await using page = Object.assign(await context.newPage(), { [Symbol.asyncDispose]: () => context.close() });
-    await page.goto(`${away.url}/admin/requests?follow=1`);
+    await using page = await open("/admin/requests?follow=1", 1280, away);
     await page.locator("a.button.on").waitFor();
     expect(await page.getByText("dragoman does not answer").count()).toBe(0);
     await away[Symbol.asyncDispose]();

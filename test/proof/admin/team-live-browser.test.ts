@@ -1,20 +1,11 @@
 /** Scenario: what runs on a server of a team, followed live in a real Chromium, as the owner and as a member. */
-import { afterAll, expect, test } from "bun:test";
-import { join } from "node:path";
-import type { Page } from "playwright-core";
-import { openBrowser, openPage, violations } from "../../support/browser";
-import { describeWithPostgres, startPostgres } from "../../support/postgres";
+import { expect } from "bun:test";
+import { overflowOf, violations, withBrowser } from "../../support/browser";
+import { describeWithPassingDatabases } from "../../support/shared-postgres";
 import { individuals, startTeam, type TeamServer } from "../../support/teams";
 import { until } from "../../support/until";
 
-const { browser, why } = await openBrowser();
-if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
-afterAll(() => browser?.close());
-
-const shots = process.env.SHOTS;
-const shoot = async (page: Page, name: string) => {
-  if (shots) await page.screenshot({ path: join(shots, `${name}.png`) });
-};
+const inBrowser = await withBrowser();
 
 /** A stream that runs until it is cancelled. @returns All of its text. */
 async function run(server: TeamServer, key: string): Promise<{ id: string; text: Promise<string> }> {
@@ -28,11 +19,10 @@ async function run(server: TeamServer, key: string): Promise<{ id: string; text:
   return { id: answer.headers.get("x-request-id")!, text: answer.text() };
 }
 
-describeWithPostgres("what runs on a server of a team", () => {
-  test.skipIf(!browser)(
+describeWithPassingDatabases("what runs on a server of a team", (postgres) => {
+  inBrowser.test(
     "appears by itself on its page, is opened and cancelled there; a member sees their own",
     async () => {
-      await using postgres = await startPostgres();
       await using team = await startTeam(postgres, { accounts: individuals("octo-demo") });
       const anna = await team.addMember("anna", "anna-demo");
       const env = { ADMIN_TOKEN: "t-admin-0123456789" };
@@ -41,10 +31,9 @@ describeWithPostgres("what runs on a server of a team", () => {
       const { key } = await here.admin("/keys", { name: "laptop" });
       const allFaults: string[][] = [];
       const open = async (secret: string, viewport: { width: number; height: number }, dark = false) => {
-        const opened = await openPage(browser!, { viewport, colorScheme: dark ? "dark" : "light" });
-        const { page } = opened;
-        allFaults.push(opened.faults);
-        await page.goto(`${here.url.replace("127.0.0.1", "elsewhere.test")}/admin/requests?follow=1`);
+        const url = `${here.url.replace("127.0.0.1", "elsewhere.test")}/admin/requests?follow=1`;
+        const { page, faults } = await inBrowser.open(url, { viewport, colorScheme: dark ? "dark" : "light" });
+        allFaults.push(faults);
         await page.getByLabel("Admin token or key").fill(secret);
         await page.getByRole("button", { name: "Sign in" }).click();
         await page.getByRole("link", { name: "Live · stop" }).waitFor();
@@ -57,17 +46,14 @@ describeWithPostgres("what runs on a server of a team", () => {
       await owner.getByRole("heading", { name: "2 requests running" }).waitFor();
       await member.getByRole("heading", { name: "1 request running" }).waitFor();
       expect(await member.content()).not.toContain(owners.id);
-      await Promise.all([shoot(owner, "owner-follows"), shoot(member, "member-follows")]);
       for (const page of [owner, member]) expect(await violations(page)).toEqual([]);
-      expect(await member.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
+      expect(await overflowOf(member)).toBe(0);
 
       // The member opens their request, and cancels it; the page of the owner follows.
       await member.locator(`a[href="/admin/requests/${annas.id}"]`).click();
       await member.getByRole("heading", { name: "In progress" }).waitFor();
-      await shoot(member, "member-request");
       await member.getByRole("button", { name: "Cancel request" }).click();
       await member.getByText("The member whose key it uses cancelled the request.").first().waitFor();
-      await shoot(member, "member-cancelled");
       expect(await annas.text).toContain('"code":"cancelled"');
       await owner.getByRole("heading", { name: "1 request running" }).waitFor();
       await owner.getByRole("button", { name: "Cancel the request for gpt-5-mini" }).click();
@@ -88,7 +74,6 @@ describeWithPostgres("what runs on a server of a team", () => {
       await owner.reload();
       await owner.getByText("Requests that other servers run are not shown here.").waitFor();
       await owner.getByRole("heading", { name: "1 request running" }).waitFor();
-      await shoot(owner, "owner-away");
       expect(await violations(owner)).toEqual([]);
       await postgres.start();
       expect((await here.admin(`/live/${own.id}/cancel`, {})).cancelled).toBe(true);

@@ -1,26 +1,19 @@
 /** Scenario: the page Try in a real Chromium: by keyboard, with script and without. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openBrowser, openPage, violations } from "../../support/browser";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { overflowOf, violations, withBrowser } from "../../support/browser";
 import { type RunningProxy, startProxy } from "../../support/proxy";
 
-const { browser, why } = await openBrowser();
-if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
+const inBrowser = await withBrowser();
 
 let proxy: RunningProxy;
 beforeAll(async () => {
   proxy = await startProxy({ demo: { pace: 1 } });
 });
-afterAll(async () => {
-  await browser?.close();
-  await proxy[Symbol.asyncDispose]();
-});
+afterAll(() => proxy[Symbol.asyncDispose]());
 
-describe.skipIf(!browser)("in a browser", () => {
-  async function open(options: Parameters<NonNullable<typeof browser>["newContext"]>[0] = {}) {
-    const { context, page, faults } = await openPage(browser!, options);
-    await page.goto(`${proxy.url}/admin/try`);
-    return { page, faults, [Symbol.asyncDispose]: () => context.close() };
-  }
+inBrowser.describe("in a browser", () => {
+  const open = (options: Parameters<typeof inBrowser.open>[1] = {}) =>
+    inBrowser.open(`${proxy.url}/admin/try`, options);
   test.each(["light", "dark"] as const)(
     "by keyboard: sent, shown as it arrives, with cost, timeline and command, %s",
     async (colorScheme) => {
@@ -43,7 +36,7 @@ describe.skipIf(!browser)("in a browser", () => {
         `/admin/requests/${proxy.rows()[0]!.request_id}`,
       );
       expect(await violations(page)).toEqual([]);
-      expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
+      expect(await overflowOf(page)).toBe(0);
       expect(faults).toEqual([]);
     },
   );

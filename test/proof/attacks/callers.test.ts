@@ -1,46 +1,15 @@
-/** Scenario: many callers who get nothing: they slow nobody down, and leave no row and no memory. */
+/** Scenario: many callers who get nothing: they leave no row and no memory. */
 import { expect, test } from "bun:test";
-import { connect, type Socket } from "node:net";
-import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
-import { run } from "../../support/command";
-import { startProxy } from "../../support/proxy";
+import { askChat, run } from "../../support/command";
 import { memoryOf } from "../../support/sandbox";
 
 const key = "k-alpha-0123456789";
-
-test("a thousand idle connections slow nobody down", async () => {
-  await using open = await startProxy();
-  const { port } = new URL(open.url);
-  const sockets = await Promise.all(
-    Array.from(
-      { length: 1000 },
-      () =>
-        new Promise<Socket>((resolve, reject) => {
-          const socket = connect(Number(port), "127.0.0.1", () => resolve(socket));
-          socket.on("error", reject);
-        }),
-    ),
-  );
-  await (await fetch(`${open.url}/health`)).text();
-  const waits: number[] = [];
-  for (let turn = 0; turn < 5; turn++) {
-    const startedAt = performance.now();
-    expect((await fetch(`${open.url}/v1/models`)).status).toBe(200);
-    waits.push(performance.now() - startedAt);
-  }
-  expect(Math.min(...waits), "ms, the best of five").toBeLessThan(100);
-  for (const socket of sockets) socket.destroy();
-});
 
 test("5,000 wrong keys leave no row and no memory, and the right one is served", async () => {
   await using command = run(["start", "--demo", "--json", "--port", "0"], { env: { DRAGOMAN_API_KEY: key } });
   const { url, pid } = await command.ready();
   const guess = async (with_: string) => {
-    const response = await fetch(`${url}/v1/chat/completions`, {
-      method: "POST",
-      headers: { "x-api-key": with_, "content-type": "application/json" },
-      body: JSON.stringify({ model: exampleModels.flash, messages: [{ role: "user", content: "Hello" }] }),
-    });
+    const response = await askChat(url, "Hello", { headers: { "x-api-key": with_ } });
     await response.arrayBuffer();
     return response.status;
   };

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as zlib from "node:zlib";
 import { type Github, scriptedGithub } from "../../cli/bench";
 import { type Command, run } from "../../support/command";
-import { eventStream } from "../../support/event-stream";
+import { chatChunk, eventStream } from "../../support/event-stream";
 import { forgetPeak, memoryOf } from "../../support/sandbox";
 
 let github: Github;
@@ -157,13 +157,12 @@ test("five million events flow, and memory is what it was after the first of the
     for await (const piece of response.body!) size += piece.length;
     expect(size).toBeGreaterThan(count * event.length);
   };
-  const words = { id: "c", object: "chat.completion.chunk", created: 1, model: client.body.model };
-  const delta = { ...words, choices: [{ index: 0, delta: { content: "ab" }, finish_reason: null }] };
+  const words = chatChunk({ delta: { content: "ab" }, finish_reason: null });
   await flows('data: {"choices":[]}\n\n', 500_000);
-  const first = await peakOf(() => flows(`data: ${JSON.stringify(delta)}\n\n`, 500_000));
+  const first = await peakOf(() => flows(words, 500_000));
   expect(await weightOf(() => flows('data: {"choices":[]}\n\n', 500_000))).toBeLessThan(96);
   // Compared with a peak, because what is in use between two flows depends on when the memory was tidied up.
-  expect(await peakOf(() => flows(`data: ${JSON.stringify(delta)}\n\n`, 3_500_000))).toBeLessThan(first + 96);
+  expect(await peakOf(() => flows(words, 3_500_000))).toBeLessThan(first + 96);
 });
 
 test("a million calls in one reply end in an error, and weigh no more than a reply", async () => {
@@ -176,8 +175,7 @@ test("a million calls in one reply end in an error, and weigh no more than a rep
   const calls = () =>
     Array.from({ length: 1000 }, () => {
       const call = { index: index++, id: `call_${index}`, type: "function", function: { name: "f", arguments: "{}" } };
-      const choices = [{ index: 0, delta: { tool_calls: [call] }, finish_reason: null }];
-      return `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "gpt-5-mini", choices })}\n\n`;
+      return chatChunk({ delta: { tool_calls: [call] }, finish_reason: null });
     }).join("");
   let left = 1000;
   const body = new ReadableStream<Uint8Array>({

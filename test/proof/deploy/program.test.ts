@@ -10,12 +10,10 @@ import { codecs } from "../../../src/dialects/codecs";
 import { dialects } from "../../../src/dialects/hub/conversation";
 import { type Github, scriptedGithub } from "../../cli/bench";
 import { offerOnly } from "../../support/catalogue";
-import { type Answer, type Client, clients } from "../../support/clients";
+import { type Answer, type Client, clients, refusalOf } from "../../support/clients";
 import { type Command, program, run } from "../../support/command";
-import { checkChatStream } from "../../support/grammar-chat";
-import { checkMessagesStream } from "../../support/grammar-messages";
-import { checkResponsesStream } from "../../support/grammar-responses";
 import { dialectAt, type Tap, tap } from "../../support/log-capture";
+import { grammars } from "../../support/read-reply";
 import { scenarios, stopWord } from "../../support/scenarios";
 import { until } from "../../support/until";
 
@@ -25,8 +23,6 @@ const upstreams = [
   ["gpt-5.3-codex", "/responses"],
   ["claude-sonnet-4.6", "/v1/messages"],
 ] as const;
-
-const grammars = { chat: checkChatStream, responses: checkResponsesStream, messages: checkMessagesStream };
 
 let github: Github;
 let upstream: Tap;
@@ -93,13 +89,9 @@ describe.each([...dialects])("a client of %s", (dialect) => {
             return answer;
           },
           async refused(question) {
-            const thrown = await client[mode](question, model).then(
-              () => undefined,
-              (reason: Error & { status?: number }) => reason,
-            );
-            if (!thrown?.status) throw new Error(`This was not refused: ${thrown}`);
+            const refusal = await refusalOf(client[mode](question, model));
             await newestRow();
-            return { status: thrown.status, message: thrown.message };
+            return refusal;
           },
           seen: upstream.seen,
           dropped: () => row.dropped,

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { type Github, scriptedGithub } from "../../cli/bench";
 import { type Command, run } from "../../support/command";
-import { eventStream } from "../../support/event-stream";
+import { chatChunk, eventStream } from "../../support/event-stream";
 import { idleServer, waitOf } from "../../support/idle";
 import { leastOf } from "../../support/least";
 import { limitedGroup, type MemoryLimit, memoryOf, testWith } from "../../support/sandbox";
@@ -11,10 +11,8 @@ import { until } from "../../support/until";
 
 const body = JSON.stringify({ model: "gpt-5-mini", stream: true, messages: [{ role: "user", content: "Hello" }] });
 const request = `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-const chunk = (choice: object) =>
-  `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "gpt-5-mini", choices: [{ index: 0, ...choice }] })}\n\n`;
-const words = chunk({ delta: { role: "assistant", content: "word " }, finish_reason: null });
-const end = `${chunk({ delta: {}, finish_reason: "stop" })}data: [DONE]\n\n`;
+const words = chatChunk({ delta: { role: "assistant", content: "word " }, finish_reason: null });
+const end = `${chatChunk({ delta: {}, finish_reason: "stop" })}data: [DONE]\n\n`;
 
 /** A client without limits of its own: fetch would hold back what goes beyond its 256. */
 interface Caller {

@@ -2,26 +2,14 @@
 
 import { Database } from "bun:sqlite";
 import { describe, expect, spyOn, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { failureCount } from "../../../src/cli/start/start";
 import { createLogger } from "../../../src/lib/logger";
-import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
-import { run } from "../../support/command";
+import { askChat, run } from "../../support/command";
 import { entry } from "../../support/history-rows";
 import { startProxy } from "../../support/proxy";
 import { until } from "../../support/until";
 
-const model = exampleModels.flash;
-const words = (content: string) => [{ role: "user", content }];
-const ask = (content = "Hello", stream = true) => JSON.stringify({ model, stream, messages: words(content) });
-const post = (url: string, body: string, signal?: AbortSignal) =>
-  fetch(`${url}/v1/chat/completions`, {
-    method: "POST",
-    body,
-    signal,
-    headers: { "content-type": "application/json" },
-  });
 const demo = ["start", "--demo", "--json", "--port", "0"];
 
 function rowsOnDisk(home: string): number {
@@ -52,7 +40,7 @@ test("killed under load and started again: sound, quick, and no finished row is 
       const senders = Array.from({ length: 20 }, async () => {
         for (;;) {
           try {
-            const response = await post(url, ask("Hello", false));
+            const response = await askChat(url);
             await response.arrayBuffer();
             served++;
           } catch {
@@ -87,11 +75,11 @@ describe("unexpected errors", () => {
     const models = spyOn(proxy.app.catalogue, "models").mockImplementationOnce(() => {
       throw Object.assign(new TypeError("canary of the inside"), { request: "canary" });
     });
-    const response = await post(proxy.url, ask());
+    const response = await askChat(proxy.url);
     expect(response.status).toBe(500);
     expect(await response.text()).not.toContain("canary");
     models.mockRestore();
-    expect((await post(proxy.url, ask())).status).toBe(200);
+    expect((await askChat(proxy.url)).status).toBe(200);
   });
 
   test("outside of one is survived ten times a minute, and then the process ends to be started anew", () => {
@@ -118,7 +106,7 @@ test.each(["Pacific/Kiritimati", "America/St_Johns", "right/UTC"])(
     await using command = run(demo, { env: { TZ: zone, LANG: "ar_EG.UTF-8", LC_ALL: "ar_EG.UTF-8" } });
     const { url } = await command.ready();
     const before = Date.now();
-    for (let turn = 0; turn < 3; turn++) await (await post(url, ask("Hello", false))).text();
+    for (let turn = 0; turn < 3; turn++) await (await askChat(url)).text();
     const { items } = (await (
       await fetch(`${url}/api/admin/requests?from_ms=${before}&to_ms=${Date.now() + 1}`)
     ).json()) as {
@@ -136,7 +124,7 @@ test("years after 2038, and a second that is counted twice, change nothing", asy
   await using proxy = await startProxy({ clock: { now: () => now }, demo: { generation: "C" } });
   const moments: number[] = [];
   for (let turn = 0; turn < 4; turn++, now += turn === 2 ? -1000 : 1000) {
-    expect((await post(proxy.url, ask("Hello", false))).status).toBe(200);
+    expect((await askChat(proxy.url)).status).toBe(200);
     proxy.app.history.add(entry({ request_id: `late-${turn}`, started_at_ms: now }));
     moments.push(now);
   }
@@ -151,21 +139,6 @@ test("years after 2038, and a second that is counted twice, change nothing", asy
   const twice = moments.reverse().flatMap((moment) => [moment, moment]);
   expect(items.map(({ started_at_ms }) => started_at_ms)).toEqual(twice);
 });
-
-test.each([[[""]], [[" "]], [[1]], ["k"]] as unknown[][])(
-  "the client keys %j stop the start, and never mean that none is needed",
-  async (apiKeys) => {
-    await using decoy = run(["--version"]);
-    await decoy.exited;
-    const home = join(decoy.home, "own");
-    mkdirSync(home, { mode: 0o700 });
-    writeFileSync(join(home, "config.json"), JSON.stringify({ auth: { apiKeys } }), { mode: 0o600 });
-    await using command = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: home } });
-    expect(await command.exited).toBe(1);
-    expect(JSON.parse(command.stdout())).toMatchObject({ event: "failed", code: "config_invalid" });
-    expect(command.stderr()).toContain("auth.apiKeys");
-  },
-);
 
 test("the error for a port in use has its number, its owner, and what to do", async () => {
   using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });

@@ -2,17 +2,13 @@
 import { expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
-import { type Command, run } from "../../support/command";
+import { askChat, type Command, run } from "../../support/command";
 import { processorTimeOf, testWith } from "../../support/sandbox";
 import { until } from "../../support/until";
 
 const demo = ["start", "--demo", "--json", "--port", "0"];
 const post = (url: string, content: string, timeoutMs = 5000) =>
-  fetch(`${url}/v1/chat/completions`, {
-    method: "POST",
-    body: JSON.stringify({ model: exampleModels.flash, stream: true, messages: [{ role: "user", content }] }),
-    signal: AbortSignal.timeout(timeoutMs),
-  });
+  askChat(url, content, { stream: true, signal: AbortSignal.timeout(timeoutMs) });
 
 testWith(
   "fewFiles",

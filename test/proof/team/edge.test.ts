@@ -3,7 +3,7 @@
  */
 import { afterEach, expect, test } from "bun:test";
 import { type Caddy, startCaddy } from "../../support/caddy";
-import { eventStream } from "../../support/event-stream";
+import { chatChunk, eventStream } from "../../support/event-stream";
 import { describeWith } from "../../support/sandbox";
 import { describeWithDatabases } from "../../support/shared-postgres";
 import { startTeam, type Team, type TeamProcess } from "../../support/teams";
@@ -91,6 +91,13 @@ describeWith("caddy", "behind Caddy", () => {
         ...init,
         headers: { "content-type": "application/json", ...init.headers },
       });
+    /** Its status, and whether it came whole. */
+    const resultOf = async (prompt: string, stream: boolean): Promise<string> => {
+      const response = await post("/v1/chat/completions", ask(prompt, { stream }));
+      const text = await response.text();
+      const isWhole = stream ? text.trimEnd().endsWith("[DONE]") : text.includes("choices");
+      return `${response.status} ${isWhole ? "whole" : text.slice(-200)}`;
+    };
     const modelCalls = () => team.demo.journal.filter(({ path }) => path === "/chat/completions");
 
     test("the events of a stream arrive one by one, and a client that leaves ends the call", async () => {
@@ -98,9 +105,7 @@ describeWith("caddy", "behind Caddy", () => {
       // The upstream sends each event when the one before it has arrived.
       const gates = Array.from({ length: 6 }, () => Promise.withResolvers<void>());
       const event = (content: string) =>
-        new TextEncoder().encode(
-          `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model, choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`,
-        );
+        new TextEncoder().encode(chatChunk({ delta: { content }, finish_reason: null }));
       team.demo.intercept("/chat/completions", () => {
         const body = new ReadableStream({
           async start(controller) {
@@ -206,13 +211,7 @@ describeWith("caddy", "behind Caddy", () => {
       let stop = false;
       const results: string[] = [];
       const loads = Array.from({ length: 4 }, async (_, at) => {
-        while (!stop) {
-          const stream = at % 2 === 0;
-          const response = await post("/v1/chat/completions", ask("Tell me a story.", { stream }));
-          const text = await response.text();
-          const isWhole = stream ? text.trimEnd().endsWith("[DONE]") : text.includes("choices");
-          results.push(`${response.status} ${isWhole ? "whole" : text.slice(0, 200)}`);
-        }
+        while (!stop) results.push(await resultOf("Tell me a story.", at % 2 === 0));
       });
       await until(() => results.length >= 8, "8 requests have ended");
       servers[0].command.process.kill("SIGTERM");
@@ -234,12 +233,6 @@ describeWith("caddy", "behind Caddy", () => {
       caddy = await startCaddy([endpoints[0]!.port, endpoints[1]!.port], { probeEvery: "200ms" });
       started.push(caddy);
       const results: string[] = [];
-      const resultOf = async (prompt: string, stream: boolean): Promise<string> => {
-        const response = await post("/v1/chat/completions", ask(prompt, { stream }));
-        const text = await response.text();
-        const isWhole = stream ? text.trimEnd().endsWith("[DONE]") : text.includes("choices");
-        return `${response.status} ${isWhole ? "whole" : text.slice(-200)}`;
-      };
       // The load goes on after a request without an answer, which is a result like others.
       const send = async (prompt: string, stream: boolean) =>
         void results.push(await resultOf(prompt, stream).catch((thrown) => `no answer: ${thrown}`));

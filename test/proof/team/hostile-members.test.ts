@@ -31,6 +31,17 @@ describeWithDatabases("a member who means harm", (postgres) => {
     return { status: answer.status, json: (await answer.json()) as Any };
   };
 
+  /** A request of eve's by bytes: Bun's client opens 256 connections at most. @param pieces What stands behind the key. */
+  const raw = async (path: string, ...pieces: (string | Uint8Array)[]) => {
+    const { promise: answer, resolve } = Promise.withResolvers<string>();
+    const data = (_: unknown, bytes: Buffer) => resolve(bytes.toString());
+    const socket = await Bun.connect({ hostname: "127.0.0.1", port: servers[0].port, socket: { data } });
+    const head = [`POST /v1/${path} HTTP/1.1`, "host: localhost", "content-type: application/json"];
+    const sent = [[...head, `x-api-key: ${eve.key}`, ""].join("\r\n"), ...pieces].map((piece) => Buffer.from(piece));
+    socket.write(Buffer.concat(sent));
+    return { socket, answer };
+  };
+
   test("a member who means harm cannot make the servers call a host of their choice, nor learn from its answers", async () => {
     const [one, other] = servers;
     const asked = () => team.demo.journal.length;
@@ -168,15 +179,10 @@ describeWithDatabases("a member who means harm", (postgres) => {
       const answer = await server.post("/v1/chat/completions", bodyOf("Hello"), { "x-api-key": key });
       return { status: answer.status, headers: answer.headers, text: await answer.text() };
     };
-    /** Bun's client opens 256 connections at most. */
     const begin = async () => {
       const body = JSON.stringify(bodyOf("[demo: silence 60] Hello"));
-      const { promise, resolve } = Promise.withResolvers<string>();
-      const head = ["POST /v1/chat/completions HTTP/1.1", "host: localhost", "content-type: application/json"];
-      const data = (_: unknown, bytes: Buffer) => resolve(bytes.toString());
-      const socket = await Bun.connect({ hostname: "127.0.0.1", port: server.port, socket: { data } });
-      socket.write([...head, `x-api-key: ${eve.key}`, `content-length: ${body.length}`, "", body].join("\r\n"));
-      return { socket, status: (await promise).slice(9, 12) };
+      const { socket, answer } = await raw("chat/completions", `content-length: ${body.length}\r\n\r\n${body}`);
+      return { socket, status: (await answer).slice(9, 12) };
     };
     await until(async () => (await send(ada.key)).status === 200, "Ada is served");
     const running = await Promise.all(Array.from({ length: 300 }, begin));
@@ -274,16 +280,9 @@ describeWithDatabases("a member who means harm", (postgres) => {
         const sockets = [];
         const answers: Promise<string>[] = [];
         for (let count = 0; count < 5; count += 1) {
-          const { promise, resolve } = Promise.withResolvers<string>();
-          const data = (_: unknown, bytes: Buffer) => resolve(bytes.toString());
-          const socket = await Bun.connect({ hostname: "127.0.0.1", port: server.port, socket: { data } });
-          const head = [`POST /v1/${path} HTTP/1.1`, "host: localhost", "content-type: application/json"];
-          const sent = [[...head, `x-api-key: ${eve.key}`, ""].join("\r\n"), ...pieces].map((piece) =>
-            Buffer.from(piece),
-          );
-          socket.write(Buffer.concat(sent));
+          const { socket, answer } = await raw(path, ...pieces);
           sockets.push(socket);
-          answers.push(promise);
+          answers.push(answer);
         }
         // The others wait for the rest of their bodies.
         expect([path, how, await Promise.any(answers)]).toEqual([

@@ -10,11 +10,9 @@ import { inHome } from "../../../src/config/home-names";
 import { openVisitor, startEdge } from "../../support/edge";
 import { untilKnown } from "../../support/members";
 import { describeWithOwnPostgres } from "../../support/shared-postgres";
-import { startTeam, type Team, type TeamProcess } from "../../support/teams";
+import { chatBody, startTeam, type Team, type TeamProcess } from "../../support/teams";
 import { temporaryFolder } from "../../support/temporary-folder";
 import { until } from "../../support/until";
-
-const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 
 describeWithOwnPostgres("while the database is away", (postgres) => {
   afterEach(() => postgres.start());
@@ -30,7 +28,7 @@ describeWithOwnPostgres("while the database is away", (postgres) => {
     let stop = false;
     const send = async (server: TeamProcess, stream: boolean) => {
       const text = stream ? "[demo: long 40] Tell me a story." : "Hello";
-      const response = await server.post("/v1/chat/completions", ask(text, { stream }), headers);
+      const response = await server.post("/v1/chat/completions", chatBody(text, { stream }), headers);
       const answer = await response.text();
       expect([response.status, answer.includes(stream ? "[DONE]" : "choices")]).toEqual([200, true]);
       ids.push(response.headers.get("x-request-id")!);
@@ -81,14 +79,14 @@ describeWithOwnPostgres("while the database is away", (postgres) => {
     await until(async () => (await all[1]!.admin("/budgets")).items.length === 1, "the other server knows the budget");
     const counted = (reserved: number, used: number) => async () =>
       Bun.deepMatch({ reserved, used }, (await all[1]!.admin("/budgets")).items?.[0] ?? {});
-    for (const server of all) expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
+    for (const server of all) expect((await server.post("/v1/chat/completions", chatBody("Hello"))).status).toBe(200);
     await until(counted(0, 2), "both are counted");
     // This one ends while the database is away.
-    const running = all[0]!.post("/v1/chat/completions", ask("[demo: silence 5] Hello", { stream: true }));
+    const running = all[0]!.post("/v1/chat/completions", chatBody("[demo: silence 5] Hello", { stream: true }));
     await until(counted(1, 2), "a request runs");
     await postgres.stop();
     for (let count = 0; count < 3; count += 1) {
-      const refused = await all[0]!.post("/v1/chat/completions", ask("Hello"));
+      const refused = await all[0]!.post("/v1/chat/completions", chatBody("Hello"));
       expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
       expect(await refused.text()).toContain("The budget `team` cannot be checked");
     }
@@ -96,7 +94,7 @@ describeWithOwnPostgres("while the database is away", (postgres) => {
     await postgres.start();
     await until(counted(0, 3), "the budget is exact");
     // With the database, the whole rest can be used again, also by one server alone.
-    const send = async () => (await all[1]!.post("/v1/chat/completions", ask("Hello"))).status;
+    const send = async () => (await all[1]!.post("/v1/chat/completions", chatBody("Hello"))).status;
     const statuses = await Promise.all(Array.from({ length: limit - 3 + 20 }, send));
     expect(statuses.filter((status) => status === 200)).toHaveLength(limit - 3);
     expect(statuses.filter((status) => status === 429)).toHaveLength(20);
@@ -106,12 +104,12 @@ describeWithOwnPostgres("while the database is away", (postgres) => {
     await using team = await startTeam(postgres);
     const home = temporaryFolder();
     const server = await team.process({ home });
-    expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
+    expect((await server.post("/v1/chat/completions", chatBody("Hello"))).status).toBe(200);
     await rowsOf(team, (found) => found.size === 1);
     await postgres.stop();
     const ids: string[] = [];
     for (let count = 0; count < 5; count += 1)
-      ids.push((await server.post("/v1/chat/completions", ask("Hello"))).headers.get("x-request-id")!);
+      ids.push((await server.post("/v1/chat/completions", chatBody("Hello"))).headers.get("x-request-id")!);
     // The rows are on the disk a moment later.
     await until(() => waitingIn(home) === ids.length, "the rows wait on the disk");
     server.command.process.kill("SIGKILL");
@@ -129,10 +127,10 @@ describeWithOwnPostgres("while the database is away", (postgres) => {
     const owner = openVisitor(edge);
     await owner.post("/admin/sign-in", { token: adminToken, next: "/admin" });
     expect((await owner.get("/admin/try")).status).toBe(200);
-    expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
+    expect((await server.post("/v1/chat/completions", chatBody("Hello"))).status).toBe(200);
     await postgres.stop();
     await until(async () => (await fetch(`${server.url}/health/ready`)).status === 503, "the server is not ready");
-    const refused = await server.post("/v1/chat/completions", ask("Hello"));
+    const refused = await server.post("/v1/chat/completions", chatBody("Hello"));
     expect([refused.status, await refused.text()]).toEqual([
       503,
       expect.stringContaining("The database has been away"),
@@ -142,7 +140,7 @@ describeWithOwnPostgres("while the database is away", (postgres) => {
     expect((await fetch(`${server.url}/health/live`)).status).toBe(200);
     await postgres.start();
     await until(
-      async () => (await server.post("/v1/chat/completions", ask("Hello"))).status === 200,
+      async () => (await server.post("/v1/chat/completions", chatBody("Hello"))).status === 200,
       "requests are served again",
     );
     expect((await owner.get("/admin/try")).status).toBe(200);

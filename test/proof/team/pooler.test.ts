@@ -8,10 +8,8 @@ import { run } from "../../support/command";
 import { type PgBouncer, startPgBouncer } from "../../support/pgbouncer";
 import { describeWith } from "../../support/sandbox";
 import { describeWithOwnPostgres } from "../../support/shared-postgres";
-import { startTeam } from "../../support/teams";
+import { chatBody, startTeam } from "../../support/teams";
 import { until } from "../../support/until";
-
-const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 
 describeWith("pgbouncer", "behind PgBouncer", () => {
   describeWithOwnPostgres("servers of a team", (postgres) => {
@@ -34,7 +32,7 @@ describeWith("pgbouncer", "behind PgBouncer", () => {
       );
       const ids: string[] = [];
       const send = async (at: number) => {
-        const response = await all[at % 2]!.post("/v1/chat/completions", ask("Hello"));
+        const response = await all[at % 2]!.post("/v1/chat/completions", chatBody("Hello"));
         await response.text();
         if (response.ok) ids.push(response.headers.get("x-request-id")!);
         return response.status;

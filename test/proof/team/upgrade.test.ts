@@ -3,10 +3,8 @@ import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { schemaVersion } from "../../../src/team/schema";
 import { describeWithDatabases } from "../../support/shared-postgres";
-import { startTeam, type TeamProcess } from "../../support/teams";
+import { chatBody, startTeam, type TeamProcess } from "../../support/teams";
 import { until } from "../../support/until";
-
-const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 
 describeWithDatabases("a rolling upgrade", (postgres) => {
   test("cuts no stream, although the newer version has changed the schema", async () => {
@@ -19,7 +17,7 @@ describeWithDatabases("a rolling upgrade", (postgres) => {
       while (!stop) {
         const response = await serving[at % serving.length]!.post(
           "/v1/chat/completions",
-          ask("Tell me a story.", { stream: true }),
+          chatBody("Tell me a story.", { stream: true }),
         );
         ended.push({ status: response.status, isWhole: (await response.text()).trimEnd().endsWith("[DONE]") });
       }

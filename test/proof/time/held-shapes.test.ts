@@ -28,7 +28,7 @@ import { collectInto, pipe, run, type Sink } from "../../../src/lib/net/stream/s
 import { initiatorOf } from "../../../src/proxy/relay/initiator";
 import { serverTools } from "../../../src/proxy/server-tools/tools";
 import { adapt } from "../../support/adapt";
-import { eventStream } from "../../support/event-stream";
+import { chatChunk, eventStream } from "../../support/event-stream";
 import { ableModel, unableModel } from "../../support/facts";
 import { longestHeld, mostHeldMs, workedMs } from "../../support/held";
 import { hostileReplies, hostileRequests, hostileStreams } from "../../support/hostile-shapes";
@@ -318,11 +318,10 @@ describe("beside a running server", () => {
 
   /** An endless stream through the proxy, and the thread's own work between two pieces that its client gets, ms. */
   async function runningStream({ demo, post }: RunningProxy) {
-    const chunk = { id: "c", object: "chat.completion.chunk", choices: [{ index: 0, delta: { content: "Hm. " } }] };
     const pieces = new ReadableStream({
       async pull(out) {
         await Bun.sleep(2);
-        out.enqueue(`data: ${JSON.stringify(chunk)}\n\n`);
+        out.enqueue(chatChunk({ delta: { content: "Hm. " } }));
       },
     });
     demo.intercept("/chat/completions", () => eventStream(pieces));

@@ -5,12 +5,11 @@
  * upstream run on the same thread: their work counts, too.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { eventStream, namedEvent } from "../../support/event-stream";
+import { blocksIn } from "../../support/blocks";
+import { namedEvent } from "../../support/event-stream";
 import { hostileTexts, longestHeld, mostHeldMs } from "../../support/held";
+import type { Json } from "../../support/json";
 import { type RunningProxy, startProxy } from "../../support/proxy";
-
-// biome-ignore lint/suspicious/noExplicitAny: requests in four dialects
-type Json = any;
 
 const mebibyte = 1024 * 1024;
 const texts = Object.entries(hostileTexts);
@@ -21,169 +20,57 @@ beforeAll(async () => {
 });
 afterAll(() => proxy[Symbol.asyncDispose]());
 
-const schema = { type: "object", properties: { a: { type: "string" } } };
-const user = (content: unknown) => ({ role: "user", content });
-const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+/** JSON in which the text stands for each `$`. */
+const withText = (json: string, text: string): Json =>
+  JSON.parse(json, (_, value) => (typeof value === "string" ? value.replaceAll("$", () => text) : value));
+
+const messages = [{ role: "user", content: "Hello" }];
+/** Where a request goes, and what it has beside what it gives. */
+const plain: Record<string, { path: string; body: Json; models?: string[] }> = {
+  messages: { path: "/v1/messages", body: { max_tokens: 9, messages }, models: ["claude-sonnet-4.6", "gpt-5-mini"] },
+  chat: { path: "/v1/chat/completions", body: { model: "gpt-5-mini", messages } },
+  responses: { path: "/v1/responses", body: {} },
+  gemini: { path: "/v1beta/models/gpt-5-mini:generateContent", body: {} },
+  embeddings: { path: "/v1/embeddings", body: { model: "text-embedding-3-small" } },
+  count: { path: "/v1/messages/count_tokens", body: { model: "claude-sonnet-4.6" } },
+};
 
 /** Places of a request of each dialect. */
-const places: Record<string, (text: string) => { path: string; body: Json; headers?: Record<string, string> }> = {};
-for (const model of ["claude-sonnet-4.6", "gpt-5-mini"]) {
-  const add = (place: string, more: (text: string) => Json) => {
-    places[`Messages on ${model}: ${place}`] = (text) => ({
-      path: "/v1/messages",
-      body: { model, max_tokens: 9, messages: [user("Hello")], ...more(text) },
-    });
-  };
-  add("the system prompt", (text) => ({ system: text }));
-  add("a message", (text) => ({ messages: [user(text)] }));
-  add("a reminder in a message", (text) => ({ messages: [user(`<system-reminder>${text}</system-reminder>${text}`)] }));
-  add("a tool's description", (text) => ({ tools: [{ name: "f", description: text, input_schema: schema }] }));
-  add("a pattern in a tool's schema", (text) => ({
-    tools: [{ name: "f", input_schema: { ...schema, properties: { a: { type: "string", pattern: text } } } }],
-  }));
-  add("the input and the result of a tool", (text) => ({
-    messages: [
-      user("Hello"),
-      { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "f", input: { a: text } }] },
-      user([{ type: "tool_result", tool_use_id: "toolu_1", content: text }]),
-    ],
-  }));
-  add("the id of a call", (text) => ({
-    messages: [
-      user("Hello"),
-      { role: "assistant", content: [{ type: "tool_use", id: text, name: "f", input: {} }] },
-      user([{ type: "tool_result", tool_use_id: text, content: "ok" }]),
-    ],
-  }));
-  add("a signature", (text) => ({
-    messages: [
-      user("Hello"),
-      {
-        role: "assistant",
-        content: [
-          { type: "thinking", thinking: "Hm.", signature: text },
-          { type: "text", text: "A" },
-        ],
-      },
-      user("Go on."),
-    ],
-  }));
-  add("the data of an image", (text) => ({
-    messages: [user([{ type: "image", source: { type: "base64", media_type: "image/png", data: pixel + text } }])],
-  }));
-  add("the user's id", (text) => ({ metadata: { user_id: text } }));
-  add("a field that nobody knows", (text) => ({ zzz: text }));
-}
-const chat = (place: string, more: (text: string) => Json) => {
-  places[`Chat: ${place}`] = (text) => ({
-    path: "/v1/chat/completions",
-    body: { model: "gpt-5-mini", messages: [user("Hello")], ...more(text) },
+const places = blocksIn("held/requests.txt").flatMap((block) => {
+  const [, name = "", kind = "", json = ""] = /^(.*)\n> (\w+) (.*)$/.exec(block)!;
+  const { path, body, models = [""] } = plain[kind]!;
+  return models.map((model) => {
+    const make = (text: string) => {
+      const { headers, ...given } = withText(json, text);
+      const short = (value: string) => value.slice(0, 3_000).replace(/[^ -~]/g, "x");
+      const sent = headers && Object.fromEntries(Object.keys(headers).map((each) => [each, short(headers[each])]));
+      return { path, body: { ...body, ...(model && { model }), ...given }, headers: sent as Record<string, string> };
+    };
+    return [`${name} ${model}`.trim(), make] as const;
   });
-};
-chat("a message", (text) => ({ messages: [user(text)] }));
-chat("a part of a message", (text) => ({ messages: [user([{ type: "text", text }])] }));
-chat("the address of an image", (text) => ({ messages: [user([{ type: "image_url", image_url: { url: text } }])] }));
-chat("the arguments of a call", (text) => ({
-  messages: [
-    user("Hello"),
-    {
-      role: "assistant",
-      tool_calls: [{ id: "call_1", type: "function", function: { name: "f", arguments: text } }],
-    },
-    { role: "tool", tool_call_id: "call_1", content: text },
-  ],
-}));
-chat("the user, the cache key and the stop sequences", (text) => ({
-  user: text,
-  prompt_cache_key: text,
-  stop: [text],
-}));
-chat("the name of a tool", (text) => ({ tools: [{ type: "function", function: { name: text, parameters: schema } }] }));
-places["Responses: the input"] = (text) => ({ path: "/v1/responses", body: { model: "gpt-5.2", input: text } });
-places["Responses: the instructions, translated"] = (text) => ({
-  path: "/v1/responses",
-  body: { model: "claude-sonnet-4.6", instructions: text, input: [user(text)] },
 });
-places["Gemini: the contents"] = (text) => ({
-  path: "/v1beta/models/gpt-5-mini:generateContent",
-  body: { contents: [{ role: "user", parts: [{ text }] }] },
-});
-places.embeddings = (text) => ({ path: "/v1/embeddings", body: { model: "text-embedding-3-small", input: text } });
-places["a count of tokens"] = (text) => ({
-  path: "/v1/messages/count_tokens",
-  body: { model: "claude-sonnet-4.6", messages: [user(text)] },
-});
-places["a model's name"] = (text) => ({
-  path: "/v1/chat/completions",
-  body: { model: text, messages: [user("Hello")] },
-});
-places["the headers"] = (text) => {
-  const value = text.slice(0, 3_000).replace(/[^ -~]/g, "x");
-  return {
-    path: "/v1/chat/completions",
-    body: { model: "gpt-5-mini", messages: [user("Hello")] },
-    headers: { "user-agent": value, "x-session-id": value, "anthropic-beta": value, traceparent: value },
+
+/** What an upstream may answer: a status and a type, and a text, JSON, or the events of a stream. */
+const answers = blocksIn("held/answers.txt").map((block) => {
+  const [name = "", head = "", ...lines] = block.split("\n");
+  const [status, type = ""] = head.split(" ");
+  const answer = (text: string) => {
+    const written = lines.map((line) => {
+      if (line === "$") return text;
+      return type.endsWith("event-stream") ? namedEvent(withText(line, text)) : JSON.stringify(withText(line, text));
+    });
+    return new Response(written.join(""), { status: Number(status), headers: { "content-type": type } });
   };
-};
-
-const refusal = (error: Json) => Response.json({ type: "error", error }, { status: 400 });
-const message = {
-  id: "msg_1",
-  type: "message",
-  role: "assistant",
-  model: "m",
-  usage: { input_tokens: 9, output_tokens: 1 },
-};
-const begun = namedEvent({ type: "message_start", message: { ...message, content: [] } });
-const block = (content: Json, delta: Json) =>
-  namedEvent({ type: "content_block_start", index: 0, content_block: content }) +
-  namedEvent({ type: "content_block_delta", index: 0, delta }) +
-  namedEvent({ type: "content_block_stop", index: 0 });
-const ended =
-  namedEvent({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 5 } }) +
-  namedEvent({ type: "message_stop" });
-
-/** What an upstream may answer. */
-const answers: Record<string, (text: string) => Response> = {
-  "an error's message": (text) => refusal({ type: "invalid_request_error", message: text }),
-  "an error's code and parameter": (text) => refusal({ type: text, code: text, param: text, message: "No." }),
-  "an error that is no JSON": (text) => new Response(text, { status: 400 }),
-  "the text of a reply": (text) =>
-    Response.json({ ...message, content: [{ type: "text", text }], stop_reason: "end_turn" }),
-  "the input of a call": (text) =>
-    Response.json({
-      ...message,
-      content: [{ type: "tool_use", id: "toolu_1", name: "f", input: { a: text } }],
-      stop_reason: "tool_use",
-    }),
-  "an answer that is no JSON": (text) => new Response(text, { headers: { "content-type": "application/json" } }),
-  "the text of a stream": (text) =>
-    eventStream(begun + block({ type: "text", text: "" }, { type: "text_delta", text }) + ended),
-  "the input of a call in a stream": (text) =>
-    eventStream(
-      begun +
-        block(
-          { type: "tool_use", id: "toolu_1", name: "f", input: {} },
-          { type: "input_json_delta", partial_json: text },
-        ) +
-        ended,
-    ),
-  "a signature in a stream": (text) =>
-    eventStream(
-      begun + block({ type: "thinking", thinking: "" }, { type: "signature_delta", signature: text }) + ended,
-    ),
-  "an error in a stream": (text) =>
-    eventStream(begun + namedEvent({ type: "error", error: { type: text, message: text } })),
-  "a stream that is none": (text) => eventStream(text),
-};
+  return [name, answer] as const;
+});
 
 describe.each(
-  Object.entries(answers).flatMap(([name, answer]) =>
+  answers.flatMap(([name, answer]) =>
     (["/v1/messages", "/v1/chat/completions"] as const).map((path) => [name, path, answer] as const),
   ),
 )("%s of an upstream at %s", (_name, path, answer) => {
   const model = "claude-sonnet-4.6";
-  const body = { model, max_tokens: 9, messages: [user("Hello")], tools: [] };
+  const body = { model, max_tokens: 9, messages, tools: [] };
 
   test("an answer of 1 MB holds the thread for less than 50 ms, whatever it is", async () => {
     const ask = async (written: (length: number) => string) => {
@@ -225,7 +112,7 @@ async function heldBy(ask: (written: (length: number) => string) => Promise<numb
   return slow;
 }
 
-describe.each(Object.entries(places))("%s", (_place, make) => {
+describe.each(places)("%s", (_place, make) => {
   test("a request of 1 MB holds the thread for less than 50 ms, whatever it is", async () => {
     const ask = async (written: (length: number) => string) => {
       const { length } = JSON.stringify(make(written(1_000)).body);

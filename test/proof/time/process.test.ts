@@ -2,19 +2,14 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { scriptedGithub } from "../../cli/bench";
-import { run } from "../../support/command";
+import { askChat, run } from "../../support/command";
 import { inProcess } from "../../support/in-process";
 import { leastOf, took } from "../../support/least";
 import { until } from "../../support/until";
 
 const demo = ["start", "--demo", "--json", "--port", "0"];
-const ask = (url: string, content: string, model: string = exampleModels.flash) =>
-  fetch(`${url}/v1/chat/completions`, {
-    method: "POST",
-    body: JSON.stringify({ model, stream: true, messages: [{ role: "user", content }] }),
-  });
+const ask = (url: string, content: string, model?: string) => askChat(url, content, { model, stream: true });
 
 describe("a process ends", () => {
   test.each<[string, number, () => Promise<number>]>([

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { run } from "../../support/command";
-import { eventStream } from "../../support/event-stream";
+import { chatChunk, eventStream } from "../../support/event-stream";
 import { workedMs } from "../../support/held";
 import { leastOf, took } from "../../support/least";
 import { type ProxyOptions, type RunningProxy, startProxy } from "../../support/proxy";
@@ -111,10 +111,8 @@ describe("an odd answer is read", () => {
       1_000,
       async (proxy) => {
         const call = { index: 2147483647, id: "c", type: "function", function: { name: "f", arguments: "{}" } };
-        const chunk = { id: "c", choices: [{ index: 0, delta: { tool_calls: [call] }, finish_reason: null }] };
-        proxy.demo.intercept("/chat/completions", () =>
-          eventStream(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`),
-        );
+        const chunk = chatChunk({ delta: { tool_calls: [call] }, finish_reason: null });
+        proxy.demo.intercept("/chat/completions", () => eventStream(`${chunk}data: [DONE]\n\n`));
         await (await proxy.post("/v1/messages", { ...native, model: "gpt-5-mini", stream: true })).text();
       },
     ],
@@ -158,6 +156,7 @@ describe("nobody is kept waiting", () => {
     );
 
   test.each([
+    ["1,000 idle connections", 1_000, ""],
     ["200 slow senders", 200, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"],
   ])("by %s: another is answered in less than 100 ms", async (_who, count, begin) => {
     await using proxy = await startProxy();

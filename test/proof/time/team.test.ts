@@ -8,26 +8,19 @@ import { leastOf, took } from "../../support/least";
 import { watchFeed } from "../../support/live-feed";
 import { type TestMember, untilKnown, withTeamStores } from "../../support/members";
 import { type PgBouncer, startPgBouncer } from "../../support/pgbouncer";
-import { describeWithPostgres, startPostgres, type TestPostgres } from "../../support/postgres";
 import { describeWith } from "../../support/sandbox";
-import { individuals, startTeam, type Team, type TeamProcess, type TeamServer } from "../../support/teams";
+import { describeWithOwnPostgres } from "../../support/shared-postgres";
+import { chatBody, individuals, startTeam, type Team, type TeamProcess, type TeamServer } from "../../support/teams";
 import { until } from "../../support/until";
 
-const model = "gpt-5-mini";
-const ask = (content = "Hello", more = {}) => ({ model, messages: [{ role: "user", content }], ...more });
 const send = async (server: TeamServer, key: string, more = {}) => {
-  const response = await server.post("/v1/chat/completions", ask("Hello", more), { "x-api-key": key });
+  const response = await server.post("/v1/chat/completions", chatBody("Hello", more), { "x-api-key": key });
   await response.text();
   return response.status;
 };
 
-describeWithPostgres("servers of a team", () => {
-  let postgres: TestPostgres;
-  beforeAll(async () => {
-    postgres = await startPostgres();
-  });
+describeWithOwnPostgres("servers of a team", (postgres) => {
   afterEach(() => postgres.start());
-  afterAll(() => postgres[Symbol.asyncDispose]());
 
   describe("what one server changes is known at the other within two seconds", () => {
     let team: Team;
@@ -179,10 +172,10 @@ describeWithPostgres("servers of a team", () => {
     const measure = async () => {
       await using team = await startTeam(postgres);
       const all = await Promise.all([team.server(), team.server(), team.server()]);
-      for (const server of all) expect((await server.post("/v1/chat/completions", ask())).status).toBe(200);
+      for (const server of all) expect((await server.post("/v1/chat/completions", chatBody("Hello"))).status).toBe(200);
       const words = { message: "Sorry. Your account was suspended" };
       team.demo.intercept("/chat/completions", () => Response.json(words, { status: 403 }));
-      expect((await all[0]!.post("/v1/chat/completions", ask())).status).toBe(403);
+      expect((await all[0]!.post("/v1/chat/completions", chatBody("Hello"))).status).toBe(403);
       const isStopped = async () =>
         (await Promise.all(all.map((server) => server.admin("/accounts")))).every(
           ({ items }) => items[0].state === "failed",
@@ -196,16 +189,16 @@ describeWithPostgres("servers of a team", () => {
     const measure = async () => {
       await using team = await startTeam(postgres);
       const [one, other] = await Promise.all([team.process(), team.server()]);
-      for (const server of [one, other]) await server.post("/v1/chat/completions", ask());
+      for (const server of [one, other]) await server.post("/v1/chat/completions", chatBody("Hello"));
       team.demo.expireTokens();
       const reached = Promise.withResolvers<void>();
       team.demo.intercept("/copilot_internal/v2/token", () => {
         reached.resolve();
         return new Promise<undefined>(() => {});
       });
-      one.post("/v1/chat/completions", ask()).catch(() => {});
+      one.post("/v1/chat/completions", chatBody("Hello")).catch(() => {});
       await reached.promise;
-      const waiting = other.post("/v1/chat/completions", ask());
+      const waiting = other.post("/v1/chat/completions", chatBody("Hello"));
       await Bun.sleep(100);
       one.command.process.kill("SIGKILL");
       return await took(async () => expect((await waiting).status).toBe(200));
@@ -224,7 +217,7 @@ describeWithPostgres("servers of a team", () => {
         await using team = await startTeam(postgres);
         const server = await team.process();
         await server.admin("/budgets", { name: "team", unit: "requests", limit: 5_000, per: "month", then: "warn" });
-        const one = async () => expect((await server.post("/v1/chat/completions", ask())).status).toBe(200);
+        const one = async () => expect((await server.post("/v1/chat/completions", chatBody("Hello"))).status).toBe(200);
         const change = (logLevel: string) => server.admin("/config", { logLevel });
         await one();
         await begin();
@@ -247,18 +240,13 @@ describeWithPostgres("servers of a team", () => {
   });
 });
 
-describeWithPostgres("behind PgBouncer", () => {
-  describeWith("pgbouncer", "servers of a team", () => {
-    let postgres: TestPostgres;
+describeWith("pgbouncer", "behind PgBouncer", () => {
+  describeWithOwnPostgres("servers of a team", (postgres) => {
     let pooler: PgBouncer;
     beforeAll(async () => {
-      postgres = await startPostgres();
       pooler = await startPgBouncer(await postgres.database());
     });
-    afterAll(async () => {
-      await pooler[Symbol.asyncDispose]();
-      await postgres[Symbol.asyncDispose]();
-    });
+    afterAll(() => pooler[Symbol.asyncDispose]());
 
     test("a key that was revoked is refused everywhere within a second", async () => {
       await using team = await startTeam(postgres, { pooler });

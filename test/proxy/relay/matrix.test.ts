@@ -7,14 +7,11 @@ import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { codecs } from "../../../src/dialects/codecs";
 import { clientDialects } from "../../../src/dialects/hub/conversation";
 import { offerOnly } from "../../support/catalogue";
-import { type Answer, type Client, clients } from "../../support/clients";
-import { checkChatStream } from "../../support/grammar-chat";
-import { checkGeminiStream } from "../../support/grammar-gemini";
-import { checkMessagesStream } from "../../support/grammar-messages";
-import { checkResponsesStream } from "../../support/grammar-responses";
+import { type Answer, type Client, clients, refusalOf } from "../../support/clients";
 import { dialectAt, tap, usageFor } from "../../support/log-capture";
 import { startProxy } from "../../support/proxy";
 import { drawn } from "../../support/random";
+import { grammars } from "../../support/read-reply";
 import { type End, scenarios, stopWord } from "../../support/scenarios";
 
 /** One model for each upstream dialect; chat is spoken in two manners. */
@@ -25,13 +22,6 @@ const upstreams = [
   ["responses (GPT)", "gpt-5.3-codex", "/responses"],
   ["messages (Claude)", "claude-sonnet-4.6", "/v1/messages"],
 ] as const;
-
-const grammars = {
-  chat: checkChatStream,
-  responses: checkResponsesStream,
-  messages: checkMessagesStream,
-  gemini: checkGeminiStream,
-};
 
 const [account] = demoAccounts();
 const proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] } });
@@ -64,7 +54,7 @@ describe.each([...clientDialects])("a client of %s", (dialect) => {
               await look(client, answer, { model, endpoint, stream, end });
               return answer;
             },
-            refused: (question) => refusal(client[mode](question, model)),
+            refused: (question) => refusalOf(client[mode](question, model)),
             seen: upstream.seen,
             dropped: () => JSON.parse(proxy.rows(1)[0]!.dropped),
           });
@@ -132,13 +122,4 @@ function numbersIn(usage: object): object {
     if (typeof value === "number") numbers[field] = (numbers[field] ?? 0) + value;
   }
   return numbers;
-}
-
-async function refusal(answer: Promise<Answer>): Promise<{ status: number; message: string }> {
-  const thrown = await answer.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!(thrown instanceof Error) || !("status" in thrown)) throw new Error(`This was not refused: ${thrown}`);
-  return { status: Number(thrown.status), message: thrown.message };
 }
