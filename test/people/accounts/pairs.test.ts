@@ -11,7 +11,10 @@ testPairs("accounts", {
   app: (choice: string | null) => signInApp(choice ?? undefined),
   /** What the quota endpoint says. */
   quota: (answer: object) => readQuota(answer, 7),
-  /** A header of a model's answer. */
-  "quota-header": (value: string) =>
-    learnFromHeaders(undefined, new Headers({ "x-quota-snapshot-premium_models": value }), 0),
+  /** A header of a model's answer, or none: the quota, and what was sent of it. */
+  "quota-header"(value: string | null) {
+    const sent: unknown[] = [];
+    const headers = new Headers(value === null ? {} : { "x-quota-snapshot-premium_models": value });
+    return [learnFromHeaders(undefined, headers, 0, (found) => sent.push(found)), sent];
+  },
 });
