@@ -122,3 +122,7 @@ test.each([
   expect(answer).toMatch(/^(?:200|404) text\/html/);
   expect(answer).not.toContain("\u202e");
 });
+
+test("nothing that anybody asks for here is an error of ours", async () => {
+  for (const world of opened.values()) expect((await world).errors()).toEqual([]);
+});
