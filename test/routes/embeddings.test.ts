@@ -1,4 +1,4 @@
-/** Scenario: embeddings, as OpenAI's package asks for them. */
+/** Scenario: embeddings, as OpenAI's package asks for them; `fixtures/scenes/budgets.txt` has what their batches count for. */
 import { afterAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { startProxy } from "../support/proxy";
@@ -45,39 +45,5 @@ describe("embeddings", () => {
     expect(many.data[1090]!.embedding).toEqual(alone!.embedding);
     expect(many.usage.prompt_tokens).toBeGreaterThan(1100);
     expect(proxy.rows()[1]!.input_tokens).toBe(many.usage.prompt_tokens);
-  });
-
-  test("whose second batch failed count as far as they were served, in the row and in the budgets", async () => {
-    const budgets = [{ name: "All", unit: "requests", limit: 9, per: "day" }];
-    await using limited = await startProxy({ config: { budgets } });
-    let batches = 0;
-    limited.demo.intercept("/embeddings", () => (++batches === 2 ? new Response("{}", { status: 429 }) : undefined), 2);
-    const input = Array.from({ length: 600 }, (_, index) => `text ${index}`);
-    expect((await limited.post("/v1/embeddings", { model, input })).status).toBe(429);
-    expect(limited.rows()).toMatchObject([{ http_status: 429, input_tokens: expect.any(Number) }]);
-    expect(await limited.app.budgets.overview()).toMatchObject([{ used: 1, reserved: 0 }]);
-  });
-
-  test("over two accounts are one request, for each account that served and for all together", async () => {
-    const all = { name: "All", unit: "requests", limit: 9, per: "day" };
-    const budgets = [{ ...all, name: "Each", each: "account" }, all];
-    await using shared = await startProxy({ accounts: ["octo-demo", "plus-demo"], config: { budgets } });
-    // A free model takes them in turn, call by call.
-    const input = Array.from({ length: 1100 }, (_, index) => `text ${index}`);
-    expect((await shared.post("/v1/embeddings", { model, input })).status).toBe(200);
-    const served = shared.demo.journal.filter(({ path }) => path === "/embeddings");
-    expect(served.map(({ account }) => account)).toEqual(["octo-demo", "plus-demo", "octo-demo"]);
-    const { items } = (await (await fetch(`${shared.url}/api/admin/budgets`)).json()) as {
-      items: {
-        used: number;
-        reserved: number;
-        holders: { items: { name: string; used: number; reserved: number }[] };
-      }[];
-    };
-    expect(items[0]!.holders.items.map(({ name, used, reserved }) => [name, used, reserved]).sort()).toEqual([
-      ["octo-demo", 1, 0],
-      ["plus-demo", 1, 0],
-    ]);
-    expect(items[1]).toMatchObject({ used: 1, reserved: 0 });
   });
 });

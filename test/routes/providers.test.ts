@@ -64,19 +64,6 @@ test("an address that leads back to us is 424 after one hop, over our own models
   expect(own.demo.journal.filter(({ path }) => path === "/v1/messages")).toEqual([]);
 });
 
-test("another dragoman is a provider like any other", async () => {
-  await using far = await startProxy({ config: { auth: { apiKeys: ["k-far-0123456789"] } } });
-  await using near = await startProxy({
-    config: { providers: { far: { type: "anthropic", baseUrl: far.url, apiKey: "k-far-0123456789" } } },
-  });
-  const response = await near.post("/far/v1/messages", { ...hello, model: "claude-sonnet-4.6" });
-  expect([response.status, far.rows()[0]!.path, near.rows()[0]!.path]).toEqual([
-    200,
-    "/v1/messages",
-    "/far/v1/messages",
-  ]);
-});
-
 test("a list of 50 MB is 502", async () => {
   const body = new Uint8Array(50 * 1024 * 1024).fill(32);
   strict.next(() => new Response(body, { headers: { "content-type": "application/json" } }));

@@ -332,32 +332,6 @@ describeWithMembers("members of a team", (place) => {
     });
   });
 
-  test("an invitation is used once, and a login belongs to one member", async () => {
-    await using team = await startTeam(place);
-    await withTeamStores(team, async (stores) => {
-      const { members } = stores;
-      const { code, isKnown } = await members.invite("anna");
-      expect(isKnown).toBe(false);
-      expect(await members.invitationWith(code)).toMatchObject({ name: "open", member: { name: "anna" } });
-      expect(await members.invitationWith("other")).toBeUndefined();
-      const accepted = await Promise.all(Array.from({ length: 5 }, () => members.accept(code)));
-      expect(accepted.filter((each) => each !== undefined)).toHaveLength(1);
-      expect([(await members.invitationWith(code))!.name, await members.accept(code)]).toEqual(["used", undefined]);
-      expect((await members.invite(" anna ")).isKnown).toBe(true);
-      const again = await members.invite("ANNA");
-      expect([again.isKnown, members.list().map(({ name }) => name)]).toEqual([true, ["anna"]]);
-      expect((await members.accept(again.code))!.name).toBe("key-2");
-      await addMember(stores, team, "ben", individuals("ben-demo"));
-      const taken = addMember(stores, team, "cleo", individuals("ben-demo"));
-      expect(await taken.catch(({ details }) => details.code)).toBe("account_taken");
-      expect(await members.invite("a/b").catch(({ kind }) => kind)).toBe("invalid_request");
-      const { key } = (await members.accept((await members.invite("dora")).code))!;
-      expect(members.findKey(["wrong", key])?.name).toBe("dora/key-1");
-      await members.revokeKey(members.list().find(({ name }) => name === "dora")!.id, "KEY-1");
-      expect(members.findKey([key])).toBeUndefined();
-    });
-  });
-
   /** The server has read the member's key and accounts. */
   async function untilKnown(server: TeamServer, person: TestMember): Promise<void> {
     await until(async () => {

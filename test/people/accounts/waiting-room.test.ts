@@ -62,28 +62,6 @@ test("one is let out first, one more with each that was served, and only one aft
   expect([room.count, room.lastReadyOf("a")]).toEqual([0, undefined]);
 });
 
-test("one that meets a limit again comes back to its place, and goes alone", async () => {
-  const { state, out, wait, end } = start();
-  const since = performance.now();
-  const come = (id: string) => wait(id, { since: since + id.charCodeAt(0) });
-  for (const id of "abcd") void come(id);
-  state.ms = 0;
-  await shows(out, ["a"]);
-  end("a", true);
-  await shows(out, [..."abc"]);
-  state.ms = 60_000;
-  for (const id of "cb") {
-    end(id, false);
-    void come(id);
-  }
-  await Bun.sleep(300);
-  expect(out).toEqual([..."abc"]);
-  state.ms = 0;
-  await shows(out, [..."abcb"]);
-  await Bun.sleep(300);
-  expect(out).toEqual([..."abcb"]);
-});
-
 test("one that came earlier goes first, though it tried for longer before it waited", async () => {
   const { state, out, wait, end } = start();
   const now = performance.now();

@@ -3,25 +3,10 @@
  * lasts.
  */
 import { expect, test } from "bun:test";
-import { hourMs } from "../../../src/lib/format";
 import { Lessons } from "../../../src/proxy/upstream/copilot/lessons";
 import { testScenes } from "../../support/scenes";
 
 testScenes("refusals");
-
-test("the memory of lessons forgets after an hour: the conversation's own after its last use, the model's after it was learnt", () => {
-  let now = 0;
-  const lessons = new Lessons(() => now);
-  lessons.learn({ kind: "item", scope: "a", about: "mark", value: true });
-  lessons.learn({ kind: "effort", scope: "a", value: ["low"] });
-  for (const expected of [["low"], undefined]) {
-    now += 0.7 * hourMs;
-    expect([lessons.of("item", "a", "mark"), lessons.of("effort", "a")]).toEqual([true, expected]);
-    expect(lessons.knows("a")).toBe(true);
-  }
-  now += hourMs;
-  expect([lessons.of("item", "a", "mark"), lessons.knows("a")]).toEqual([undefined, false]);
-});
 
 test("the memory of lessons keeps apart what is of another model, account, kind and mark", () => {
   const lessons = new Lessons(() => 0);

@@ -1,11 +1,9 @@
 /** Scenario: what the upstream sends and dragoman does not know: noticed by name, and never more than that. */
 import { expect, test } from "bun:test";
 import { Drift } from "../../../src/books/changes/drift";
-import { isKnownHeader } from "../../../src/books/changes/known-names";
 import { codecs } from "../../../src/dialects/codecs";
 import { differencesIn, shape } from "../../../src/lib/json-shape";
 import { jsonOf, readSse } from "../../../src/lib/net/stream/sse";
-import { isKnownCode } from "../../../src/proxy/upstream/copilot/failure-match";
 import { copilotStreams } from "../../support/copilot-forms";
 import { type DriftWay, drifted } from "../../support/drifted";
 import { type RunningProxy, startProxy } from "../../support/proxy";
@@ -169,18 +167,3 @@ test("what nobody knows inside of is not looked at", () => {
 test.each(["a{b", "a}b", "}"])("the text %s is refused as the description of a shape", (text) =>
   expect(() => shape(text)).toThrow(),
 );
-
-test.each([
-  "rate_limited",
-  "user_global_rate_limited:enterprise",
-  "model_not_supported",
-  "quota_exceeded",
-  "overloaded_error",
-])("the code %s is known", (code) => expect(isKnownCode(code)).toBe(true));
-
-test.each([
-  ["x-quota-snapshot-chat", true],
-  ["content-type", true],
-  ["x-github-request-id", true],
-  ["x-copilot-mood", false],
-])("the header %s: %p", (name, known) => expect(isKnownHeader(name)).toBe(known));

@@ -1,5 +1,6 @@
 /** Pairs: what an upstream's error means, and what its list of models says, from `fixtures/pairs/upstream/`. */
 
+import { isKnownHeader } from "../../../src/books/changes/known-names";
 import { warningInWords, warningsOf } from "../../../src/books/changes/warnings";
 import { turnPlanOf } from "../../../src/proxy/upstream/copilot/auto-answer";
 import type { Failure } from "../../../src/proxy/upstream/copilot/failure";
@@ -9,7 +10,7 @@ import {
   upstreamErrorIn,
   writtenOfReply,
 } from "../../../src/proxy/upstream/copilot/failure";
-import { isSuspensionEvent, statuses, statusOf } from "../../../src/proxy/upstream/copilot/failure-match";
+import { isKnownCode, isSuspensionEvent, statuses, statusOf } from "../../../src/proxy/upstream/copilot/failure-match";
 import { rows } from "../../../src/proxy/upstream/copilot/failure-rows";
 import { patternOf, refusedParam, withoutParams } from "../../../src/proxy/upstream/copilot/unsupported-params";
 import { googleAliases } from "../../../src/proxy/upstream/models/google-names";
@@ -138,4 +139,6 @@ testPairs("upstream", {
   ],
   /** A body that should have been a stream. */
   "error-in": (body: string) => upstreamErrorIn(body),
+  /** Error codes and names of headers: those that are known. */
+  known: (codes: string[], headers: string[]) => [codes.filter(isKnownCode), headers.filter(isKnownHeader)],
 });
