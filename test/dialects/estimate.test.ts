@@ -63,6 +63,7 @@ test.each([
   ["a link", undefined],
   ["no picture at all", Buffer.from("hello").toString("base64")],
   ["an empty file", ""],
+  ["a WebP that begins otherwise", riff("ICCP").toString("base64")],
   ["a cut PNG", pictures.PNG!.subarray(0, 20).toString("base64")],
   ["a PNG of no width", png({ width: 0, height: 10 }).toString("base64")],
   ["a JPEG without a frame", Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 4, 0, 0, 0xff, 0xd9]).toString("base64")],

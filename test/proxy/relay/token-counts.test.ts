@@ -4,6 +4,7 @@
  */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { chinese, pieces } from "../../support/corpus";
@@ -122,6 +123,22 @@ describe("a ratio that was learnt", () => {
     countNothing(proxy);
     const { tokens } = await count(proxy, ask("claude-sonnet-5", 3));
     expect(tokens / (await used(proxy, ask("claude-sonnet-5", 3)))).toBeWithin(0.95, 1.1);
+  });
+
+  test("is used also where the history can neither read nor keep it", async () => {
+    const own = temporaryFolder();
+    await (await startProxy({ env: { DRAGOMAN_HOME: own } }))[Symbol.asyncDispose]();
+    const database = new Database(join(own, "admin.sqlite"));
+    writeFileSync(join(own, "config.json"), JSON.stringify({ logLevel: "debug" }));
+    database.run("DROP TABLE token_ratios");
+    database.run("CREATE VIEW token_ratios AS SELECT 1 AS model");
+    database.close();
+    const taught = await startTaught(own);
+    await using proxy = taught.proxy;
+    await count(proxy, ask("claude-sonnet-5", 1));
+    await teach(taught, "claude-sonnet-5", 1);
+    expect(proxy.app.tokenCounts.ratioOf("claude-sonnet-5")).toMatchObject({ requests: 1 });
+    expect(proxy.lines.join("")).toMatch(/learnt anew: it could not be read.*could not be kept/s);
   });
 
   test("no number of the file is believed beyond what a tokenizer can be", async () => {
