@@ -342,16 +342,10 @@ async function orUnavailable<Result>(
     book.endAttempt(error);
     // An account that GitHub has blocked is not replaced by another one: that would evade the block.
     if (error.kind === "internal" || error.details.code === "account_suspended") throw error;
-    return { remedy: "next-account", error: asUnavailable(error) };
+    return { remedy: "next-account", error };
   }
 }
 
 function throwSlowToken(): never {
   throw new ProxyError("timeout", "GitHub is slow to issue a Copilot token for this account; try again in a moment.");
-}
-
-/** A client would take GitHub's 401 or 403 for an answer to its own key. */
-function asUnavailable(error: ProxyError): ProxyError {
-  if (error.status !== 401 && error.status !== 403) return error;
-  return new ProxyError("no_account", error.words, { cause: error });
 }
