@@ -236,3 +236,26 @@ test("in a data folder too, the list names an account that has failed; a command
   const { stdout } = await inProcess(["member", "ls", "--json"], team.env);
   expect(JSON.parse(stdout)).toMatchObject({ items: accounts(null) });
 });
+
+test("the forms of the pages invite, make a new link, take it back, revoke a key and remove a member", async () => {
+  await using team = await startTeamApp("folder");
+  const { key } = await team.addMember("anna", "anna-demo");
+  const read = async (path: string, body?: URLSearchParams) =>
+    (await fetch(`${team.url}/admin/members${path}`, { method: body ? "POST" : "GET", body })).text();
+  const submit = async (path: string, fields: object = {}) =>
+    read(path, new URLSearchParams({ form_token: formTokenIn(await read("")), ...fields }));
+  expect(await submit("", { name: "ben" })).toMatch(/“ben” is invited.*for 7 days.*address of this machine/s);
+  const linked = await submit("/anna/invite");
+  expect(linked).toMatch(/A new link for “anna”.*for 7 days.*gives a further key/s);
+  expect(await submit("/anna/withdraw")).toContain("The invitation was taken back: its link leads nowhere.");
+  const [, code] = /\/admin\/join\/([\w-]{32})/.exec(linked)!;
+  expect(await (await fetch(`${team.url}/admin/join/${code}`)).text()).toContain("took this invitation back");
+  const [, name] = /name="key" value="([^"]+)"/.exec(await read("/anna"))!;
+  expect(await submit("/anna/revoke", { key: name })).toMatch(/There is no key .* any more: it was revoked/);
+  expect((await fetch(`${team.url}/v1/models`, { headers: { "x-api-key": key } })).status).toBe(401);
+  expect(await submit("/anna/remove")).toMatch(/anna.* was removed.*Their keys are refused/s);
+  expect(await (await fetch(`${team.url}/api/admin/members`)).json()).toMatchObject({
+    items: [{ name: "ben" }],
+    total: 1,
+  });
+});
