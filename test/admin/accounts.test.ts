@@ -11,6 +11,7 @@ import { openAccountStore } from "../../src/people/accounts/account-store";
 import { keptLog, savedFrom } from "../people/accounts/bench";
 import { formTokenIn } from "../support/form-fields";
 import { acme, installApp } from "../support/github-app";
+import { postJson } from "../support/post-json";
 import { type ProxyOptions, startProxy } from "../support/proxy";
 
 /** A server with an account in a file, in front of the demo as github.com and as a company's own GitHub. */
@@ -18,10 +19,8 @@ async function world({ clock, env }: Pick<ProxyOptions, "clock" | "env"> = {}) {
   const saved = (demo: Demo) => [savedFrom(demo.accounts[1]!)];
   const proxy = await startProxy({ saved, demo: { device: { interval: 0 } }, clock, env });
   const ask = async (path: string, body?: object) => {
-    const answer = await fetch(
-      `${proxy.url}/api/admin/accounts${path}`,
-      body && { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } },
-    );
+    const url = `${proxy.url}/api/admin/accounts${path}`;
+    const answer = await (body ? postJson(url, body) : fetch(url));
     return {
       status: answer.status,
       body: (await answer.json()) as Record<string, unknown> & { error: { message: string } },

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { formTokenIn, signedIn } from "../support/form-fields";
 import { type TestMember, untilKnown, withTeamStores } from "../support/members";
+import { postJson } from "../support/post-json";
 import { describeWithMembers, startTeam, type Team, type TeamServer } from "../support/teams";
 import { until } from "../support/until";
 
@@ -111,11 +112,7 @@ describeWithMembers("the page Keys of a member", (place) => {
 
   test("the sign-in ends with its key, on every server, and the page says why", async () => {
     const { key } = (await (
-      await fetch(`${servers[0].url}/api/admin/keys`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${anna.key}`, "content-type": "application/json" },
-        body: JSON.stringify({ name: "phone" }),
-      })
+      await postJson(`${servers[0].url}/api/admin/keys`, { name: "phone" }, { authorization: `Bearer ${anna.key}` })
     ).json()) as { key: string };
     await untilKnown([servers[1]], [{ key }]);
     const { open } = await browse(servers[0], key);

@@ -9,6 +9,7 @@ import { openStores } from "../../src/parts/open-stores";
 import { handler } from "../../src/server";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
+import { postJson } from "../support/post-json";
 import { describeWithMembers, individuals, placeOf, upstreamEnv } from "../support/teams";
 import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
@@ -66,11 +67,11 @@ describeWithMembers("an invitation", (place) => {
   const post = (address: string, headers: Record<string, string> = {}) =>
     fetch(address, { method: "POST", redirect: "manual", headers });
   const chat = (url: string, key: string) =>
-    fetch(`${url}/v1/chat/completions`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] }),
-    });
+    postJson(
+      `${url}/v1/chat/completions`,
+      { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] },
+      { authorization: `Bearer ${key}` },
+    );
 
   test("leads from the command to a key that spends the member's account, once", async () => {
     await using team = await world();

@@ -6,6 +6,7 @@ import { fieldsIn, formTokenIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { inProcess } from "../support/in-process";
 import { askAs, askTables, type TestMember, withTeamStores } from "../support/members";
+import { postJson } from "../support/post-json";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { startTeamApp } from "../support/team-app";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
@@ -126,14 +127,9 @@ describeWithDatabases("the owner's members", (postgres) => {
     const first = await post("/members", { name: "cleo", ...limits });
     expect(first.link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/admin\/join\/[\w-]{32}$/);
     expect([first.is_known, first.link.endsWith(first.path)]).toEqual([false, true]);
-    const behind = await fetch(`${servers[1].url}/api/admin/members`, {
-      method: "POST",
-      body: JSON.stringify({ name: "Cleo" }),
-      headers: {
-        ...{ "content-type": "application/json", "x-admin-token": "owner-token-0123456789" },
-        ...{ host: "dragoman.example", "x-forwarded-proto": "https" },
-      },
-    });
+    const proxied = { host: "dragoman.example", "x-forwarded-proto": "https" };
+    const headers = { ...proxied, "x-admin-token": "owner-token-0123456789" };
+    const behind = await postJson(`${servers[1].url}/api/admin/members`, { name: "Cleo" }, headers);
     const second = (await behind.json()) as Any;
     expect([second.is_known, new URL(second.link).origin]).toEqual([true, "https://dragoman.example"]);
     expect(await named("cleo")).toMatchObject({ ...limits, keys: 0, accounts: [] });
@@ -227,8 +223,7 @@ test("in a data folder too, the list names an account that has failed; a command
   await using team = await startTeamApp("folder");
   const { key } = await team.addMember("anna", "anna-demo");
   const failing = { model: "gpt-5-mini", messages: [{ role: "user", content: "[demo: 401-pat @anna-demo]" }] };
-  const init = { method: "POST", body: JSON.stringify(failing), headers: { "x-api-key": key } };
-  expect((await fetch(`${team.url}/v1/chat/completions`, init)).status).toBe(424);
+  expect((await postJson(`${team.url}/v1/chat/completions`, failing, { "x-api-key": key })).status).toBe(424);
   const accounts = (state: string | null) => [
     { name: "anna", accounts: [{ account_key: "github.com/anna-demo", state }] },
   ];

@@ -16,6 +16,7 @@ import { join } from "node:path";
 import { scriptedGithub } from "../cli/bench";
 import { program, run } from "../support/command";
 import { inProcess } from "../support/in-process";
+import { postJson } from "../support/post-json";
 import { startRaw } from "../support/raw-socket";
 import { testWith } from "../support/sandbox";
 import { sharedModel } from "../support/shared-model";
@@ -23,8 +24,6 @@ import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 
 const start = ["start", "--json", "--port", "0"];
-const post = (url: string, path: string, body: object) =>
-  fetch(url + path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
 const hello = { model: sharedModel, messages: [{ role: "user", content: "Hello" }] };
 /** The one line on stdout of a start that fails. */
 const failed = (code: string) =>
@@ -54,9 +53,9 @@ test("under a umask of 000, everything in the folder of data is its owner's alon
   const { url } = await command.ready();
   await using added = run(["auth", "add"], { within: ["sh", "-c", 'umask 000; exec "$@"', "sh"], env: github.env });
   expect(await added.exited).toBe(0);
-  const isServed = async () => (await post(url, "/v1/chat/completions", hello)).status === 200;
+  const isServed = async () => (await postJson(`${url}/v1/chat/completions`, hello)).status === 200;
   await until(isServed, "the new account serves");
-  expect((await post(url, "/api/admin/config", { logLevel: "debug" })).status).toBe(200);
+  expect((await postJson(`${url}/api/admin/config`, { logLevel: "debug" })).status).toBe(200);
   const all = ["config.json", "admin.sqlite", "admin.sqlite-wal", "admin.sqlite-shm"];
   const hasAll = () => all.every((name) => modesIn(github.data).some(([each]) => each === name));
   await until(hasAll, "every file is there");
@@ -123,8 +122,8 @@ test("a good token is used, and is in no line, no file and no answer", async () 
   const { githubToken } = github.demo.accounts[0]!;
   await using command = run([...start, "--idp-token", githubToken], { env: github.env });
   const { url } = await command.ready();
-  expect((await post(url, "/api/admin/config", { logLevel: "debug" })).status).toBe(200);
-  expect((await post(url, "/v1/chat/completions", hello)).status).toBe(200);
+  expect((await postJson(`${url}/api/admin/config`, { logLevel: "debug" })).status).toBe(200);
+  expect((await postJson(`${url}/v1/chat/completions`, hello)).status).toBe(200);
   const answers = await Promise.all(
     ["/", "/health", "/usage", "/usage/0", "/token", "/api/admin/accounts", "/api/admin/requests"].map(async (path) =>
       (await fetch(url + path)).text(),
@@ -177,7 +176,7 @@ test("no word of a .env, and no other file, in the folder it stands in takes eff
   const instead = process.env.DRAGOMAN_BINARY ? program : [join(import.meta.dir, "../../src/main.ts")];
   await using command = run(start, { cwd: folder.path, env: { ...env, DRAGOMAN_HOME: github.data }, instead });
   const { url } = await command.ready();
-  expect((await post(url, "/v1/chat/completions", hello)).status).toBe(200);
+  expect((await postJson(`${url}/v1/chat/completions`, hello)).status).toBe(200);
   expect((await fetch(`${url}/v1/models`)).status).toBe(200);
   expect((await fetch(`${url}/api/admin/meta`, { headers: { "x-forwarded-for": "192.0.2.9" } })).status).toBe(403);
   const { accounts } = (await (await fetch(`${url}/usage`)).json()) as { accounts: { id: string }[] };

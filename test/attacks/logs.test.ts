@@ -10,6 +10,7 @@ import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { clients } from "../../src/routes/clients";
 import { keptLog } from "../people/accounts/bench";
 import { run } from "../support/command";
+import { postJson } from "../support/post-json";
 import { startProvider } from "../support/provider";
 import { startProxy } from "../support/proxy";
 import { sendRaw } from "../support/raw-socket";
@@ -235,7 +236,7 @@ test.if(process.platform === "linux")(
       for (let turn = 0; turn < 5; turn++) {
         const messages = [{ role: "user", content: `${order}Hello` }];
         const body = { model: exampleModels.flash, stream: true, messages };
-        const response = await fetch(`${url}/v1/chat/completions`, { method: "POST", body: JSON.stringify(body) });
+        const response = await postJson(`${url}/v1/chat/completions`, body);
         expect(await response.text()).toContain(order ? '"error"' : "[DONE]");
       }
     expect((await fetch(`${url}/health`)).status).toBe(200);

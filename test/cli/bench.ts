@@ -10,6 +10,7 @@ import { openAccountStore } from "../../src/people/accounts/account-store";
 import { listen } from "../../src/server";
 import { keptLog, savedFrom } from "../people/accounts/bench";
 import { type Command, run } from "../support/command";
+import { postJson } from "../support/post-json";
 import { quickest } from "../support/quickest";
 import { sharedModel } from "../support/shared-model";
 import { sharedTokenizer } from "../support/tokenizer";
@@ -104,7 +105,4 @@ function serveBeside(github: Demo, variables: Record<string, string>, options: S
 
 /** A chat completion of a model that every server of these tests has. */
 export const ask = (url: string, content = "Hello", more: { model?: string; stream?: boolean } = {}) =>
-  fetch(`${url}/v1/chat/completions`, {
-    method: "POST",
-    body: JSON.stringify({ model: sharedModel, messages: [{ role: "user", content }], ...more }),
-  });
+  postJson(`${url}/v1/chat/completions`, { model: sharedModel, messages: [{ role: "user", content }], ...more });

@@ -16,6 +16,7 @@ import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { handler } from "../../src/server";
 import { run } from "../support/command";
 import { inProcess } from "../support/in-process";
+import { postJson } from "../support/post-json";
 import { startProxy } from "../support/proxy";
 import { temporaryFolder } from "../support/temporary-folder";
 import { sharedTokenizer } from "../support/tokenizer";
@@ -186,11 +187,8 @@ test("the demo of a team has members, one of whom has no budget left, and a link
         ...{ name: "mine", models: null, expiresAt: null },
         by: members.clientKeysOf(members.named(name)!.id)[0]!.digest,
       });
-      const body = JSON.stringify({ model, messages: [{ role: "user", content: "Hi" }] });
-      const answer = await fetch(`${server.url}v1/chat/completions`, {
-        ...{ method: "POST", body },
-        headers: { "x-api-key": key, "content-type": "application/json" },
-      });
+      const messages = [{ role: "user", content: "Hi" }];
+      const answer = await postJson(`${server.url}v1/chat/completions`, { model, messages }, { "x-api-key": key });
       return [answer.status, await answer.text()] as const;
     };
     expect(await ask("anna", exampleModels.gpt)).toEqual([200, expect.stringContaining("DEMO")]);

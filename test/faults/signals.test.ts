@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { listen } from "../../src/server";
 import { scriptedGithub } from "../cli/bench";
+import { postJson } from "../support/post-json";
 import { startProxy } from "../support/proxy";
 import { until } from "../support/until";
 
@@ -28,11 +29,7 @@ const ended = {
 };
 
 const ask = (url: string, path: keyof typeof bodies, content: string) =>
-  fetch(url + path, {
-    method: "POST",
-    body: JSON.stringify({ ...bodies[path](content), stream: true }),
-    headers: { "content-type": "application/json" },
-  });
+  postJson(url + path, { ...bodies[path](content), stream: true });
 
 /** A server with an account, as a process. */
 async function started(within?: string[]) {
@@ -111,10 +108,8 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
     await using server = await started();
     const { command, url } = server;
     const streams = await twelve(url, "[demo: silence 20] Hello");
-    const google = await fetch(`${url}/v1beta/models/${exampleModels.flash}:streamGenerateContent?alt=sse`, {
-      method: "POST",
-      body: JSON.stringify({ contents: [{ parts: [{ text: "[demo: silence 20] Hello" }] }] }),
-      headers: { "content-type": "application/json" },
+    const google = await postJson(`${url}/v1beta/models/${exampleModels.flash}:streamGenerateContent?alt=sse`, {
+      contents: [{ parts: [{ text: "[demo: silence 20] Hello" }] }],
     });
     command.process.kill(one);
     await until(() => command.stderr().includes("a second signal"), "the first signal is answered");
@@ -135,9 +130,7 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
     const slow = "[demo: slow-headers 20] Hello";
     const answers = paths.flatMap((path) =>
       [true, false].map(async (stream) => {
-        const body = JSON.stringify({ ...bodies[path](slow), stream });
-        const headers = { "content-type": "application/json", "user-agent": "cut-short" };
-        const answer = await fetch(url + path, { method: "POST", body, headers });
+        const answer = await postJson(url + path, { ...bodies[path](slow), stream }, { "user-agent": "cut-short" });
         return [answer.status, (await answer.text()).includes("shutting down")];
       }),
     );

@@ -7,6 +7,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { run } from "../support/command";
+import { postJson } from "../support/post-json";
 
 const minutes = Number(process.argv[2] ?? 20);
 const rounds = Number(process.argv[3] ?? 25);
@@ -77,11 +78,7 @@ if (minutes > 0) {
   await using command = run(demo);
   const { url, pid } = await command.ready();
   // In an hour there are more of them than the history keeps by itself.
-  await fetch(`${url}/api/admin/config`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ maxRows: 10_000_000 }),
-  });
+  await postJson(`${url}/api/admin/config`, { maxRows: 10_000_000 });
   const until = performance.now() + minutes * 60_000;
   let sent = 0;
   let left = 0;

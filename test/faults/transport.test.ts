@@ -6,6 +6,7 @@ import { text } from "node:stream/consumers";
 import { run } from "../support/command";
 import { cutOnce } from "../support/cut";
 import { eventStream } from "../support/event-stream";
+import { postJson } from "../support/post-json";
 import { startProxy } from "../support/proxy";
 import { type RawServer, sendRaw, startRaw } from "../support/raw-socket";
 import { until, untilStill } from "../support/until";
@@ -149,10 +150,7 @@ test("a provider on this machine is called directly", async () => {
     env: { HTTPS_PROXY: gate.url, HTTP_PROXY: gate.url },
   });
   const { url } = await command.ready();
-  const post = async (path: string, body: object) => {
-    const headers = { "content-type": "application/json" };
-    return (await fetch(url + path, { method: "POST", body: JSON.stringify(body), headers })).status;
-  };
+  const post = async (path: string, body: object) => (await postJson(url + path, body)).status;
   const far = { type: "anthropic", baseUrl: odd.url, apiKey: key };
   expect(await post("/api/admin/config", { providers: { far } })).toBe(200);
   expect([await post("/far/v1/messages", ask), gate.connections, odd.connections]).toEqual([200, 0, 1]);

@@ -11,6 +11,7 @@ import { openCounter, openHistogram } from "../../../src/books/observe/series";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { run } from "../../support/command";
 import { entry } from "../../support/history-rows";
+import { postJson } from "../../support/post-json";
 import { startProxy } from "../../support/proxy";
 import { readSamples, valueIn } from "../../support/samples";
 import { testWith } from "../../support/sandbox";
@@ -149,10 +150,7 @@ testWith("prometheus", "promtool finds nothing wrong, and a Prometheus server ta
   await using command = run(["start", "--demo", "--json", "--port", "0"]);
   const { url, port } = await command.ready();
   const ask = (content: string) =>
-    fetch(`${url}/v1/chat/completions`, {
-      method: "POST",
-      body: JSON.stringify({ ...chat(content, true), model: exampleModels.flash }),
-    });
+    postJson(`${url}/v1/chat/completions`, { ...chat(content, true), model: exampleModels.flash });
   for (const content of ["Hello", "[demo: cut 3] Hello", "[demo: 429 1] Hello"]) await (await ask(content)).text();
 
   const lint = Bun.spawnSync(["promtool", "check", "metrics"], {

@@ -5,6 +5,7 @@ import { openCounter } from "../../../src/books/observe/series";
 import type { Account } from "../../../src/people/accounts/account";
 import type { AccountState } from "../../../src/people/accounts/account-state";
 import { member } from "../../support/members";
+import { postJson } from "../../support/post-json";
 import { startProxy } from "../../support/proxy";
 import { readSamples, valueIn } from "../../support/samples";
 import { describeWithPassingDatabases } from "../../support/shared-postgres";
@@ -57,11 +58,11 @@ describeWithPassingDatabases("a team's metrics", (postgres) => {
     await using team = await startTeamApp(postgres, { env: { DRAGOMAN_DATABASE_GRACE: "0" } });
     const anna = await team.addMember("anna", "anna-demo");
     const ask = () =>
-      fetch(`${team.url}/v1/chat/completions`, {
-        method: "POST",
-        headers: { "x-api-key": anna.key },
-        body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] }),
-      });
+      postJson(
+        `${team.url}/v1/chat/completions`,
+        { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] },
+        { "x-api-key": anna.key },
+      );
     expect((await ask()).status).toBe(200);
     await postgres.stop();
     try {

@@ -6,6 +6,7 @@ import { startTraces } from "../../../src/books/observe/trace-export";
 import { exampleModels } from "../../../src/proxy/upstream/models/known-models";
 import { type Collector, startCollector } from "../../support/collector";
 import { type Command, run } from "../../support/command";
+import { postJson } from "../../support/post-json";
 import { startProvider } from "../../support/provider";
 import { startProxy } from "../../support/proxy";
 import { temporaryFolder } from "../../support/temporary-folder";
@@ -25,12 +26,8 @@ const chat = (content: string, stream = true) => ({
   messages: [{ role: "user", content: `${content} ${canary}` }],
 });
 
-const ask = (url: string, path: string, body: object, headers: Record<string, string> = {}) =>
-  fetch(url + path, {
-    method: "POST",
-    body: JSON.stringify(body),
-    headers: { "content-type": "application/json", ...headers },
-  });
+const ask = (url: string, path: string, body: object, headers?: Record<string, string>) =>
+  postJson(url + path, body, headers);
 
 /** Ends the program, which exports what is left. */
 async function end(command: Command): Promise<void> {
