@@ -19,6 +19,7 @@ import { ask, scriptedGithub } from "../cli/bench";
 import { keptLog, savedFrom } from "../people/accounts/bench";
 import { type Command, run } from "../support/command";
 import { entry } from "../support/history-rows";
+import { postJson } from "../support/post-json";
 import { testWith } from "../support/sandbox";
 import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
@@ -57,15 +58,8 @@ testWith(
       await response.arrayBuffer();
       return response.status;
     };
-    const configure = (change: object) =>
-      fetch(`${url}/api/admin/config`, {
-        method: "POST",
-        body: JSON.stringify(change),
-        headers: { "content-type": "application/json" },
-      });
+    const configure = (change: object) => postJson(`${url}/api/admin/config`, change);
     const shown = async (path: string) => (await fetch(url + path)).json() as Promise<Record<string, unknown>>;
-    const settles = (history: string) =>
-      until(async () => (await shown("/health")).history === history, `the history is ${history}`);
     const budgets = async () =>
       ((await shown("/api/admin/config")) as { config: { budgets: object[] } }).config.budgets;
     await until(async () => (await budgets()).length > 0, "the demo has its budget");
@@ -78,9 +72,13 @@ testWith(
 
     const filler = join(command.disk(), "filler");
     fillUp(filler);
-    const statuses = await Promise.all(Array.from({ length: 400 }, served));
-    expect(statuses).toEqual(Array(400).fill(200));
-    await settles("degraded");
+    // The log of the database may have room left that it took before.
+    let sent = 1;
+    await until(async () => {
+      expect(await Promise.all(Array.from({ length: 400 }, served))).toEqual(Array(400).fill(200));
+      sent += 400;
+      return (await shown("/health")).history === "degraded";
+    }, "the history is degraded");
     expect(await shown("/api/admin/meta")).toMatchObject({ history: "degraded" });
     expect(command.stderr().match(/history cannot be written/g)).toHaveLength(1);
 
@@ -98,8 +96,8 @@ testWith(
     expect(readdirSync(join(command.disk(), "data", "demo")).filter((name) => name.includes("tmp"))).toEqual([]);
 
     rmSync(filler);
-    await settles("ok");
-    expect(await shown("/api/admin/meta")).toMatchObject({ history: "ok", row_count: past + 401 });
+    await until(async () => (await shown("/health")).history === "ok", "the history is ok");
+    expect(await shown("/api/admin/meta")).toMatchObject({ history: "ok", row_count: past + sent });
     expect((await configure({ logLevel: "error" })).status).toBe(200);
   },
 );
@@ -162,11 +160,9 @@ test("four started in the same instant with one folder all serve, and each row o
       ),
     );
     const changes = urls.map((url, at) =>
-      fetch(`${url}/api/admin/config`, {
-        method: "POST",
-        body: JSON.stringify({ modelAliases: { [`alias-${at}`]: "gpt-5-mini" } }),
-        headers: { "content-type": "application/json" },
-      }).then(({ status }) => status),
+      postJson(`${url}/api/admin/config`, { modelAliases: { [`alias-${at}`]: "gpt-5-mini" } }).then(
+        ({ status }) => status,
+      ),
     );
     for (const status of await Promise.all(changes)) expect([200, 409]).toContain(status);
     JSON.parse(readFileSync(join(github.data, "config.json"), "utf8"));
