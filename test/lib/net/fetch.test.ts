@@ -1,11 +1,12 @@
 /** Scenario: calls to other servers: how they fail, their clock, and their bodies. */
 import { expect, test } from "bun:test";
-import { createServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { ProxyError } from "../../../src/lib/errors";
 import { isLoopbackUrl } from "../../../src/lib/net/address";
 import { openBody, readBody, readStart, readText } from "../../../src/lib/net/out/body";
 import { singleLimit, startClock } from "../../../src/lib/net/out/clock";
 import { callOut } from "../../../src/lib/net/out/fetch";
+import { startRaw } from "../../support/raw-socket";
 import { until } from "../../support/until";
 
 const call = { method: "POST" as const, headers: {}, body: "{}", limits: singleLimit(5000), who: "The service" };
@@ -18,26 +19,12 @@ const failure = (promise: Promise<unknown>) =>
 /** @param retries Gets the code of each error after which a call is repeated. */
 const listening = (retries: string[] = []) => ({ retried: (why: string) => void retries.push(why), resent() {} });
 
-/** A server of raw sockets: what each connection gets is up to the test. */
-async function rawServer(serve: (socket: Socket, count: number) => void) {
-  let count = 0;
-  const server = createServer((socket) => {
-    socket.on("error", () => {});
-    serve(socket, ++count);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  return { url: `http://127.0.0.1:${port}/`, connections: () => count, [Symbol.dispose]: () => void server.close() };
-}
-
 test("an unread body that breaks off causes no unhandled error", async () => {
   const answered = Promise.withResolvers<Socket>();
-  using server = await rawServer((socket) =>
-    socket.once("data", () => {
-      socket.write("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nabc");
-      answered.resolve(socket);
-    }),
-  );
+  await using server = await startRaw((socket) => {
+    socket.write("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nabc");
+    answered.resolve(socket);
+  });
   const unforeseen: unknown[] = [];
   const note = (reason: unknown) => void unforeseen.push(reason);
   process.on("unhandledRejection", note);
@@ -56,19 +43,17 @@ test("an unread body that breaks off causes no unhandled error", async () => {
 });
 
 test("a body that is let go when all was said leaves its connection to the next call, though its end comes later", async () => {
-  using server = await rawServer((socket) =>
-    socket.on("data", () => {
-      socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nlast\r\n");
-      setTimeout(() => socket.write("0\r\n\r\n"), 30);
-    }),
-  );
+  await using server = await startRaw((socket) => {
+    socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nlast\r\n");
+    setTimeout(() => socket.write("0\r\n\r\n"), 30);
+  });
   let calls = 0;
   await until(async () => {
     const { body } = await callOut(server.url, call);
     expect(Buffer.from((await body.read())!).toString()).toBe("last");
     body.release();
     await Bun.sleep(100);
-    return ++calls > server.connections();
+    return ++calls > server.connections;
   }, "a connection serves twice");
 });
 
@@ -88,10 +73,10 @@ test("a name that does not resolve is told in words", async () => {
 });
 
 test("an upstream that stays silent is given up at our own limit", async () => {
-  using server = await rawServer(() => {});
+  await using server = await startRaw(() => {});
   const error = await failure(callOut(server.url, { ...call, limits: singleLimit(150) }));
   expect(error).toMatchObject({ kind: "timeout", status: 504, message: "The service did not answer within 0.15 s." });
-  expect(server.connections()).toBe(1);
+  expect(server.connections).toBe(1);
 });
 
 test("a redirect is not followed, with our key in hand least of all", async () => {
@@ -121,7 +106,7 @@ test("an untrusted certificate is never accepted", async () => {
 });
 
 test("the caller's own abort stays an abort", async () => {
-  using server = await rawServer(() => {});
+  await using server = await startRaw(() => {});
   const controller = new AbortController();
   setTimeout(() => controller.abort(), 50);
   const error = await failure(callOut(server.url, { ...call, signal: controller.signal }));
@@ -130,30 +115,28 @@ test("the caller's own abort stays an abort", async () => {
 });
 
 /** Answers the first request of each connection, and breaks at the next. */
-const closing = (delay = 0) => {
+async function closing(delay = 0) {
   const seen: string[] = [];
-  return {
-    seen,
-    server: rawServer((socket, connection) => {
-      let requests = 0;
-      socket.on("data", (data) => {
-        const [, method] = /^(\w+) /.exec(data.toString()) ?? [];
-        const speaker = /x-initiator: (\w+)/i.exec(data.toString())?.[1] ?? "";
-        seen.push(`${method} on ${connection} ${speaker}`.trim());
-        if (++requests === 1) socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
-        else setTimeout(() => socket.resetAndDestroy(), delay);
-      });
-    }),
-  };
-};
+  const sockets: Socket[] = [];
+  const server = await startRaw((socket, head) => {
+    const isFirst = !sockets.includes(socket);
+    if (isFirst) sockets.push(socket);
+    const [method] = head.split(" ");
+    const speaker = /x-initiator: (\w+)/i.exec(head)?.[1] ?? "";
+    seen.push(`${method} on ${sockets.indexOf(socket) + 1} ${speaker}`.trim());
+    if (isFirst) socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    else setTimeout(() => socket.resetAndDestroy(), delay);
+  });
+  return { seen, server };
+}
 const asUser = { ...call, headers: { "x-initiator": "user" } };
 const asAgent = { "x-initiator": "agent" };
 const first = async (url: string) => expect(await readText(await callOut(url, asUser), 10)).toBe("ok");
 const byName = (url: string) => url.replace("127.0.0.1", "localhost");
 
 test("a request that breaks on a kept connection is sent once more, on a fresh one if the caller allows it, and the caller is notified", async () => {
-  const { seen, server } = closing();
-  using raw = await server;
+  const { seen, server } = await closing();
+  await using raw = server;
   await first(byName(raw.url));
   const told: string[] = [];
   const listener = { ...listening(), resent: (error: ProxyError) => void told.push(error.message) };
@@ -168,8 +151,8 @@ test.each([
   ["where an address does not tell that the connection was kept", false, 0, true],
   ["where it broke after a while", true, 400, true],
 ])("a request that breaks on a kept connection is sent once %s", async (_, named, delay, wanted) => {
-  const { seen, server } = closing(delay);
-  using raw = await server;
+  const { seen, server } = await closing(delay);
+  await using raw = server;
   const url = named ? byName(raw.url) : raw.url;
   await first(url);
   const listener = wanted ? listening() : undefined;
@@ -184,15 +167,12 @@ test.each([
 test("a request that breaks on a fresh connection is sent once: the first to a host, and one after a kept one was closed", async () => {
   const closed = Promise.withResolvers<void>();
   let posts = 0;
-  using raw = await rawServer((socket, connection) =>
-    socket.once("data", () => {
-      posts++;
-      if (connection !== 2) return void socket.resetAndDestroy();
-      socket.on("close", () => closed.resolve());
-      // Nothing says that the connection will be closed.
-      socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
-    }),
-  );
+  await using raw = await startRaw((socket) => {
+    if (++posts !== 2) return void socket.resetAndDestroy();
+    socket.on("close", () => closed.resolve());
+    // Nothing says that the connection will be closed.
+    socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+  });
   const listener = listening();
   const url = byName(raw.url);
   expect(await failure(callOut(url, { ...asUser, listener }))).toMatchObject({ kind: "upstream" });
@@ -200,27 +180,27 @@ test("a request that breaks on a fresh connection is sent once: the first to a h
   await first(url);
   await closed.promise;
   expect(await failure(callOut(url, { ...asUser, listener }))).toMatchObject({ kind: "upstream" });
-  expect([posts, raw.connections()]).toEqual([3, 3]);
+  expect([posts, raw.connections]).toEqual([3, 3]);
 });
 
 test("a GET is asked again: by Bun on a kept connection, by us on a fresh one", async () => {
-  const { seen, server } = closing();
-  using raw = await server;
+  const { seen, server } = await closing();
+  await using raw = server;
   const get = { ...call, method: "GET" as const, body: undefined };
   for (let turn = 0; turn < 2; turn++) expect(await readText(await callOut(raw.url, get), 10)).toBe("ok");
   expect(seen).toEqual(["GET on 1", "GET on 1", "GET on 2"]);
 
-  using once = await rawServer((socket, connection) =>
-    socket.once("data", () =>
-      connection === 1 ? socket.resetAndDestroy() : socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"),
-    ),
-  );
+  let asked = 0;
+  await using once = await startRaw((socket) => {
+    if (++asked === 1) socket.resetAndDestroy();
+    else socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+  });
   const retries: string[] = [];
   const answer = await callOut(once.url, { ...get, listener: listening(retries) });
   expect([await readText(answer, 10), retries]).toEqual(["ok", ["ECONNRESET"]]);
 });
 
-const stalling = (head: string) => rawServer((socket) => socket.once("data", () => void socket.write(head)));
+const stalling = (head: string) => startRaw((socket) => void socket.write(head));
 const limits = { headers: 5000, idle: 200, total: 5000 };
 
 test("a body that stalls is given up, wherever it stalls and whoever reads it", async () => {
@@ -230,7 +210,7 @@ test("a body that stalls is given up, wherever it stalls and whoever reads it", 
     "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n",
   ])
     for (const read of [readBody, readText]) {
-      using server = await stalling(head);
+      await using server = await stalling(head);
       const answer = callOut(server.url, { ...call, limits });
       expect(await failure(answer.then(async (each) => void (await read(each, 1000))))).toMatchObject({
         kind: "timeout",
@@ -241,21 +221,17 @@ test("a body that stalls is given up, wherever it stalls and whoever reads it", 
 });
 
 test("a small body that breaks off is an error of the network", async () => {
-  using server = await rawServer((socket) =>
-    socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc")),
-  );
+  await using server = await startRaw((socket) => void socket.end("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc"));
   const error = await failure(callOut(server.url, call).then((answer) => readText(answer, 1000)));
   expect(error).toMatchObject({ kind: "upstream" });
 });
 
 test("bytes that keep coming are no silence, until the whole took too long", async () => {
-  using server = await rawServer((socket) =>
-    socket.once("data", () => {
-      socket.write("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n");
-      const dripping = setInterval(() => socket.write("x"), 20);
-      socket.on("close", () => clearInterval(dripping));
-    }),
-  );
+  await using server = await startRaw((socket) => {
+    socket.write("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n");
+    const dripping = setInterval(() => socket.write("x"), 20);
+    socket.on("close", () => clearInterval(dripping));
+  });
   const slow = { headers: 5000, idle: 4000, total: 700 };
   let bytes = 0;
   const error = await failure(
@@ -281,7 +257,7 @@ test("a reader that asks for nothing leaves the upstream its time", async () => 
 });
 
 test("the caller's own abort ends the reading of a body with its reason", async () => {
-  using server = await stalling("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc");
+  await using server = await stalling("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc");
   const leaving = new AbortController();
   const { body } = await callOut(server.url, { ...call, signal: leaving.signal });
   expect(await body.read()).toHaveLength(3);

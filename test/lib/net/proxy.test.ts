@@ -1,8 +1,8 @@
 /** Scenario: which proxy a call goes through: by the rules of Bun's own `fetch`, which is asked beside. */
 import { expect, test } from "bun:test";
-import { createServer } from "node:net";
 import { ignoredProxy, proxyFor, sparedBy } from "../../../src/lib/net/out/proxy";
 import { clearProxyVariables } from "../../support/proxy-variables";
+import { startRaw } from "../../support/raw-socket";
 import { until } from "../../support/until";
 
 const clear = clearProxyVariables();
@@ -67,15 +67,11 @@ const rules: Rule[] = [
 
 test("the same variables and exceptions count as for Bun's own fetch, in both cases", async () => {
   const asked = new Set<string>();
-  const proxy = createServer((socket) => {
-    socket.on("error", () => {});
-    socket.once("data", (data) => {
-      asked.add(/host: ([^\r]+)/i.exec(data.toString())?.[1] ?? "");
-      socket.end("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n");
-    });
+  await using proxy = await startRaw((socket, head) => {
+    asked.add(/host: ([^\r]+)/i.exec(head)?.[1] ?? "");
+    socket.end("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n");
   });
-  await new Promise<void>((listening) => proxy.listen(0, "127.0.0.1", listening));
-  const place = `127.0.0.1:${(proxy.address() as { port: number }).port}`;
+  const place = new URL(proxy.url).host;
   const hosts: string[] = [];
   const calls: Promise<unknown>[] = [];
   const ours: boolean[] = [];
@@ -95,7 +91,6 @@ test("the same variables and exceptions count as for Bun's own fetch, in both ca
   await Bun.sleep(100);
   controller.abort();
   await Promise.all(calls);
-  proxy.close();
 
   const bun = hosts.map((host) => asked.has(host) || asked.has(`${host}:443`) || asked.has(host.replace(/:\d+$/, "")));
   for (const [at, [variables, address, goes]] of rules.entries())
