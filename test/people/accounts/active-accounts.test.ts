@@ -7,7 +7,7 @@ import { openActiveAccounts } from "../../../src/people/accounts/active-accounts
 import { hostsFor } from "../../../src/people/accounts/hosts";
 import { Pool } from "../../../src/people/accounts/pool";
 import { until } from "../../support/until";
-import { handClock, keptLog, minute } from "./bench";
+import { handClock, keptLog } from "./bench";
 
 const person = (login: string, addedAt: number, githubToken = `ghu_token_of_${login}`): SavedAccount => ({
   login,
@@ -74,26 +74,6 @@ describe("the active accounts", () => {
     await until(() => activeAccounts.accounts.length === 0, "who is not there any more is let go");
     activeAccounts.close();
   });
-});
-
-test("while GitHub speaks of abuse to one, none is a candidate; when that one is removed, the others are", () => {
-  const { folder, roster: activeAccounts, pool, clock, lines } = openFrom([person("octo", 1), person("work", 2)]);
-  activeAccounts.accounts[0]!.setState({ name: "failed", reason: "Suspended.", suspended: true });
-  activeAccounts.accounts[0]!.setState({ name: "cooling", reason: "A late answer." });
-  clock.pass(24 * 60 * minute);
-  expect(pool.candidates({ premium: false })).toEqual([]);
-  expect(pool.wait({ premium: false })).toBeUndefined();
-  const error = pool.whyNone({ premium: false });
-  expect([error.status, error.details.code, error.details.headers]).toEqual([
-    403,
-    "account_suspended",
-    { "x-should-retry": "false" },
-  ]);
-  expect(lines.join("")).toContain("error octo has failed: Suspended.");
-  folder.saved = [person("work", 2)];
-  activeAccounts.refresh();
-  expect(pool.candidates({ premium: false }).map(({ id }) => id)).toEqual(["work"]);
-  activeAccounts.close();
 });
 
 test("moments are told by this machine's clock, with its zone: seconds when soon, the day when not today", () => {

@@ -1,9 +1,49 @@
-/** Pairs: where one signs in, and what an account's quota is by an answer of GitHub, from `fixtures/pairs/accounts/`. */
+/** Pairs: where one signs in, what an account's quota is and what is refused to an App, from `fixtures/pairs/accounts/`. */
+import { generateKeyPairSync } from "node:crypto";
+import { startDemo } from "../../../src/demo/demo";
+import { Account } from "../../../src/people/accounts/account";
+import type { SavedAccount, TemporaryAccount } from "../../../src/people/accounts/account-store";
 import { allowedModelHost, hostsFor, signInApp } from "../../../src/people/accounts/hosts";
 import { learnFromHeaders, readQuota } from "../../../src/people/accounts/quota";
+import { acme, installApp } from "../../support/github-app";
 import { testPairs } from "../../support/pairs";
+import { failureOf } from "../../support/refusal";
+import { exchangePath, hostsOf, keptLog } from "./bench";
+
+const otherKey = generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey.export({
+  type: "pkcs8",
+  format: "pem",
+});
+
+interface Refused {
+  /** What is other than of an App that may do all. */
+  facts?: Parameters<typeof installApp>[1];
+  /** What is other than of its installation; `another` is the key of another App. */
+  installation?: { id?: string; privateKey?: string; repository?: string };
+  /** What GitHub answers to the exchange. */
+  exchange?: [status: number, body: object];
+  /** The token is that of a job of GitHub Actions. */
+  isOfJob?: boolean;
+}
+
+/** What a person reads, how the account is, and what GitHub was asked. */
+async function refusedTo({ facts, installation, exchange, isOfJob }: Refused) {
+  const demo = startDemo({ pace: 0 });
+  installApp(demo, facts);
+  if (exchange) demo.intercept(exchangePath, () => Response.json(exchange[1], { status: exchange[0] }));
+  const given = { ...acme.installation, ...installation };
+  const privateKey = given.privateKey === "another" ? String(otherKey) : given.privateKey;
+  const app: SavedAccount = { login: "acme-corp", host: "github.com", mode: "exchange", addedAt: 1, ...acme };
+  const job: TemporaryAccount = { temporary: true, githubToken: "ghs_DEMOjobDEMOjobDEMOjob0001" };
+  const known = isOfJob ? job : { ...app, installation: { ...given, privateKey } };
+  const account = new Account(known, { hosts: hostsOf(demo), version: "1.2.3", logger: keptLog().logger });
+  const { message } = await failureOf(account.copilotToken());
+  await demo.stop();
+  return { message, state: account.state.name, asked: demo.journal.map(({ path }) => path) };
+}
 
 testPairs("accounts", {
+  "app-refusal": refusedTo,
   /** A host, and what the environment says. */
   hosts: (name: string | null, overrides: Parameters<typeof hostsFor>[1]) => hostsFor(name ?? undefined, overrides),
   /** The host that a token names, and the one of its account. */

@@ -104,6 +104,7 @@ describe("why nobody can serve", () => {
   test("an account that GitHub has suspended stops all, until a restart only where no other server has it", () => {
     const { pool, accounts, octo } = threeAccounts();
     octo.setState({ name: "failed", suspended: true, reason: "It was suspended." });
+    expect([pool.candidates({ premium: false }), pool.wait({ premium: false })]).toEqual([[], undefined]);
     expect(pool.whyNone().message).toEndWith(
       "To continue, sign in again, remove the account, on the page Accounts or with `dragoman auth rm octo-demo`, or restart dragoman.",
     );
