@@ -35,7 +35,8 @@ const strictRooms: Omit<Room, "least">[] = [
   {
     name: "keys",
     files: /^src\/people\/keys\//,
-    tests: /^test\/(?:people\/keys\/|cli\/sessions\.|team\/(?:contract|logins|members|member-keys|page-state)\.)/,
+    tests:
+      /^test\/(?:people\/(?:keys\/|books\.)|cli\/sessions\.|team\/(?:contract|logins|members|member-keys|page-state)\.)/,
   },
   {
     name: "guard",

@@ -3,15 +3,7 @@ import { expect, test } from "bun:test";
 import type { Subject } from "../../../src/people/budgets/budgets";
 import type { Reservation } from "../../../src/people/budgets/entries";
 import { credits } from "../../support/amounts";
-import { type RunningProxy, startProxy } from "../../support/proxy";
-
-const admin = async (proxy: RunningProxy, path = "", body?: unknown) => {
-  const response = await fetch(`${proxy.url}/api/admin/budgets${path}`, {
-    ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
-    headers: { "content-type": "application/json" },
-  });
-  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
-};
+import { startProxy } from "../../support/proxy";
 
 test("of a budget for each key, who used most of their own limit comes first, page by page", async () => {
   const each = {
@@ -40,10 +32,11 @@ test("of a budget for each key, who used most of their own limit comes first, pa
   const all = [...rowsIn(first), ...rowsIn(last)];
   expect([rowsIn(first).length, new Set(all).size, all.at(-1)]).toEqual([50, 60, "key-2"]);
   expect(last).not.toContain('rel="next"');
-  const { body } = await admin(proxy, "?budget=Each&limit=25&offset=50");
-  expect(body.items).toMatchObject([{ used: null, exhausted: false, holders: { count: 60, next_offset: null } }]);
-  const top = (await admin(proxy, "?budget=Each&limit=3")).body;
-  expect(top.items).toMatchObject([
+  const itemsOf = async (query: string) => JSON.parse(await textOf(`/api/admin/budgets?budget=Each&${query}`)).items;
+  expect(await itemsOf("limit=25&offset=50")).toMatchObject([
+    { used: null, exhausted: false, holders: { count: 60, next_offset: null } },
+  ]);
+  expect(await itemsOf("limit=3")).toMatchObject([
     { exhausted: true, holders: { items: [{ name: "key-1" }, { used: 3, reserved: 1 }, { used: 1, reserved: 0 }] } },
   ]);
 });

@@ -5,6 +5,7 @@ import type { Costs } from "../../../src/lib/money";
 import {
   type ClientKey,
   clientKeysOf,
+  findClientKey,
   hasModelLimits,
   isExpired,
   keyNotFound,
@@ -84,6 +85,9 @@ testPairs("keys", {
     const all = [() => requireModel(key, "gpt-4.1"), () => requireAutoChoice(key, "auto", "gpt-4.1")];
     return Promise.all(all.map(outOf));
   },
+  /** Keys that a request brings: the name of the one that counts. */
+  found: (keys: Parameters<typeof clientKeysOf>[0], sent: string[]) =>
+    findClientKey(sent, clientKeysOf(keys, undefined))?.name,
   unknown: (name: string) => [keyNotFound(name).message, memberNotFound(name).message],
   /** Keys, what else is known, and when those with a name were last used. */
   list: (keys: Partial<ClientKey>[], more: object, lastUsed?: Record<string, number>) =>
