@@ -199,7 +199,10 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       for (const each of [account("anna"), account("anna", { host: "company.ghe.com" }), account("bert")])
         await store.add(each);
       expect(store.find("3").found.login).toBe("bert");
-      expect(() => store.find("anna")).toThrow("Accounts on 2 hosts");
+      expect(store.find("Company.ghe.com/ANNA").found.host).toBe("company.ghe.com");
+      expect(() => store.find("anna")).toThrow(
+        "Accounts on 2 hosts are called anna; name one with its host: github.com/anna, company.ghe.com/anna.",
+      );
       expect(() => store.find("nobody")).toThrow("There is no account nobody");
       const stamp = store.stamp();
       expect((await store.remove("BERT")).removed.login).toBe("bert");

@@ -204,17 +204,4 @@ describe("removing an account", () => {
     expect(() => remove(which)).toThrow(`There is no account ${which}; \`dragoman auth ls\` shows them.`);
     expect(load().length).toBe(1);
   });
-
-  test("a name that two hosts know is not guessed", () => {
-    const { add, load, remove } = store();
-    add(person("octo", 1));
-    add(person("octo", 2, { host: "company.ghe.com" }));
-    expect(() => remove("octo")).toThrow(
-      "Accounts on 2 hosts are called octo; name one with its host: github.com/octo, company.ghe.com/octo.",
-    );
-    add(person("octo", 3, { host: "other.ghe.com" }));
-    expect(remove("Other.ghe.com/Octo").removed.host).toBe("other.ghe.com");
-    expect(remove("2").removed.host).toBe("company.ghe.com");
-    expect(load().length).toBe(1);
-  });
 });

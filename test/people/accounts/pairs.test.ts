@@ -1,5 +1,6 @@
 /** Pairs: where one signs in, what an account's quota is and what is refused to an App, from `fixtures/pairs/accounts/`. */
 import { generateKeyPairSync } from "node:crypto";
+import { quotas } from "../../../src/demo/accounts";
 import { startDemo } from "../../../src/demo/demo";
 import { Account } from "../../../src/people/accounts/account";
 import type { SavedAccount, TemporaryAccount } from "../../../src/people/accounts/account-store";
@@ -8,7 +9,7 @@ import { learnFromHeaders, readQuota } from "../../../src/people/accounts/quota"
 import { acme, installApp } from "../../support/github-app";
 import { testPairs } from "../../support/pairs";
 import { failureOf } from "../../support/refusal";
-import { exchangePath, hostsOf, keptLog } from "./bench";
+import { exchangePath, hostsOf, keptLog, openDemoAccount } from "./bench";
 
 const otherKey = generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey.export({
   type: "pkcs8",
@@ -42,7 +43,18 @@ async function refusedTo({ facts, installation, exchange, isOfJob }: Refused) {
   return { message, state: account.state.name, asked: demo.journal.map(({ path }) => path) };
 }
 
+/** What GitHub says of an account of the demo with this quota and plan, and how the account is then. */
+async function quotaOf(variant: keyof typeof quotas, plan: string) {
+  const demo = startDemo({ pace: 0, now: () => Date.parse("2026-11-21T10:00:00Z") });
+  Object.assign(demo.accounts[0]!, { quota: quotas[variant](), plan });
+  const { account } = openDemoAccount(demo);
+  const { snapshots, at, resetAt, ...quota } = await account.quota();
+  await demo.stop();
+  return { ...quota, resetAt: new Date(resetAt!).toISOString(), state: account.state.name };
+}
+
 testPairs("accounts", {
+  "quota-of": quotaOf,
   "app-refusal": refusedTo,
   /** A host, and what the environment says. */
   hosts: (name: string | null, overrides: Parameters<typeof hostsFor>[1]) => hostsFor(name ?? undefined, overrides),

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { quotas } from "../../../src/demo/accounts";
 import { type Demo, startDemo } from "../../../src/demo/demo";
 import type { CopilotToken } from "../../../src/people/accounts/copilot-token";
-import type { Quota } from "../../../src/people/accounts/quota";
 import { callsTo, minute, openDemoAccount, second } from "./bench";
 
 const quotaPath = "/copilot_internal/user";
@@ -29,25 +28,6 @@ const complete = ({ baseUrl, bearer }: CopilotToken, model: string) =>
   });
 
 describe("what the quota endpoint says", () => {
-  test.each<[keyof typeof quotas, string, Partial<Quota>]>([
-    ["pro", "individual", { unit: "premium", entitlement: 300, remaining: 217.34, exhausted: false }],
-    ["proPlus", "individual_pro", { unit: "premium", entitlement: 1500, remaining: 1204, exhausted: false }],
-    ["exhausted", "individual", { unit: "premium", entitlement: 300, remaining: 0, exhausted: true }],
-    ["overdrawn", "individual", { unit: "premium", entitlement: 300, remaining: -1, exhausted: true }],
-    ["overage", "individual", { unit: "premium", remaining: 0, overage: true, overageCount: 12.5, exhausted: false }],
-    ["unlimited", "business", { unit: "premium", entitlement: 0, remaining: 0, unlimited: true, exhausted: false }],
-    ["tokenBilling", "business", { unit: "credits", entitlement: 0, remaining: 0, unlimited: false, exhausted: false }],
-    ["pooledOut", "business", { unit: "credits", remaining: 0, isEmpty: true, exhausted: true }],
-    ["credits", "business", { unit: "credits", entitlement: 1500, remaining: 1100, exhausted: false }],
-    ["free", "free", { unit: "premium", entitlement: 50, remaining: 50, exhausted: false }],
-    ["freeLegacy", "free", { unit: "chat", entitlement: 500, remaining: 450, exhausted: false }],
-  ])("the %s account is neither at a false 0 %% nor at a false 100 %%", async (variant, plan, expected) => {
-    Object.assign(demo.accounts[0]!, { quota: quotas[variant](), plan });
-    const { account } = openDemoAccount(demo);
-    expect(await account.quota()).toMatchObject({ plan, resetAt: reset, ...expected });
-    expect(account.state.name).toBe(expected.exhausted ? "exhausted" : "ready");
-  });
-
   test("the free plan without premium requests is measured by its chat messages, and stops with them", async () => {
     const quota = { ...quotas.free(), premium: quotas.freeLegacy().premium };
     Object.assign(demo.accounts[0]!, { quota, plan: "free" });
