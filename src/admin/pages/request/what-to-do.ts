@@ -37,7 +37,7 @@ const byError: [error: RegExp, advice: string][] = [
     "The connection ended before the answer did. `dragoman doctor` shows where it breaks; clients try again by themselves.",
   ],
   [
-    /upstream_(?:invalid|bad_event)/,
+    /upstream_bad_(?:reply|event)/,
     "Copilot's answer could not be read. If it happens again, `dragoman doctor --deep` makes a file for an issue.",
   ],
 ];
