@@ -13,6 +13,7 @@ import { demoAccounts, quotas } from "../../src/demo/accounts";
 import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { entry } from "../support/history-rows";
 import { startProxy } from "../support/proxy";
+import { testWritten } from "../support/written";
 
 const [account] = demoAccounts();
 const proxy = await startProxy({
@@ -105,16 +106,20 @@ test("subagents are priced on the vendor's cheaper model by their own tokens, lo
   }
 });
 
-test("auto mode's checks, long prompts and a client that marks nothing", async () => {
-  add({ kind: "check", cost: credits(400) });
-  add({ portions: [portion("surcharge", null, 300)], cost: credits(600) });
-  add({ cache_miss: "no_marks", cache_lost_cost: credits(200), client_name: "my-script/1" });
-  expect((await advice()).map(({ about, saves }) => [about, saves])).toEqual([
-    ["checks", 400],
-    ["long_prompts", 300],
-    ["no_marks", 200],
-  ]);
-});
+testWritten("admin/advice.txt", [
+  [
+    "every advice: what was found, what to change, and what it would have saved",
+    async () => {
+      add({ kind: "check", cost: credits(400) });
+      add({ portions: [portion("surcharge", null, 300), portion("tools", "mcp__docs", 390)], cost: credits(600) });
+      add({ cache_miss: "no_marks", cache_lost_cost: credits(200), client_name: "my-script/1" });
+      add({ cache_miss: "expired", cache_lost_cost: credits(250) });
+      for (const agent_type of ["Explore", null])
+        add({ kind: "subagent", agent_type, input_tokens: 1_000, output_tokens: 0, cost: credits(350) });
+      return JSON.stringify((await report()).items, null, 1);
+    },
+  ],
+]);
 
 test("an hour in the cache is advised where it saves more than the dearer writing costs", async () => {
   const model = (await proxy.app.catalogue.models()).find(({ id }) => id === exampleModels.claude)!;

@@ -95,9 +95,10 @@ test.each([false, true])(
       measureText(to, text, json, hasAll);
       return to;
     };
-    for (const piece of ["a", "ß", "語", '"'])
+    for (const piece of ["a", "ß", "語", '"', "aß", "ßa"])
       for (const count of [1, 17, 321, 2048, 4000, 100_000]) {
         const text = piece.repeat(count);
+        if (count === 1) expect(of(text).bytes).toBe(bytesOf(text).length);
         const json = bytesOf(JSON.stringify([text]));
         const skeleton = skeletonOf(json);
         if (skeleton) expect(of(JSON.parse(skeleton.text)[0], json)).toEqual(of(text));
