@@ -111,25 +111,36 @@ test.each([
   expect([receiver.received.length, outcome]).toEqual([calls, isSent]);
 });
 
-test("title and message of a notice on the desktop are arguments, not script", async () => {
-  const folder = temporaryFolder();
-  const log = join(folder, "log");
-  writeFileSync(join(folder, "notify-send"), `#!/bin/sh\nprintf '%s\\n' "$@" > "${log}"\n`);
-  chmodSync(join(folder, "notify-send"), 0o755);
-  const before = process.env.PATH;
-  process.env.PATH = `${folder}:${before}`;
-  try {
-    await showOnDesktop({ ...notice, title: "--help", message: "$(touch x); `id`" }, "linux");
-  } finally {
-    process.env.PATH = before;
-  }
-  expect((await Bun.file(log).text()).trim().split("\n")).toEqual([
-    "--app-name=dragoman",
-    "--",
-    "--help",
-    "$(touch x); `id`",
-  ]);
-});
+test.each([
+  ["linux", "notify-send", ["--app-name=dragoman", "--", "--help", "$(touch x); `id`"]],
+  [
+    "darwin",
+    "osascript",
+    [
+      ...["-e", "on run argv"],
+      ...["-e", "display notification (item 2 of argv) with title (item 1 of argv)"],
+      ...["-e", "end run", "--help", "$(touch x); `id`"],
+    ],
+  ],
+] as const)(
+  "title and message of a notice on the desktop are arguments, not script",
+  async (platform, program, args) => {
+    const folder = temporaryFolder();
+    const log = join(folder, "log");
+    const before = process.env.PATH;
+    process.env.PATH = folder;
+    const shown = () => showOnDesktop({ ...notice, title: "--help", message: "$(touch x); `id`" }, platform);
+    try {
+      await expect(shown()).rejects.toThrow(`need \`${program}\`, which is not installed`);
+      writeFileSync(join(folder, program), `#!/bin/sh\nprintf '%s\\n' "$@" > "${log}"\n`);
+      chmodSync(join(folder, program), 0o755);
+      await shown();
+    } finally {
+      process.env.PATH = before;
+    }
+    expect((await Bun.file(log).text()).trim().split("\n")).toEqual([...args]);
+  },
+);
 
 test("a system without notifications says so", async () => {
   await expect(showOnDesktop(notice, "aix")).rejects.toThrow("not supported on aix");
