@@ -11,6 +11,7 @@ import {
 import type { Quota } from "../../src/people/accounts/quota";
 import type { TeamAccountSync } from "../../src/team/account-sync";
 import { openPostgresStores, type PostgresStores } from "../../src/team/stores";
+import { failureOf } from "../support/refusal";
 import { describeWithDatabases } from "../support/shared-postgres";
 import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
@@ -128,6 +129,16 @@ describeWithDatabases("what servers share of an account", (postgres) => {
     one!.accountSync.publish(anew, { state: limited });
     await until(() => other!.accountSync.cached(anew).state !== undefined, "the other server knows the new account");
     expect(other!.accountSync.cached(anew)).toEqual({ state: limited });
+  });
+
+  test("an account of a member who was removed meanwhile is not saved", async () => {
+    const [one] = await team(1);
+    const saved = { login: "ben", host: "github.com", app: "vscode", mode: "exchange", githubToken: token } as const;
+    const failure = await failureOf(
+      Promise.resolve(one!.accounts.add({ ...saved, addedAt: 1, member: crypto.randomUUID() })),
+    );
+    expect([failure.status, failure.details.code]).toEqual([404, "member_not_found"]);
+    expect(one!.accounts.load().map(({ login }) => login)).toEqual(["anna"]);
   });
 
   test("an account that nobody has signed in, or that was removed, has no state", async () => {

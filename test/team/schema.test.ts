@@ -49,14 +49,16 @@ describeWithPassingDatabases("the schema", (server) => {
     await expect(migrate(postgres)).rejects.toThrow("newer dragoman (schema 99)");
   });
 
-  test("the history and its portions get the columns that a later version has", async () => {
+  test("members, the history and its portions get the columns that a later version has", async () => {
     const postgres = connected(await server.database({ empty: true }));
     await migrate(postgres);
     await postgres.ask((sql) => sql`ALTER TABLE dragoman.requests DROP COLUMN cache_miss`);
     await postgres.ask((sql) => sql`ALTER TABLE dragoman.rollup DROP COLUMN cache_miss`);
     await postgres.ask((sql) => sql`ALTER TABLE dragoman.portions DROP COLUMN unknown_cost`);
+    await postgres.ask((sql) => sql`ALTER TABLE dragoman.members DROP COLUMN key_days`);
     await postgres.ask((sql) => sql`INSERT INTO dragoman.rollup_periods VALUES (1, 490000)`);
     await migrate(postgres);
+    expect(await postgres.ask((sql) => sql`SELECT key_days FROM dragoman.members`)).toHaveLength(0);
     expect(await postgres.ask((sql) => sql`SELECT cache_miss FROM dragoman.requests`)).toHaveLength(0);
     expect(await postgres.ask((sql) => sql`SELECT cache_miss FROM dragoman.rollup`)).toHaveLength(0);
     expect(await postgres.ask((sql) => sql`SELECT unknown_cost FROM dragoman.portions`)).toHaveLength(0);

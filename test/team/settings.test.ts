@@ -3,6 +3,7 @@
  * own.
  */
 import { expect, test } from "bun:test";
+import { aboutConfig, Seals } from "../../src/lib/seals";
 import { Postgres } from "../../src/team/connection";
 import { otherSettings, settings } from "../../src/team/settings";
 import { inProcess } from "../support/in-process";
@@ -73,5 +74,28 @@ describeWithDatabases("a database with other settings", (postgres) => {
     const { code, stdout, stderr } = await inProcess(["doctor"], env);
     expect(code).toBe(1);
     expect(stdout + stderr).toContain("settings with which dragoman cannot work: bytea_output is escape");
+  });
+
+  test("a config that only a newer version can read leaves the one before in effect, until it can be read again", async () => {
+    await using server = await startTeamApp(postgres);
+    const { config } = server.app;
+    await config.change({ retentionDays: 9 });
+    const seals = new Seals(Buffer.from(server.env.DRAGOMAN_SEAL_KEY!, "base64"));
+    const write = async (body: object) => {
+      const sealed = seals.seal(JSON.stringify(body), aboutConfig).toString("hex");
+      await postgres.administer(
+        `UPDATE dragoman.config SET sealed_body = '\\x${sealed}', revision = DEFAULT`,
+        server.env.DRAGOMAN_DATABASE_URL,
+      );
+      await config.reload();
+    };
+    await write({ retentionDays: 8, newSetting: true });
+    expect([config.current.retentionDays, config.fault]).toEqual([
+      9,
+      "The config in the database has an error for this version: newSetting: not a known key.",
+    ]);
+    await write({ retentionDays: 8 });
+    expect([config.current.retentionDays, config.fault]).toEqual([8, undefined]);
+    expect(server.lines.join("")).toMatch(/error for this version.*valid for this version again/s);
   });
 });

@@ -11,7 +11,7 @@ import type { Source } from "../../src/books/history/sql";
 import { type Group, largestSessionsOf, type Statistics, statisticsOf } from "../../src/books/history/statistics";
 import { dayMs, hourMs } from "../../src/lib/format";
 import { Postgres } from "../../src/team/connection";
-import { insertRows, removeOldDays } from "../../src/team/requests";
+import { addPartitions, insertRows, removeOldDays } from "../../src/team/requests";
 import { migrate } from "../../src/team/schema";
 import { settings } from "../../src/team/settings";
 import { addUpPeriods, atOneMoment, dialect } from "../../src/team/statistics";
@@ -217,6 +217,27 @@ describeWithDatabases("statistics in Postgres", (server) => {
       (sql) => sql`SELECT count(*)::int AS count FROM dragoman.rollup WHERE hour < ${hour - (hour % 24)}`,
     );
     expect([await periods(24), count]).toEqual([[], 0]);
+  });
+
+  test("of more rows than are kept the oldest days go as a whole, and as many rows as are kept stay", async () => {
+    await empty();
+    const days = [5, 4, 3, 2, 1, 0].map((ago) => noon - ago * dayMs);
+    await addPartitions(servers[0]!, days);
+    const counts = [2, 3, 0, 2, 2, 1];
+    await insertRows(
+      servers[0]!,
+      days.flatMap((day, at) => Array.from({ length: counts[at]! }, () => rowAt(day))),
+      noon,
+    );
+    const left = async (maxRows: number) => {
+      await removeOldDays(servers[0]!, 0, maxRows);
+      const rows = await servers[0]!.ask(
+        (sql) => sql`SELECT started_at_ms::float8 AS at FROM dragoman.requests ORDER BY started_at_ms`,
+      );
+      return days.map((day) => rows.filter(({ at }: { at: number }) => at === day).length);
+    };
+    expect(await left(9)).toEqual(counts);
+    expect(await left(5)).toEqual([0, 0, 0, 2, 2, 1]);
   });
 
   test("the largest sessions are those with the most input of which the cached part is known, by model", async () => {
