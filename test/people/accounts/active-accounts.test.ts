@@ -1,6 +1,5 @@
 /** Rows: which accounts serve now. */
 import { describe, expect, test } from "bun:test";
-import { zonedTime } from "../../../src/lib/format";
 import { Account } from "../../../src/people/accounts/account";
 import type { SavedAccount } from "../../../src/people/accounts/account-store";
 import { openActiveAccounts } from "../../../src/people/accounts/active-accounts";
@@ -74,22 +73,4 @@ describe("the active accounts", () => {
     await until(() => activeAccounts.accounts.length === 0, "who is not there any more is let go");
     activeAccounts.close();
   });
-});
-
-test("moments are told by this machine's clock, with its zone: seconds when soon, the day when not today", () => {
-  const before = process.env.TZ;
-  const now = Date.parse("2026-11-21T10:00:00Z");
-  const told = (zone: string, moment: string) => {
-    process.env.TZ = zone;
-    return zonedTime(Date.parse(moment), now);
-  };
-  try {
-    expect(told("UTC", "2026-11-21T10:00:20Z")).toBe("10:00:20 UTC");
-    expect(told("Europe/Berlin", "2026-11-21T10:00:20Z")).toBe("11:00:20 CET");
-    expect(told("Europe/Berlin", "2026-11-21T15:05:00Z")).toBe("16:05 CET");
-    expect(told("Asia/Tokyo", "2026-12-01T00:00:00Z")).toMatch(/^1 December, 09:00 (?:JST|GMT\+9)$/);
-    expect(told("America/New_York", "2026-12-01T00:00:00Z")).toMatch(/^30 November, 19:00 /);
-  } finally {
-    process.env.TZ = before ?? "Etc/UTC";
-  }
 });

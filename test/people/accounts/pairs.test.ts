@@ -2,6 +2,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { quotas } from "../../../src/demo/accounts";
 import { startDemo } from "../../../src/demo/demo";
+import { zonedTime } from "../../../src/lib/format";
 import { Account } from "../../../src/people/accounts/account";
 import type { SavedAccount, TemporaryAccount } from "../../../src/people/accounts/account-store";
 import { allowedModelHost, hostsFor, signInApp } from "../../../src/people/accounts/hosts";
@@ -54,6 +55,16 @@ async function quotaOf(variant: keyof typeof quotas, plan: string) {
 }
 
 testPairs("accounts", {
+  /** A zone, and a moment that is told at 10 o'clock in UTC. */
+  moment(zone: string, at: string) {
+    const before = process.env.TZ;
+    process.env.TZ = zone;
+    try {
+      return zonedTime(Date.parse(at), Date.parse("2026-11-21T10:00:00Z"));
+    } finally {
+      process.env.TZ = before ?? "Etc/UTC";
+    }
+  },
   "quota-of": quotaOf,
   "app-refusal": refusedTo,
   /** A host, and what the environment says. */
