@@ -73,7 +73,8 @@ testPairs("cli", {
       ...file,
       ...(shown !== file.content && { shown }),
     }));
-    return { systemd, launchd: { path, read, ...(!Bun.deepEquals(told, read) && { told }) } };
+    const [xml, type] = String(content).split("\n");
+    return { systemd, launchd: { path, xml, type, read, ...(!Bun.deepEquals(told, read) && { told }) } };
   },
   /** What a service gets of an environment, and how each of these variables would be shown. */
   "service-gets"(env: Record<string, string>) {
