@@ -4,7 +4,10 @@
  */
 import { afterAll, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
+import type { PieceKind } from "../../src/dialects/prompt-pieces";
 import { imageSize, imageTokens } from "../../src/proxy/tokens/image-size";
+import type { MeasuredPrompt } from "../../src/proxy/tokens/measured-prompt";
+import { portionsOf } from "../../src/proxy/tokens/portions-of";
 import { openTokenizer } from "../../src/proxy/tokens/tokenizer";
 import { estimateTokens } from "../support/estimate";
 import { testPairs } from "../support/pairs";
@@ -80,6 +83,22 @@ testPairs("tokens", {
     estimate(
       JSON.parse(JSON.stringify(body).replace(/<<(\d+) x (.+?)>>/g, (_, times, text) => text.repeat(Number(times)))),
     ),
+  /** The groups of a prompt and where they stand in it, its usage, prices, and the sizes before. */
+  portions(
+    { groups, runs, marked }: { groups: [PieceKind, string | null, number][]; runs: number[]; marked?: number },
+    usage: Parameters<typeof portionsOf>[1],
+    rates: Parameters<typeof portionsOf>[2] | null,
+    before?: Record<string, number>,
+  ) {
+    const all = groups.map(([kind, tool, count]) => ({ kind, tool, count }));
+    const prompt = { groups: all, runs, markedRuns: marked ?? 0 } as MeasuredPrompt;
+    const found = portionsOf(prompt, usage, rates ?? undefined, before && new Map(Object.entries(before)));
+    return {
+      portions: found.portions.map(({ kind, tool, count, ...numbers }) => [`${kind} ${tool} ${count}`, numbers]),
+      marked: found.marked,
+      sizes: Object.fromEntries(found.sizes),
+    };
+  },
 });
 
 test("counts: more than the vocabulary says, because Claude's own makes more of the same words", async () => {
