@@ -5,6 +5,8 @@ import { forecastOf } from "../../src/admin/pages/forecast";
 import { whatToDo } from "../../src/admin/pages/request/what-to-do";
 import { niceTop } from "../../src/admin/ui/chart";
 import { compact, dollars, duration, formatAmount, percent, shorten, significant, span } from "../../src/lib/format";
+import type { App } from "../../src/parts/app";
+import { accessFact } from "../../src/parts/facts";
 import { testPairs } from "../support/pairs";
 
 const zone = process.env.TZ;
@@ -18,6 +20,8 @@ const known = { entitlement: 300, unlimited: false, failed: false };
 testPairs("admin", {
   /** The error and the status of a request that failed. */
   "what-to-do": (error_type: string, http_status: number) => whatToDo({ error_type, http_status }),
+  /** How a server was started, and how many client keys it has. */
+  access: (app: object, keys: number) => accessFact({ ...app, clientKeys: Array(keys) } as unknown as App),
   /** What is known of an account beyond the plain, its reset, and the time: the same in every zone. */
   forecast(account: { runtime: object }, reset: string | null, now: string) {
     const told = ["America/Los_Angeles", "America/New_York", "Asia/Tokyo", "Pacific/Kiritimati", "UTC"].map((each) => {

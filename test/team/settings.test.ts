@@ -98,4 +98,19 @@ describeWithDatabases("a database with other settings", (postgres) => {
     expect([config.current.retentionDays, config.fault]).toEqual([8, undefined]);
     expect(server.lines.join("")).toMatch(/error for this version.*valid for this version again/s);
   });
+
+  test("budgets that are added at the same moment at two servers are all kept", async () => {
+    await using one = await startTeamApp(postgres);
+    await using other = await startTeamApp(postgres, { env: one.env, demo: one.demo });
+    const names = ["a", "b", "c", "d"];
+    const add = (name: string, at: number) =>
+      fetch(`${[one, other][at % 2]!.url}/api/admin/budgets`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ name, limit: 1, unit: "requests", per: "day" }),
+      });
+    expect((await Promise.all(names.map(add))).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    await one.app.config.reload();
+    expect(one.app.config.current.budgets.map(({ name }) => name).sort()).toEqual(names);
+  });
 });
