@@ -218,6 +218,11 @@ async function openStage(setup: Setup) {
     expire: () => proxy.demo.expireTokens(),
     "end-auto": () => proxy.demo.endAutoTokens(),
     config: (changes: Json) => proxy.app.config.change(changes),
+    /** A fault of the file is told the second time. */
+    edit: async (text: Json) => {
+      writeFileSync(join(proxy.home, "config.json"), typeof text === "string" ? text : JSON.stringify(text));
+      for (let time = 0; time < 2; time += 1) await proxy.app.config.reload();
+    },
     /** So many lists of models have these alone. */
     offer: (lists: string, offers: Offers) => offerOnly(proxy.demo, offers, 2 * Number(lists)),
     /** A request that runs from now on, and has reached the upstream. */
