@@ -29,8 +29,6 @@ export const errors = (server: Server, paths: Refusing) =>
 
 function ourError(code: unknown, error: unknown): ProxyError {
   if (code === "VALIDATION") return invalidBy(error as ValidationError);
-  // Elysia wraps what a parser threw.
-  if (code === "PARSE") return asProxyError((error as Error).cause ?? error);
   return asProxyError(error);
 }
 
