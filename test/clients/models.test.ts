@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type ClientId, clientOf } from "../../src/clients/index";
+import { locations } from "../../src/clients/locate";
 import { type ClientModel, chooseModels } from "../../src/clients/models";
 import { setVariables, usualShell } from "../../src/clients/shells";
 import { clientStatus } from "../../src/clients/status";
@@ -53,6 +54,14 @@ testPairs("clients", {
     const told = { ...more, ...(off && { off: off.map(({ path }) => path.at(-1)) }) };
     return JSON.parse(JSON.stringify(told).replaceAll(home, "HOME"));
   },
+  /** The environment and the system: where each client's file is, none of them being there. */
+  location: (env: Record<string, string>, platform: NodeJS.Platform) =>
+    Object.fromEntries(
+      Object.entries(locations).map(([name, locate]) => [
+        name,
+        locate({ home: "/home", env, platform }, "/projects", "a b"),
+      ]),
+    ),
   shell: (shell: Parameters<typeof setVariables>[1], value: string) => setVariables({ A: value }, shell),
   "usual-shell": (...given: Parameters<typeof usualShell>) => usualShell(...given),
 });
