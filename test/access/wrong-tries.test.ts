@@ -54,6 +54,7 @@ describe("wrong secrets from one network", () => {
   // biome-ignore format: a table is read by its rows
   test.each<[what: string, wrong: (from: Headers) => Promise<Response>, then: number, refused: string[]]>([
     ["admin tokens", (from) => get("/api/admin/meta", { ...from, "x-admin-token": crypto.randomUUID() }), 429, ["the admin token"]],
+    ["admin tokens, beside a member's key", (from) => get("/api/admin/budgets", { ...from, "x-api-key": anna.key, "x-admin-token": crypto.randomUUID() }), 429, ["the admin token"]],
     ["metrics tokens", (from) => get("/metrics", { ...from, authorization: `Bearer ${crypto.randomUUID()}` }), 429, ["the metrics token"]],
     ["the same old refresh token", (from) => refresh(oldToken, from), 429, []],
     ["old refresh tokens of many tools", (from) => refresh(newToken("drr"), from), 401, []],
