@@ -1,12 +1,11 @@
 /** A sign-in from the first call to the saved account. */
-import { setTimeout as wait } from "node:timers/promises";
 import { inBoth, ProxyError } from "../../lib/errors";
 import type { AccountStore, SavedAccount } from "./account-store";
 import { signedInToCli } from "./copilot-cli";
 import { fetchLogin, type GithubCaller } from "./github";
 import { revocationPage } from "./hosts";
 import { type GithubApp, lookUpInstallation } from "./installation";
-import { type SignInSteps, signIn } from "./sign-in";
+import { pauseIn, type SignInSteps, signIn } from "./sign-in";
 
 interface CompletedSignIn {
   saved: SavedAccount;
@@ -23,14 +22,14 @@ export async function completeSignIn(
   store: Pick<AccountStore, "prepare" | "add">,
   member?: string,
 ): Promise<CompletedSignIn> {
-  const { app, hosts, signal } = steps;
+  const { app, hosts } = steps;
   await store.prepare(hosts.name);
   const githubToken = await signIn(steps);
-  const login = await withRetries(() => fetchLogin(steps, githubToken, app.mode), signal);
+  const login = await withRetries(() => fetchLogin(steps, githubToken, app.mode), steps);
   const account = { login, host: hosts.name, app: app.name, mode: app.mode, githubToken, addedAt: Date.now() };
   const saved = member === undefined ? account : { ...account, member };
   try {
-    return { saved, outcome: await withRetries(async () => store.add(saved), signal) };
+    return { saved, outcome: await withRetries(async () => store.add(saved), steps) };
   } catch (thrown) {
     throw thrown instanceof ProxyError ? notKept(thrown, saved) : thrown;
   }
@@ -78,13 +77,13 @@ const notKept = ({ kind, words, details }: ProxyError, account: SavedAccount) =>
   );
 
 /** Retries, so that an approval is not lost if the network or the database fails for a moment. */
-async function withRetries<T>(ask: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+async function withRetries<T>(ask: () => Promise<T>, steps: SignInSteps): Promise<T> {
   for (const pause of [1000, 3000, 9000])
     try {
       return await ask();
     } catch (thrown) {
       if (!(thrown instanceof ProxyError) || !["upstream", "timeout", "unable"].includes(thrown.kind)) throw thrown;
-      await wait(pause, undefined, { signal });
+      await pauseIn(steps, pause);
     }
   return ask();
 }

@@ -29,20 +29,24 @@ export interface SignInSteps extends GithubCaller {
   sleep?: (milliseconds: number, signal?: AbortSignal) => Promise<unknown>;
 }
 
+/** @throws The signal's reason */
+export const pauseIn = ({ signal, sleep }: Pick<SignInSteps, "signal" | "sleep">, milliseconds: number) =>
+  sleep ? sleep(milliseconds, signal) : wait(milliseconds, undefined, { signal });
+
 /**
  * The whole sign-in; returns the person's GitHub token. While GitHub cannot be reached it keeps polling until the code
  * expires.
  * @throws ProxyError `authentication` with what ended it (declined, expired …), or the signal's reason.
  */
 export async function signIn(signing: SignInSteps): Promise<string> {
-  const { app, show, signal, sleep = (milliseconds) => wait(milliseconds, undefined, { signal }) } = signing;
+  const { app, show, signal } = signing;
   const code = await requestDeviceCode(signing, app);
   await show(toShownCode(code, signing.hosts));
   let interval = code.interval;
   for (let passed = 0; passed < code.expiresIn; ) {
     // One second more than required: clocks drift, and each early poll makes the interval longer.
     const pause = clamp(interval + 1, 5, 60);
-    await sleep(pause * 1000, signal);
+    await pauseIn(signing, pause * 1000);
     const startedAt = performance.now();
     const poll = await pollSignIn(signing, app, code).catch((thrown) => {
       if (signal?.aborted || !(thrown instanceof ProxyError) || thrown.kind === "authentication") throw thrown;
