@@ -159,6 +159,19 @@ describe("files that went wrong", () => {
     expect(existsSync(join(folder, "github.com", name))).toBe(true);
   });
 
+  test("a folder in the place of a file, and one that leads to itself, are errors that say so", () => {
+    const { add, load } = store();
+    add(person("work", 2));
+    mkdirSync(join(folder, "github.com", "octo.json", "x"), { recursive: true });
+    expect(() => add(person("octo", 1))).toThrow(
+      "The account could not be saved (EISDIR): is the data folder writable?",
+    );
+    expect(logins(load())).toEqual(["work"]);
+    folder = join(home, "round");
+    symlinkSync("round", folder);
+    expect(() => store().load()).toThrow(`The folder ${folder} cannot be read (ELOOP).`);
+  });
+
   test("a byte order mark, CRLF and blanks around the token do no harm", () => {
     const text = JSON.stringify({ ...person("octo", 1), githubToken: " ghu_token_of_octo_1\r\n" }, null, 2);
     plant("octo.json", `\ufeff${text.replaceAll("\n", "\r\n")}\r\n`);

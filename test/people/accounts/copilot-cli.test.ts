@@ -3,6 +3,8 @@
  * recorded.
  */
 import { afterAll, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { startDemo } from "../../../src/demo/demo";
 import { Account } from "../../../src/people/accounts/account";
 import type { SavedAccount } from "../../../src/people/accounts/account-store";
@@ -129,6 +131,11 @@ test("what it refuses for now is asked again later; without the program a person
   });
   const gone = open("/nowhere/copilot").account;
   expect((await failureOf(gone.copilotToken())).message).toMatch(/is not on this machine: install it with/);
+  const broken = join(temporaryFolder(), "copilot");
+  writeFileSync(broken, "\0", { mode: 0o755 });
+  expect((await failureOf(open(broken).account.copilotToken())).message).toBe(
+    `plus-demo cannot serve: The Copilot CLI ${broken} cannot be started (ENOEXEC).`,
+  );
 });
 
 test("auth add takes what it is signed in with; requests say both names, and who has caused them", async () => {
