@@ -219,7 +219,8 @@ const answered: [situation: string, send: () => Promise<Response>][] = [
 testBlocks("demo/requests.txt", async (block) => {
   const [title = "", ...lines] = block.split("\n");
   const asked = lines.filter((line) => /^[:>]/.test(line));
-  const sending: Sending = asked.length > 1 ? JSON.parse(asked[0]!.slice(2)) : {};
+  const { generation, ...sending }: Sending & DemoOptions = asked.length > 1 ? JSON.parse(asked[0]!.slice(2)) : {};
+  if (generation) open({ generation });
   const [, dialect, given] = /^> (\w+) (.*)$/.exec(asked.at(-1)!)!;
   const body = Object.entries(JSON.parse(unfolded(given!))).map(([name, value]) => [name, value ?? undefined]);
   const send = { chat, responses, messages, embeddings: embed }[dialect!]!;
