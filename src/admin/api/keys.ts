@@ -54,7 +54,6 @@ export async function createClientKey(
   const created = owner
     ? { name: wanted.name, key: await createKey(owner.config, wanted) }
     : await createMemberKey(membership!, wanted, by);
-  logger.conceal(created.key);
   logger.info(`The client key ${created.name} was created.`);
   return created;
 }
