@@ -1,6 +1,6 @@
 /** The files of `fixtures/pairs/`: under a title what goes in and what comes out, in lines of JSON. */
-import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { afterAll, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
 import { ProxyError } from "../../src/lib/errors";
@@ -17,8 +17,6 @@ interface Pair {
  * and those with `<` for what comes out. A sign alone says that there is nothing.
  */
 export function pairsIn(text: string): [title: string, pairs: Pair[]][] {
-  const valuesIn = (lines: string) =>
-    lines.split("\n").flatMap((line): unknown[] => (line.length > 2 ? [JSON.parse(line.slice(2))] : []));
   return text.split("\n\n").map((block) => {
     const [title = "", ...lines] = block.trimEnd().split("\n");
     const pairs = lines.join("\n").matchAll(/(:.*\n)?((?:>.*\n)+)((?:<.*(?:\n|$))+)/g);
@@ -33,18 +31,36 @@ export function pairsIn(text: string): [title: string, pairs: Pair[]][] {
   });
 }
 
-/** Tests the pairs of a folder. @param acts By the name of a file what takes its values, one in each line. */
+const valuesIn = (lines: string) =>
+  lines.split("\n").flatMap((line): unknown[] => (line.length > 2 ? [JSON.parse(line.slice(2))] : []));
+
+/** Tests the pairs of a folder; `UPDATE=1` writes what comes out anew. @param acts By the name of a file what takes its values, one in each line. */
 export function testPairs(folder: string, acts: Record<string, (...given: never[]) => unknown>): void {
-  for (const [name, act] of Object.entries(acts))
-    test.each(pairsIn(readFileSync(join(fixtures, "pairs", folder, `${name}.txt`), "utf8")))(
-      `${name}: %s`,
-      async (_, pairs) => {
-        expect(pairs.length).toBeGreaterThan(0);
-        for (const { given, out } of pairs)
-          expect({ given, out: await outOf(() => act(...(given as never[]))) }).toEqual({ given, out: out[0] });
-      },
-    );
+  for (const [name, act] of Object.entries(acts)) {
+    const file = join(fixtures, "pairs", folder, `${name}.txt`);
+    let text = readFileSync(file, "utf8");
+    test.each(pairsIn(text))(`${name}: %s`, async (title, pairs) => {
+      expect(pairs.length).toBeGreaterThan(0);
+      const outs: unknown[] = [];
+      for (const { given, out } of pairs) {
+        outs.push(await outOf(() => act(...(given as never[]))));
+        if (!process.env.UPDATE) expect({ given, out: outs.at(-1) }).toEqual({ given, out: out[0] });
+      }
+      text = text.replace(blockOf(title, text), (block) => withOuts(block, outs));
+    });
+    if (process.env.UPDATE) afterAll(() => writeFileSync(file, text));
+  }
 }
+
+const blockOf = (title: string, text: string): string =>
+  text.split("\n\n").find((block) => block.startsWith(`${title}\n`))!;
+
+const withOuts = (block: string, [...outs]: unknown[]): string =>
+  block.replace(/^(?:<.*\n?)+/gm, (lines) => {
+    const out = outs.shift();
+    if (Bun.deepEquals(out, valuesIn(lines)[0])) return lines;
+    return `${out === undefined ? "<" : `< ${JSON.stringify(out)}`}${lines.endsWith("\n") ? "\n" : ""}`;
+  });
 
 /** A file of `whole/`: its first words and input as they stand, what goes in, and by a title what comes out. */
 export function wholeIn(file: string) {
