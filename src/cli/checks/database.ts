@@ -48,7 +48,8 @@ export async function checkDatabase({ environment }: CheckContext): Promise<Find
       ...(await queueFindings(environment.home)),
     ];
   } catch (thrown) {
-    const cause = thrown instanceof ProxyError ? thrown.details.cause : thrown;
+    let cause = thrown instanceof ProxyError ? thrown.details.cause : thrown;
+    while (cause instanceof Error && cause.cause !== undefined) cause = cause.cause;
     const reason = cause instanceof Error ? cause.message : String(cause);
     return [database.fail(`The database cannot be reached or used: ${reason}.`, "Check DRAGOMAN_DATABASE_URL.")];
   }
