@@ -6,6 +6,7 @@ import { version } from "../../package.json";
 import { checkIntegrity } from "../../src/books/history/integrity-check";
 import type { CheckContext, Finding } from "../../src/cli/checks/check";
 import { checkProxy, checkTrust } from "../../src/cli/checks/network";
+import { checkVariables } from "../../src/cli/checks/variables";
 import { readEnvironment } from "../../src/config/environment";
 import { run } from "../support/command";
 import { companyRoot, declining, startCompany } from "../support/corporate-proxy";
@@ -228,4 +229,14 @@ test("the clock is judged by what the hosts say", async () => {
   await using github = scriptedGithub();
   github.demo.intercept(/^\/(_ping)?$/, () => new Response("", { headers: { date: new Date(0).toUTCString() } }), 3);
   expect((await examine(github.env)).of("clock")[0]!.state).toBe("fail");
+});
+
+test("variables that turn the checks of certificates off, or lead calls of this machine through a proxy, are named", () => {
+  const env = { HOME: "/nowhere", NODE_TLS_REJECT_UNAUTHORIZED: "0", HTTP_PROXY: "http://proxy.test:8080" };
+  const context = { env, environment: readEnvironment(env), port: 4141 } as unknown as CheckContext;
+  const said = checkVariables(context).map(({ message }) => message);
+  expect(said).toEqual([
+    expect.stringContaining("HTTP_PROXY is set, and NO_PROXY does not include 127.0.0.1"),
+    expect.stringContaining("NODE_TLS_REJECT_UNAUTHORIZED=0 turns certificate checks off"),
+  ]);
 });

@@ -113,4 +113,22 @@ describeWithDatabases("a database with other settings", (postgres) => {
     await one.app.config.reload();
     expect(one.app.config.current.budgets.map(({ name }) => name).sort()).toEqual(names);
   });
+
+  test("doctor says that another key has sealed the secrets, and that a newer version has changed the tables", async () => {
+    await using server = await startTeamApp(postgres);
+    await server.addMember("anna", "anna-hub");
+    const found = async (env: object) =>
+      JSON.parse((await inProcess(["doctor", "--json"], { ...server.env, ...env })).stdout).checks.find(
+        ({ name }: { name: string }) => name === "database",
+      );
+    expect(await found({ DRAGOMAN_SEAL_KEY: Buffer.alloc(32).toString("base64") })).toMatchObject({
+      state: "fail",
+      message: expect.stringContaining("its secrets are sealed with a key that is not set here"),
+    });
+    await postgres.administer("UPDATE dragoman.schema SET compatible_with = 99", server.env.DRAGOMAN_DATABASE_URL);
+    expect(await found({})).toMatchObject({
+      state: "fail",
+      message: expect.stringContaining("was changed by a newer dragoman"),
+    });
+  });
 });
