@@ -104,9 +104,10 @@ export function findBackup(folder: string, id: string, file: string): { path: st
   if (backup) return { path, backup };
   const all = backupsOf(folder, id);
   if (all.length < 2) return all[0];
+  const files = all.map(({ backup }) => backup.file).sort();
   throw new ProxyError(
     "conflict",
-    `dragoman wrote to several files of this client: ${all.map(({ backup }) => backup.file).join(", ")}. Set the environment variable that locates its settings to the one you mean, then try again.`,
+    `dragoman wrote to several files of this client: ${files.join(", ")}. Set the environment variable that locates its settings to the one you mean, then try again.`,
   );
 }
 
