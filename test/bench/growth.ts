@@ -4,12 +4,10 @@
  */
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
-import type { Stores } from "../../src/books/stores";
-import { readEnvironment } from "../../src/config/environment";
 import { inHome } from "../../src/config/home-names";
 import { hourMs } from "../../src/lib/format";
 import { sha256 } from "../../src/lib/net/in/credentials";
-import { openStores } from "../../src/parts/open-stores";
+import { withTeamStores } from "../support/members";
 import { clientPath, type Dialect, dialects, modelOf, requestBody } from "./dialects";
 import { fillHistory } from "./full-history";
 import type { StreamsResult } from "./load";
@@ -205,13 +203,8 @@ function orderOf([small, middle, large]: readonly number[], [one, two, three]: r
 
 // ── Data folders ──
 
-async function withStores<T>(home: string, work: (stores: Stores) => Promise<T>): Promise<T> {
-  const stores = await openStores(readEnvironment({ HOME: home, DRAGOMAN_HOME: home }), { follow: false });
-  try {
-    return await work(stores);
-  } finally {
-    await stores.close();
-  }
+function withStores<T>(home: string, work: Parameters<typeof withTeamStores<T>>[1]): Promise<T> {
+  return withTeamStores({ env: { DRAGOMAN_HOME: home } }, work);
 }
 
 /** Each has a key and an account; the last one asks. */
@@ -219,7 +212,7 @@ function fillMembers(home: string, size: number): Promise<Filled> {
   return withStores(home, async ({ members, accounts }) => {
     let key = "";
     for (let place = 0; place < size; place++) {
-      const made = await members!.accept((await members!.invite(`member-${place}`)).code);
+      const made = await members.accept((await members.invite(`member-${place}`)).code);
       await accounts.add({ ...signedIn(`login-${place}`), member: made!.member.id });
       key = made!.key;
     }

@@ -4,7 +4,8 @@ import { cpuOf, quantile } from "./statistics";
 
 export type Job = {
   url: string;
-  body: string /** Beside the type of the body. */;
+  body: string;
+  /** Beside the type of the body. */
   headers?: Record<string, string> | undefined;
 } /** Requests by a number of connections; a full answer each. */ & (
   | { kind: "requests"; connections: number; count: number }
@@ -40,27 +41,17 @@ export interface StreamsResult {
   seconds: number;
 }
 
+type JobOf<Kind> = Extract<Job, { kind: Kind }>;
+const kinds: { [Kind in Job["kind"]]: (job: JobOf<Kind>) => Promise<unknown> } = {
+  ...{ requests, rate, first, streams, starts, gaps, stall },
+};
+
 const job = JSON.parse(await Bun.stdin.text()) as Job;
-console.log(JSON.stringify(await work()));
+console.log(JSON.stringify(await (kinds[job.kind] as (job: Job) => Promise<unknown>)(job)));
 process.exit(0);
 
-function work(): Promise<unknown> {
-  switch (job.kind) {
-    case "requests":
-      return requests(job.connections, job.count);
-    case "rate":
-      return atRate(job.perSecond, job.count);
-    case "first":
-      return firstBytes(job.count);
-    case "streams":
-      return streams(job.streams, job.times);
-    case "starts":
-      return starts(job.count, job.pid);
-    case "gaps":
-      return gaps(job.beside);
-    case "stall":
-      return stall(job.after);
-  }
+function timesOf(times: number[]): Times {
+  return { p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
 }
 
 async function post(url = job.url, body = job.body): Promise<Response> {
@@ -70,7 +61,7 @@ async function post(url = job.url, body = job.body): Promise<Response> {
   return response;
 }
 
-async function requests(connections: number, count: number): Promise<Times> {
+async function requests({ connections, count }: JobOf<"requests">): Promise<Times> {
   const times: number[] = [];
   let left = count;
   const client = async () => {
@@ -81,17 +72,13 @@ async function requests(connections: number, count: number): Promise<Times> {
     }
   };
   await Promise.all(Array.from({ length: connections }, client));
-  return { p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
+  return timesOf(times);
 }
 
-async function atRate(perSecond: number, count: number): Promise<Times> {
-  const times: number[] = [];
+/** @param one Is given when it was due. */
+async function inTime(perSecond: number, count: number, one: (due: number) => Promise<void>): Promise<void> {
   const running: Promise<void>[] = [];
   const begun = performance.now();
-  const one = async (due: number) => {
-    await (await post()).text();
-    times.push(performance.now() - due);
-  };
   for (let at = 0; at < count; at++) {
     const due = begun + (at * 1000) / perSecond;
     // Timers are a millisecond late at times: what has become due meanwhile is sent at once.
@@ -99,10 +86,18 @@ async function atRate(perSecond: number, count: number): Promise<Times> {
     running.push(one(due));
   }
   await Promise.all(running);
-  return { p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
 }
 
-async function firstBytes(count: number): Promise<Times> {
+async function rate({ perSecond, count }: JobOf<"rate">): Promise<Times> {
+  const times: number[] = [];
+  await inTime(perSecond, count, async (due) => {
+    await (await post()).text();
+    times.push(performance.now() - due);
+  });
+  return timesOf(times);
+}
+
+async function first({ count }: JobOf<"first">): Promise<Times> {
   const times: number[] = [];
   for (let at = 0; at < count; at++) {
     const begun = performance.now();
@@ -111,10 +106,10 @@ async function firstBytes(count: number): Promise<Times> {
     times.push(performance.now() - begun);
     while (!(await reader.read()).done);
   }
-  return { p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
+  return timesOf(times);
 }
 
-async function streams(count: number, times: number): Promise<StreamsResult> {
+async function streams({ streams: count, times }: JobOf<"streams">): Promise<StreamsResult> {
   const begun = performance.now();
   let finished = 0;
   let slowestFirst = 0;
@@ -142,24 +137,18 @@ export interface StartsResult {
   slowestFirst: number;
 }
 
-async function starts(count: number, pid: number): Promise<StartsResult> {
-  const [begun, before] = [performance.now(), cpuOf(pid)];
+async function starts({ count, pid }: JobOf<"starts">): Promise<StartsResult> {
+  const before = cpuOf(pid);
   let slowestFirst = 0;
-  const one = async (due: number) => {
+  await inTime(1000, count, async (due) => {
     await (await post()).body!.getReader().read();
     slowestFirst = Math.max(slowestFirst, performance.now() - due);
-  };
-  const running: Promise<void>[] = [];
-  for (let at = 0; at < count; at++) {
-    while (performance.now() < begun + at) await Bun.sleep(1);
-    running.push(one(begun + at));
-  }
-  await Promise.all(running);
+  });
   return { cpu: cpuOf(pid) - before, slowestFirst };
 }
 
 /** The longest time without a byte, undisturbed and then after each thing that is asked. */
-async function gaps(beside: Beside[]): Promise<number[]> {
+async function gaps({ beside }: JobOf<"gaps">): Promise<number[]> {
   const reader = (await post()).body!.getReader();
   const longest = [0];
   let heard = performance.now();
@@ -183,7 +172,7 @@ async function gaps(beside: Beside[]): Promise<number[]> {
 }
 
 /** @returns When it hung up: Unix time in ms. */
-async function stall(after: number): Promise<number> {
+async function stall({ after }: JobOf<"stall">): Promise<number> {
   const { hostname, port, pathname } = new URL(job.url);
   const socket = connect(Number(port), hostname);
   await new Promise((connected) => socket.once("connect", connected));
