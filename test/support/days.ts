@@ -11,7 +11,6 @@ import type { Stores } from "../../src/books/stores";
 import { readEnvironment } from "../../src/config/environment";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import { type Demo, type SeenRequest, startDemo } from "../../src/demo/demo";
-
 import { dayMs } from "../../src/lib/format";
 import type { App } from "../../src/parts/app";
 import { openApp } from "../../src/parts/open-app";
@@ -20,6 +19,7 @@ import { handler } from "../../src/server";
 import { quickest } from "./quickest";
 import { type Chance, openChance } from "./random";
 import { sharedPostgres } from "./shared-postgres";
+import { upstreamEnv } from "./teams";
 import { sharedTokenizer } from "./tokenizer";
 import { until } from "./until";
 
@@ -79,12 +79,7 @@ export async function simulateDays({ env: given, days, members = [] }: DaysOptio
   const chance = openChance(`days ${members.length}`);
   let now = Date.parse("2026-11-29T00:00:00Z");
   const demo = startDemo({ pace: 0, accounts: [], now: () => now });
-  const env = {
-    DRAGOMAN_GITHUB_URL: demo.url,
-    DRAGOMAN_GITHUB_API_URL: demo.url,
-    DRAGOMAN_COPILOT_API_URL: demo.url,
-    ...given,
-  };
+  const env = { ...upstreamEnv(demo), ...given };
   const simulation = new Days(chance, demo, env, {
     now: () => now,
     pass(ms) {

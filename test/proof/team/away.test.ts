@@ -35,14 +35,9 @@ interface World {
   url: string;
 }
 
-interface Situation {
-  /** What the error says. */
-  reason: string;
-  begin(world: World): Promise<void> | void;
-  end(world: World): Promise<void> | void;
-  /** Questions that only read are answered. */
-  canRead?: true;
-}
+type Change = (world: World) => unknown;
+/** What the error says; what begins and ends it; whether questions that only read are answered. */
+type Situation = [reason: string, begin: Change, end: Change, canRead?: "can be read"];
 
 const database = (url: string) => new URL(url).pathname.slice(1);
 const endSessions = ({ postgres, url }: World) =>
@@ -56,68 +51,65 @@ const restart = async ({ postgres }: World, standby: "asked" | "closed") => {
   await postgres.start({ standby });
 };
 
+/** Of the role that the server has. */
+const alter = ({ postgres }: World, what: string) => postgres.administer(`ALTER ROLE ${guardedRole} ${what}`);
+
 const situations: Record<string, Situation> = {
-  "nobody listens at its address": {
-    reason: "it cannot be reached",
-    begin: ({ front }) => front.refuse(),
-    end: ({ front }) => front.accept(),
-  },
-  "it is stopped, and a proxy before it still accepts connections and closes them": {
-    reason: "it does not answer",
-    begin: ({ postgres }) => postgres.stop(),
-    end: ({ postgres }) => postgres.start(),
-  },
-  "it keeps its connections and answers nothing": {
-    reason: "it does not answer",
-    begin: ({ postgres }) => postgres.pause(),
-    end: ({ postgres }) => postgres.resume(),
-  },
-  "the network loses everything, and the old connections for ever": {
-    reason: "it does not answer",
-    begin: ({ front }) => front.silence(),
-    end: ({ front }) => front.speak(),
-  },
-  "it is starting": {
-    reason: "it is starting or stopping",
-    begin: (world) => restart(world, "closed"),
-    end: ({ postgres }) => postgres.promote(),
-  },
-  "it is a standby": {
-    reason: "it is a standby, which can only be read",
-    begin: (world) => restart(world, "asked"),
-    end: ({ postgres }) => postgres.promote(),
-    canRead: true,
-  },
-  "the password was changed": {
-    reason: "it refuses this server's user or password",
-    async begin(world) {
-      await world.postgres.administer(`ALTER ROLE ${guardedRole} PASSWORD 'other'`);
-      await endSessions(world);
-    },
-    end: async ({ postgres }) => void (await postgres.administer(`ALTER ROLE ${guardedRole} PASSWORD 'secret'`)),
-  },
-  "others have all its connections": {
-    reason: "it has no connection left for this server",
-    async begin(world) {
-      await world.postgres.administer(`ALTER ROLE ${guardedRole} CONNECTION LIMIT 0`);
-      await endSessions(world);
-    },
-    end: async ({ postgres }) => void (await postgres.administer(`ALTER ROLE ${guardedRole} CONNECTION LIMIT -1`)),
-  },
-  "the database has another name": {
-    reason: "it has no database of this name",
-    async begin(world) {
+  "nobody listens at its address": [
+    "it cannot be reached",
+    ({ front }) => front.refuse(),
+    ({ front }) => front.accept(),
+  ],
+  "it is stopped, and a proxy before it still accepts connections and closes them": [
+    "it does not answer",
+    ({ postgres }) => postgres.stop(),
+    ({ postgres }) => postgres.start(),
+  ],
+  "it keeps its connections and answers nothing": [
+    "it does not answer",
+    ({ postgres }) => postgres.pause(),
+    ({ postgres }) => postgres.resume(),
+  ],
+  "the network loses everything, and the old connections for ever": [
+    "it does not answer",
+    ({ front }) => front.silence(),
+    ({ front }) => front.speak(),
+  ],
+  "it is starting": [
+    "it is starting or stopping",
+    (world) => restart(world, "closed"),
+    ({ postgres }) => postgres.promote(),
+  ],
+  "it is a standby": [
+    "it is a standby, which can only be read",
+    (world) => restart(world, "asked"),
+    ({ postgres }) => postgres.promote(),
+    "can be read",
+  ],
+  "the password was changed": [
+    "it refuses this server's user or password",
+    (world) => alter(world, "PASSWORD 'other'").then(() => endSessions(world)),
+    (world) => alter(world, "PASSWORD 'secret'"),
+  ],
+  "others have all its connections": [
+    "it has no connection left for this server",
+    (world) => alter(world, "CONNECTION LIMIT 0").then(() => endSessions(world)),
+    (world) => alter(world, "CONNECTION LIMIT -1"),
+  ],
+  "the database has another name": [
+    "it has no database of this name",
+    async (world) => {
       await endSessions(world);
       // Whoever connects again in between would hold the name.
       await world.postgres.administer(`ALTER DATABASE ${database(world.url)} ALLOW_CONNECTIONS false`);
       await endSessions(world);
       await world.postgres.administer(`ALTER DATABASE ${database(world.url)} RENAME TO renamed`);
     },
-    async end({ postgres, url }) {
+    async ({ postgres, url }) => {
       await postgres.administer(`ALTER DATABASE renamed RENAME TO ${database(url)}`);
       await postgres.administer(`ALTER DATABASE ${database(url)} ALLOW_CONNECTIONS true`);
     },
-  },
+  ],
 };
 
 describeWithPostgres("a database is away, because", () => {
@@ -142,29 +134,20 @@ describeWithPostgres("a database is away, because", () => {
     const stores = await open(front.port);
     const warnings: string[] = [];
     const warn = (sentence: string) => void warnings.push(sentence);
-    const history = stores.openHistory({
-      retentionDays: () => 9,
-      maxRows: () => 1e6,
-      warn,
-      monotonic: performance.now,
-    });
+    const limits = { retentionDays: () => 9, maxRows: () => 1e6 };
+    const history = stores.openHistory({ ...limits, warn, monotonic: performance.now });
     const ledger = stores.openLedger({ now: Date.now, warn });
     stack.defer(() => {
       for (const store of [history, ledger]) store.close();
     });
     return {
-      parts: { postgres, front, url },
-      stores,
-      config: stores.config,
-      history,
-      ledger,
-      warnings,
+      ...{ parts: { postgres, front, url }, stores, config: stores.config, history, ledger, warnings },
       other: (await open(new URL(url).port)).config,
       [Symbol.asyncDispose]: () => stack.disposeAsync(),
     };
   }
 
-  for (const [name, { reason, begin, end, canRead }] of Object.entries(situations))
+  for (const [name, [reason, begin, end, canRead]] of Object.entries(situations))
     test.concurrent(name, async () => {
       await using opened = await world();
       const { parts, stores, config, history, ledger, other, warnings } = opened;

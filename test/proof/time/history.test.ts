@@ -2,6 +2,7 @@
 import { Database } from "bun:sqlite";
 import { beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
+import { columnNames } from "../../../src/books/history/entry";
 import { openHistory } from "../../../src/books/history/history";
 import { historyOf } from "../../../src/books/history/member-history";
 import { askChat, run } from "../../support/command";
@@ -28,13 +29,7 @@ function multiply(count: number): void {
   history.flush();
   history.close();
   using database = new Database(path);
-  const columns = database
-    .query<{ name: string }, []>(
-      "SELECT name FROM pragma_table_info('requests') WHERE name NOT IN ('id', 'request_id')",
-    )
-    .all()
-    .map(({ name }) => name)
-    .join(", ");
+  const columns = columnNames.filter((name) => name !== "request_id").join(", ");
   database.run(
     `INSERT INTO requests (request_id, ${columns})
      WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < ${count - 1})
