@@ -79,19 +79,17 @@ const listed = async (login?: string): Promise<Wire[]> => {
   return (await json(fetch(`${host}/models`, { headers: { ...editor, authorization } }))).data;
 };
 
-describe("GitHub", () => {
-  test("ends a Copilot token at its end, and when a test says so", async () => {
-    const statusOf = async (token: string) =>
-      (await fetch(`${demo.url}/models`, { headers: { ...editor, authorization: `Bearer ${token}` } })).status;
-    const old = await bearer();
-    clock += 1_799_000;
-    expect(await statusOf(old)).toBe(200);
-    clock += 1000;
-    expect(await statusOf(old)).toBe(401);
-    const next = await bearer();
-    demo.expireTokens();
-    expect([await statusOf(next), await statusOf(await bearer())]).toEqual([401, 200]);
-  });
+test("GitHub ends a Copilot token at its end, and when a test says so", async () => {
+  const statusOf = async (token: string) =>
+    (await fetch(`${demo.url}/models`, { headers: { ...editor, authorization: `Bearer ${token}` } })).status;
+  const old = await bearer();
+  clock += 1_799_000;
+  expect(await statusOf(old)).toBe(200);
+  clock += 1000;
+  expect(await statusOf(old)).toBe(401);
+  const next = await bearer();
+  demo.expireTokens();
+  expect([await statusOf(next), await statusOf(await bearer())]).toEqual([401, 200]);
 });
 
 test("an account of Auto alone may leave the model out in chat, and nowhere else", async () => {
@@ -100,13 +98,11 @@ test("an account of Auto alone may leave the model out in chat, and nowhere else
   expect(await Promise.all(all)).toEqual([200, 400, 400]);
 });
 
-describe("the model list", () => {
-  test("differs by plan and by account", async () => {
-    account("work-demo").models = ["gpt-4.1", "claude-haiku-4.5"];
-    account().plan = "free";
-    expect((await listed("work-demo")).map(({ id }) => id)).toEqual(["claude-haiku-4.5", "gpt-4.1"]);
-    expect((await listed()).map(({ id }) => id)).not.toContain("claude-sonnet-4.6");
-  });
+test("the model list differs by plan and by account", async () => {
+  account("work-demo").models = ["gpt-4.1", "claude-haiku-4.5"];
+  account().plan = "free";
+  expect((await listed("work-demo")).map(({ id }) => id)).toEqual(["claude-haiku-4.5", "gpt-4.1"]);
+  expect((await listed()).map(({ id }) => id)).not.toContain("claude-sonnet-4.6");
 });
 
 const begun = ["user", "assistant"].map((role) => ({ role, content: "a" }));
@@ -240,28 +236,26 @@ testWritten(
   answered.map(([situation, send]) => [situation, async () => whole(await send())]),
 );
 
-describe("the upstream remembers", () => {
-  test("its own thinking on messages, also when its text was omitted, and on chat", async () => {
-    const { content } = await json(messages(budget(2000)));
-    const replay = (first: object) =>
-      messages({
-        ...budget(2000),
-        messages: [begun[0], { role: "assistant", content: [first, content[1]] }, begun[0]],
-      });
-    expect((await replay(content[0])).status).toBe(200);
-    expect((await replay({ ...content[0], thinking: "" })).status).toBe(400);
-    expect((await replay({ ...content[0], thinking: "changed" })).status).toBe(400);
-    const adaptive = { thinking: { type: "adaptive", display: "omitted" }, model: "claude-sonnet-4.6" };
-    const [omitted] = (await json(messages(adaptive))).content;
-    expect([omitted.thinking, (await replay(omitted)).status]).toEqual(["", 200]);
-    const asked = messages({ ...budget(2000), messages: [{ role: "user", content: "[demo: redacted] Hello" }] });
-    const [hidden] = (await json(asked)).content;
-    expect([(await replay(hidden)).status, (await replay({ ...hidden, data: "changed" })).status]).toEqual([200, 400]);
-    const claude = { model: "claude-sonnet-4.5" };
-    const { message } = (await json(chat({ ...claude, thinking_budget: 2000 }))).choices[0];
-    const again = (more: object) => chat({ ...claude, messages: [begun[0], { ...message, ...more }, begun[0]] });
-    expect([(await again({})).status, (await again({ reasoning_text: "changed" })).status]).toEqual([200, 400]);
-  });
+test("the upstream remembers its own thinking on messages, also when its text was omitted, and on chat", async () => {
+  const { content } = await json(messages(budget(2000)));
+  const replay = (first: object) =>
+    messages({
+      ...budget(2000),
+      messages: [begun[0], { role: "assistant", content: [first, content[1]] }, begun[0]],
+    });
+  expect((await replay(content[0])).status).toBe(200);
+  expect((await replay({ ...content[0], thinking: "" })).status).toBe(400);
+  expect((await replay({ ...content[0], thinking: "changed" })).status).toBe(400);
+  const adaptive = { thinking: { type: "adaptive", display: "omitted" }, model: "claude-sonnet-4.6" };
+  const [omitted] = (await json(messages(adaptive))).content;
+  expect([omitted.thinking, (await replay(omitted)).status]).toEqual(["", 200]);
+  const asked = messages({ ...budget(2000), messages: [{ role: "user", content: "[demo: redacted] Hello" }] });
+  const [hidden] = (await json(asked)).content;
+  expect([(await replay(hidden)).status, (await replay({ ...hidden, data: "changed" })).status]).toEqual([200, 400]);
+  const claude = { model: "claude-sonnet-4.5" };
+  const { message } = (await json(chat({ ...claude, thinking_budget: 2000 }))).choices[0];
+  const again = (more: object) => chat({ ...claude, messages: [begun[0], { ...message, ...more }, begun[0]] });
+  expect([(await again({})).status, (await again({ reasoning_text: "changed" })).status]).toEqual([200, 400]);
 });
 
 describe("a fault on request", () => {

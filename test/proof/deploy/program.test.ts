@@ -71,7 +71,7 @@ describe.each([...dialects])("a client of %s", (dialect) => {
 
   describe.each(upstreams)("and %s at %s", (model, endpoint) => {
     // Each scenario in one of the two modes; both are asked for by every pair.
-    test.each(scenarios.map(({ name, play }, index) => [name, index % 2 ? "full" : "stream", play] as const))(
+    test.each(scenarios.map(([name, play], index) => [name, index % 2 ? "full" : "stream", play] as const))(
       "%s, %s",
       async (_name, mode, play) => {
         let row: Row;

@@ -1,5 +1,5 @@
 /** Scenario: more at once than anybody sends: who is let in is served whole, everybody else is told at once. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { type Github, scriptedGithub } from "../../cli/bench";
 import { type Command, run } from "../../support/command";
@@ -46,56 +46,54 @@ async function started(github: Github): Promise<{ command: Command; port: number
   return { command, port, pid, url };
 }
 
-describe("3,000 exchanges run at once", () => {
-  test("all of them are with the upstream, 7,000 more are 503 at once, and it recovers", async () => {
-    await using github = scriptedGithub();
-    const held = Promise.withResolvers<void>();
-    let asked = 0;
-    github.demo.intercept(
-      "/chat/completions",
-      async () => {
-        asked++;
-        await held.promise;
-        return eventStream(words + end);
-      },
-      Number.POSITIVE_INFINITY,
-    );
-    const { command, port, url } = await started(github);
-    await using _ = command;
-    const callers: Caller[] = [];
-    while (callers.length < 3000) {
-      callers.push(...Array.from({ length: 250 }, () => call(port)));
-      await until(() => asked === callers.length, "every caller has asked");
-    }
+test("of 3,000 exchanges at once all are with the upstream, 7,000 more are 503 at once, and it recovers", async () => {
+  await using github = scriptedGithub();
+  const held = Promise.withResolvers<void>();
+  let asked = 0;
+  github.demo.intercept(
+    "/chat/completions",
+    async () => {
+      asked++;
+      await held.promise;
+      return eventStream(words + end);
+    },
+    Number.POSITIVE_INFINITY,
+  );
+  const { command, port, url } = await started(github);
+  await using _ = command;
+  const callers: Caller[] = [];
+  while (callers.length < 3000) {
+    callers.push(...Array.from({ length: 250 }, () => call(port)));
+    await until(() => asked === callers.length, "every caller has asked");
+  }
 
-    using idle = idleServer();
-    const refusedIn: number[] = [];
-    for (let turn = 0; turn < 70; turn++) {
-      const more = Array.from({ length: 100 }, () => call(port));
-      refusedIn.push(...(await Promise.all(more.map(({ done }) => done))));
-      for (const { text, socket } of more) {
-        expect(text()).toStartWith("HTTP/1.1 503 ");
-        expect(text().toLowerCase()).toContain("\r\nretry-after: 1\r\n");
-        expect(text()).toContain('"code":"overloaded"');
-        socket.destroy();
-      }
+  using idle = idleServer();
+  const refusedIn: number[] = [];
+  for (let turn = 0; turn < 70; turn++) {
+    const more = Array.from({ length: 100 }, () => call(port));
+    refusedIn.push(...(await Promise.all(more.map(({ done }) => done))));
+    for (const { text, socket } of more) {
+      expect(text()).toStartWith("HTTP/1.1 503 ");
+      expect(text().toLowerCase()).toContain("\r\nretry-after: 1\r\n");
+      expect(text()).toContain('"code":"overloaded"');
+      socket.destroy();
     }
-    refusedIn.sort((one, other) => one - other);
-    expect(refusedIn[Math.floor(refusedIn.length * 0.99)]!).toBeLessThan(250 + 20 * (await waitOf(await idle.url)));
-    expect(asked).toBe(3000);
+  }
+  refusedIn.sort((one, other) => one - other);
+  expect(refusedIn[Math.floor(refusedIn.length * 0.99)]!).toBeLessThan(250 + 20 * (await waitOf(await idle.url)));
+  expect(asked).toBe(3000);
 
-    held.resolve();
-    await Promise.all(callers.map(({ done }) => done));
-    expect(callers.filter(({ text }) => text().includes("data: [DONE]\n\n"))).toHaveLength(3000);
-    const again = performance.now();
-    expect(await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).text()).toEndWith("[DONE]\n\n");
-    expect(performance.now() - again).toBeLessThan(5000);
-    // Who was refused is no row, and nobody else is forgotten.
-    const rows = async () => ((await (await fetch(`${url}/api/admin/meta`)).json()) as { row_count: number }).row_count;
-    await until(async () => (await rows()) >= 3001, "every row is written");
-    expect(await rows()).toBe(3001);
-    for (const { socket } of callers) socket.destroy();
-  });
+  held.resolve();
+  await Promise.all(callers.map(({ done }) => done));
+  expect(callers.filter(({ text }) => text().includes("data: [DONE]\n\n"))).toHaveLength(3000);
+  const again = performance.now();
+  expect(await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).text()).toEndWith("[DONE]\n\n");
+  expect(performance.now() - again).toBeLessThan(5000);
+  // Who was refused is no row, and nobody else is forgotten.
+  const rows = async () => ((await (await fetch(`${url}/api/admin/meta`)).json()) as { row_count: number }).row_count;
+  await until(async () => (await rows()) >= 3001, "every row is written");
+  expect(await rows()).toBe(3001);
+  for (const { socket } of callers) socket.destroy();
 });
 
 /** Asks these addresses again and again, on a thread of its own; in the end, what 99 % of each's answers took at most, in ms. */

@@ -1,5 +1,5 @@
 /** Rows: how long something may hold the thread that serves everybody at most, however large or hostile it is. */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { editSettings } from "../../../src/clients/formats";
 import { clientOf } from "../../../src/clients/index";
 import { chooseModels } from "../../../src/clients/models";
@@ -133,22 +133,20 @@ test.each(promises)("%s in less than %d ms of the thread's own work", (_what, mo
   expect(least).toBeLessThan(most);
 });
 
-describe("the count of tokens", () => {
-  const tokenizer = openTokenizer();
-  afterAll(() => tokenizer.close());
+const tokenizer = openTokenizer();
+afterAll(() => tokenizer.close());
 
-  test("a megabyte of base64 in three places is estimated in less than 300 ms", async () => {
-    const data = Buffer.from(crypto.getRandomValues(new Uint8Array(65_536)))
-      .toString("base64")
-      .repeat(12);
-    const content = [
-      { type: "image", source: { type: "base64", media_type: "image/png", data } },
-      { type: "document", source: { type: "base64", media_type: "application/pdf", data } },
-      { type: "new_thing", data },
-    ];
-    const conversation = codecs.messages.decodeRequest({ model: "claude-sonnet-4.6", messages: [user(content)] });
-    await tokenizer.count(["warm"]);
-    const most = 300;
-    expect(await leastOf(most, () => took(() => estimateTokens(conversation, tokenizer, 1.15)))).toBeLessThan(most);
-  });
+test("a megabyte of base64 in three places is estimated in less than 300 ms", async () => {
+  const data = Buffer.from(crypto.getRandomValues(new Uint8Array(65_536)))
+    .toString("base64")
+    .repeat(12);
+  const content = [
+    { type: "image", source: { type: "base64", media_type: "image/png", data } },
+    { type: "document", source: { type: "base64", media_type: "application/pdf", data } },
+    { type: "new_thing", data },
+  ];
+  const conversation = codecs.messages.decodeRequest({ model: "claude-sonnet-4.6", messages: [user(content)] });
+  await tokenizer.count(["warm"]);
+  const most = 300;
+  expect(await leastOf(most, () => took(() => estimateTokens(conversation, tokenizer, 1.15)))).toBeLessThan(most);
 });

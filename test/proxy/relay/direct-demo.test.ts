@@ -74,29 +74,26 @@ async function compare(stream: boolean): Promise<void> {
 
 describe.each(upstreams.map(([dialect, model]) => [dialect, model] as const))("%s, %s", (dialect, model) => {
   describe.each(["full", "stream"] as const)("%s", (mode) => {
-    test.each(drawn(`${dialect} ${model} ${mode}`, scenarios).map(({ name, play }) => [name, play] as const))(
-      "%s",
-      async (_name, play) => {
-        const client = clients[dialect](listener.url.origin);
-        await play({
-          client: dialect,
-          upstream: dialect,
-          // OpenAI's chat has no word for it.
-          showsThinking: model !== "gpt-5-mini",
-          async ask(question) {
-            const answer = await client[mode](question, model);
-            await compare(mode === "stream");
-            return answer;
-          },
-          async refused(question) {
-            const thrown = await client[mode](question, model).catch((error) => error);
-            return { status: thrown.status, message: thrown.message };
-          },
-          seen: upstream.seen,
-          dropped: () => JSON.parse(proxy.rows()[0]!.dropped),
-        });
-      },
-    );
+    test.each(drawn(`${dialect} ${model} ${mode}`, scenarios))("%s", async (_name, play) => {
+      const client = clients[dialect](listener.url.origin);
+      await play({
+        client: dialect,
+        upstream: dialect,
+        // OpenAI's chat has no word for it.
+        showsThinking: model !== "gpt-5-mini",
+        async ask(question) {
+          const answer = await client[mode](question, model);
+          await compare(mode === "stream");
+          return answer;
+        },
+        async refused(question) {
+          const thrown = await client[mode](question, model).catch((error) => error);
+          return { status: thrown.status, message: thrown.message };
+        },
+        seen: upstream.seen,
+        dropped: () => JSON.parse(proxy.rows()[0]!.dropped),
+      });
+    });
   });
 });
 

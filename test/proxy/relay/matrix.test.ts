@@ -36,33 +36,30 @@ describe.each([...clientDialects])("a client of %s", (dialect) => {
   });
 
   describe.each(upstreams)("and an upstream of %s", (_, model, endpoint) => {
-    test.each(drawn(`${dialect} ${model}`, scenarios, 5).map(({ name, play }) => [name, play] as const))(
-      "%s",
-      async (_name, play) => {
-        // OpenAI's models show their thinking as a summary to who asks for one, which chat has no word for.
-        const showsThinking = !model.startsWith("gpt-") || (endpoint === "/responses" && dialect !== "chat");
-        const answers: Record<"full" | "stream", Answer[]> = { full: [], stream: [] };
-        for (const mode of ["full", "stream"] as const) {
-          const stream = mode === "stream";
-          await play({
-            client: dialect,
-            upstream: dialectAt[endpoint]!,
-            showsThinking,
-            async ask(question, end) {
-              const answer = await client[mode](question, model);
-              answers[mode].push(answer);
-              await look(client, answer, { model, endpoint, stream, end });
-              return answer;
-            },
-            refused: (question) => refusalOf(client[mode](question, model)),
-            seen: upstream.seen,
-            dropped: () => JSON.parse(proxy.rows(1)[0]!.dropped),
-          });
-        }
-        const meanings = (given: Answer[]) => given.map((answer) => meaning(answer, showsThinking));
-        expect(meanings(answers.stream)).toEqual(meanings(answers.full));
-      },
-    );
+    test.each(drawn(`${dialect} ${model}`, scenarios, 5))("%s", async (_name, play) => {
+      // OpenAI's models show their thinking as a summary to who asks for one, which chat has no word for.
+      const showsThinking = !model.startsWith("gpt-") || (endpoint === "/responses" && dialect !== "chat");
+      const answers: Record<"full" | "stream", Answer[]> = { full: [], stream: [] };
+      for (const mode of ["full", "stream"] as const) {
+        const stream = mode === "stream";
+        await play({
+          client: dialect,
+          upstream: dialectAt[endpoint]!,
+          showsThinking,
+          async ask(question, end) {
+            const answer = await client[mode](question, model);
+            answers[mode].push(answer);
+            await look(client, answer, { model, endpoint, stream, end });
+            return answer;
+          },
+          refused: (question) => refusalOf(client[mode](question, model)),
+          seen: upstream.seen,
+          dropped: () => JSON.parse(proxy.rows(1)[0]!.dropped),
+        });
+      }
+      const meanings = (given: Answer[]) => given.map((answer) => meaning(answer, showsThinking));
+      expect(meanings(answers.stream)).toEqual(meanings(answers.full));
+    });
   });
 });
 
