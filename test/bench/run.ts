@@ -150,15 +150,9 @@ async function measureStart(): Promise<void> {
       idle[name] = rssOf(proxy.pid);
       await proxy.stop();
     }
-    const started = quantile(
-      times.map(({ startMs }) => startMs),
-      0.5,
-    );
-    add(kindOf[name], { ...of(({ startMs }) => startMs), dragoman: started });
-    cpu[name] = quantile(
-      times.map(({ startCpuMs }) => startCpuMs),
-      0.5,
-    );
+    const middle = (read: (started: Started) => number) => quantile(times.map(read), 0.5);
+    add(kindOf[name], { ...of(({ startMs }) => startMs), dragoman: middle(({ startMs }) => startMs) });
+    cpu[name] = middle(({ startCpuMs }) => startCpuMs);
   }
   add(kinds.startCpu, cpu);
   add(kinds.idle, idle);
@@ -214,14 +208,9 @@ async function measureSmall(): Promise<void> {
       [kinds.smallSteady, steady],
       [kinds.smallOne, one],
     ] as const)
-      add(
-        kind,
-        median(turns, (cpu) => cpu),
-        form,
-      );
+      addMedian(kind, turns, (cpu) => cpu, form);
     if (dialect !== "chat" || !isUsual) continue;
-    const p99 = median(await inTurns(served, quick ? 2 : 5, atRate), (taken) => taken.p99);
-    add(kinds.smallRate, p99, form);
+    addMedian(kinds.smallRate, await inTurns(served, quick ? 2 : 5, atRate), ({ p99 }) => p99, form);
   }
 
   await play({ events: 10, perRead: 1, every: 0, thinks });
@@ -276,15 +265,11 @@ async function measureStarts(): Promise<void> {
     own.push(...Object.values(asked));
     for (const [name, running] of Object.entries(asked)) cold[name]!.push(await starts(running));
   }
-  const each = (turns: Record<string, StartsResult[]>) => median(turns, ({ cpu }) => cpu * 1000);
-  add(kinds.startCold, each(cold));
+  addMedian(kinds.startCold, cold, ({ cpu }) => cpu * 1000);
   await inTurns(asked, 3, starts);
   const warm = await inTurns(asked, times, starts);
-  add(kinds.startWarm, each(warm));
-  add(
-    kinds.startFirst,
-    median(warm, ({ slowestFirst }) => slowestFirst),
-  );
+  addMedian(kinds.startWarm, warm, ({ cpu }) => cpu * 1000);
+  addMedian(kinds.startFirst, warm, ({ slowestFirst }) => slowestFirst);
 }
 
 async function measureSaturated(): Promise<void> {
@@ -358,11 +343,7 @@ async function measurePrompts(): Promise<void> {
     const proxies = without(turns, "direct");
     add(time, added(median(turns, ({ p50 }) => p50)), variant);
     const figure = other === kinds.prompt1Cpu ? "cpu" : "growth";
-    add(
-      other,
-      median(proxies, (taken) => taken[figure]),
-      variant,
-    );
+    addMedian(other, proxies, (taken) => taken[figure], variant);
   }
 }
 
@@ -399,20 +380,14 @@ async function measureTraced(): Promise<void> {
   for (const running of Object.values(asked)) await warmUp(running.pid, () => requests(running), quick ? 4 : 12);
   const times = quick ? 3 : 7;
   const costs = await inTurns(asked, times, (running) => cpuIn(running.pid, () => requests(running)));
-  add(
-    kinds.tracedSmall,
-    median(costs, (seconds) => (seconds / count) * 1e6),
-  );
+  addMedian(kinds.tracedSmall, costs, (seconds) => (seconds / count) * 1e6);
   await play({ events: 20, perRead: 1, every: 50 });
   const streamed = requestBody("chat", modelOf("chat"), true);
   const streams = ({ url }: Running) =>
     load<StreamsResult>({ kind: "streams", url: url + clientPath.chat, body: streamed, streams: 1000, times: 1 });
   for (const running of Object.values(asked)) await streams(running);
   const ofStreams = await inTurns(asked, times, (running) => cpuIn(running.pid, () => streams(running)));
-  add(
-    kinds.tracedStreams,
-    median(ofStreams, (seconds) => seconds),
-  );
+  addMedian(kinds.tracedStreams, ofStreams, (seconds) => seconds);
   const bytes = (await (await fetch(collector.url)).json()) as number;
   if (bytes < 1000 * times) throw new Error(`The collector got ${bytes} bytes of traces.`);
 }
@@ -570,6 +545,10 @@ function added({ direct, ...others }: Record<string, number>): Record<string, nu
 function without<T>(values: Record<string, T>, name: string): Record<string, T> {
   const { [name]: _, ...others } = values;
   return others;
+}
+
+function addMedian<T>(kind: RowKind, turns: Record<string, T[]>, of: (taken: T) => number, variant?: string): void {
+  add(kind, median(turns, of), variant);
 }
 
 function add(kind: RowKind, values: Record<string, number>, variant?: string): void {
