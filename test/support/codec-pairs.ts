@@ -185,11 +185,7 @@ export const acts: Record<string, (codec: Codec, row: Row, plain: Plain) => unkn
   /** A full reply in the hub. */
   reply: (codec, row) => codec.decodeReply(row.in),
   /** A stream in the hub. */
-  read: (codec, row) =>
-    decodeFrames(
-      codec,
-      (row.in as JsonObject[]).map((each) => frameOf(each, codec)),
-    ),
+  read: (codec, row) => decodeFrames(codec, framesIn(row, codec)),
   /** Events as a full reply to a client. */
   full: (codec, row, plain) => codec.encodeReply(row.in as ReplyEvent[], askedOf(codec, row, plain)),
   /** Events as a stream to a client, which keeps to the grammar of its dialect unless it ends in an error. */
@@ -224,29 +220,23 @@ export const acts: Record<string, (codec: Codec, row: Row, plain: Plain) => unkn
   /** A stream to a client of its own dialect. */
   pass(codec, row, plain) {
     const fixups = new Set<string>();
-    const context = { model: String(plain.body.model), usage: true, replies: 1, ...row.asked };
-    const passing = passes(codec, context, (name) => fixups.add(name));
-    const frames = written(
-      passing,
-      (row.in as JsonObject[]).map((each) => frameOf(each, codec)),
-    );
+    const passing = passes(codec, contextOf(row, plain), (name) => fixups.add(name));
+    const frames = written(passing, framesIn(row, codec));
     return [...frames.map(wordOf), ...(fixups.size > 0 ? [{ fixups: [...fixups] }] : [])];
   },
   /** A stream as a full reply to a client of its own dialect. */
   gather(codec, row, plain) {
     const fixups = new Set<string>();
-    const context = { model: String(plain.body.model), usage: true, replies: 1, ...row.asked };
-    const reply = collects(codec, (name) => fixups.add(name), undefined, context);
-    for (const each of row.in as JsonObject[]) reply.push(frameOf(each, codec));
+    const reply = collects(codec, (name) => fixups.add(name), undefined, contextOf(row, plain));
+    for (const frame of framesIn(row, codec)) reply.push(frame);
     reply.end();
     return { body: reply.body(), ...(fixups.size > 0 && { fixups: [...fixups] }) };
   },
   /** A full reply to a client of its own dialect: the same object if nothing is wrong with it. */
   "pass-full"(codec, row, plain) {
     const fixups: string[] = [];
-    const context = { model: String(plain.body.model), usage: true, replies: 1, ...row.asked };
     const body = row.in as JsonObject;
-    const fixed = passesFull(codec, body, context, (name) => fixups.push(name));
+    const fixed = passesFull(codec, body, contextOf(row, plain), (name) => fixups.push(name));
     return fixed === body ? "the same" : { body: fixed, fixups };
   },
   error(codec, row) {
@@ -278,12 +268,10 @@ function translated(upstream: Dialect) {
   return (client: Codec, row: Row, plain: Plain) => {
     const translate = (body: unknown) => {
       const adapted = adapt(client.decodeRequest(body), upstream);
-      const {
-        body: sent,
-        fixups,
-        dropped,
-      } = encodeRequest(codecs[upstream], adapted.conversation, factsOf(row, plains[upstream]!), row.options);
-      return { body: sent, fixups: [...adapted.fixups, ...fixups], dropped: [...adapted.dropped, ...dropped] };
+      const facts = factsOf(row, plains[upstream]!);
+      const sent = encodeRequest(codecs[upstream], adapted.conversation, facts, row.options);
+      const both = (what: "fixups" | "dropped") => [...adapted[what], ...sent[what]];
+      return { body: sent.body, fixups: both("fixups"), dropped: both("dropped") };
     };
     return encoded(translate(plain.body).body, translate(bodyOf(row, plain)));
   };
@@ -335,6 +323,14 @@ function encoded(plain: JsonObject, { body, fixups, dropped }: ReturnType<typeof
     ...(dropped.length > 0 && { dropped }),
   };
 }
+
+/** What is known of the client's request where its reply is passed on. */
+const contextOf = ({ asked }: Row, { body }: Plain) => ({
+  ...{ model: String(body.model), usage: true, replies: 1 },
+  ...asked,
+});
+
+const framesIn = (row: Row, codec: Codec): SseFrame[] => (row.in as JsonObject[]).map((each) => frameOf(each, codec));
 
 /** A frame as a row writes it: its JSON, or its members where that does not say all. */
 export function frameOf(word: JsonObject, { facts }: Codec): SseFrame {
