@@ -45,6 +45,7 @@ const add = ({ portions = [], ...row }: Omit<Partial<Entry>, "portions"> & { por
   );
 const report = async () =>
   (await (await fetch(`${proxy.url}/api/admin/advice`)).json()) as { items: Advice[]; routes: object[] };
+const firstPage = async () => (await fetch(`${proxy.url}/admin`)).text();
 const advice = async () =>
   (await report()).items.map(({ about, saves_nano_credits, at_most, says }) => ({
     ...{ about, saves: saves_nano_credits / 1e9, at_most, says },
@@ -60,6 +61,7 @@ test("what a route saved is unknown where tokens are known of requests whose cos
   add({ ...routed, input_tokens: null, output_tokens: null, cost: null });
   const saved_nano_credits = input * 1e9 - credits(10);
   expect((await report()).routes).toEqual([{ ...line, request_count: 2, saved_nano_credits, unknown_saving_count: 1 }]);
+  expect(await firstPage()).toContain(", unknown for 1 of them");
   add({ ...routed, ...tokens, cost: null });
   expect((await report()).routes).toEqual([
     { ...line, request_count: 3, saved_nano_credits: null, unknown_saving_count: 3 },
@@ -79,6 +81,9 @@ test("a server whose tools were never called is named, one that was called is no
       says: "The tools of `github` were sent with each request and never called: about 300 credits (15%).",
     },
   ]);
+  expect(await firstPage()).toContain(
+    "github</code> were sent with each request and never called: about 300 credits (15%)",
+  );
 });
 
 test("subagents are priced on the vendor's cheaper model by their own tokens, long prompts at its rate for these", async () => {
@@ -160,5 +165,5 @@ test("nothing is said of what is worth less than a dollar, or less than a twenti
   expect((await advice()).length).toBe(1);
   add({ cost: credits(5_000) });
   expect(await advice()).toEqual([]);
-  expect(await (await fetch(`${proxy.url}/admin`)).text()).not.toContain("What would have cost less");
+  expect(await firstPage()).not.toContain("What would have cost less");
 });
