@@ -40,7 +40,7 @@ const budgets = [
 interface Person {
   /** Null for the owner. */
   member: string | null;
-  key?: string;
+  key: string | undefined;
   /** Those signed in, in their order, as GitHub knows them. */
   accounts: Known[];
   /** Period → requests that count. */
@@ -125,12 +125,7 @@ class Days {
     const keys = members.length > 0 ? { auth: { apiKeys: [{ name: "owner", key: "k-owner-0123456789" }] } } : {};
     await config.change({ budgets: budgets.map((budget) => ({ ...budget, ...each })), retentionDays: 3_650, ...keys });
     config.close();
-    const person = (member: string | null, key?: string): Person => ({
-      member,
-      ...(key && { key }),
-      accounts: [],
-      used: new Map(),
-    });
+    const person = (member: string | null, key?: string): Person => ({ member, key, accounts: [], used: new Map() });
     this.#people.push(person(null, members.length > 0 ? "k-owner-0123456789" : undefined));
     for (const name of members) {
       const { member, key } = (await stores.members!.accept((await stores.members!.invite(name)).code))!;

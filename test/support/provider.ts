@@ -62,7 +62,7 @@ const limits = {
 
 export const models = { data: [{ type: "model", id: "sonnet-large", display_name: "Sonnet Large" }], has_more: false };
 
-export const problem = (status: number, type: string, message: string, headers: Record<string, string> = {}) =>
+const problem = (status: number, type: string, message: string, headers: Record<string, string> = {}) =>
   Response.json({ type: "error", error: { type, message }, request_id: "req_012" }, { status, headers });
 
 /** Headers that a strict one knows; the rest of them came from somewhere they should not. */

@@ -45,7 +45,7 @@ const manyTools = (count: number): ToolSpec[] =>
   Array.from({ length: count }, (_, index) => ({ ...weather, name: `mcp__server${index % 3}__tool_${index}` }));
 
 /** One pixel. */
-export const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 const plays: Record<string, (setting: Setting) => Promise<void>> = {
   async text({ ask }) {

@@ -147,12 +147,7 @@ async function openStage(setup: Setup) {
   const clock = { now, monotonic, random: () => 0.5 };
   const accounts = accountsOf(setup);
   const provider = setup.provider || JSON.stringify(setup).includes("$own") ? startProvider() : undefined;
-  const own = setup.provider && {
-    type: setup.provider,
-    baseUrl: "$own",
-    apiKey: "k-own-0123456789",
-    ...setup.own,
-  };
+  const own = setup.provider && { type: setup.provider, baseUrl: "$own", apiKey: "k-own-0123456789", ...setup.own };
   const withOwn = <Of>(value: Of): Of =>
     value && JSON.parse(JSON.stringify(value).replaceAll("$own", () => provider?.server.url.origin ?? ""));
   const proxy = await startProxy({
@@ -509,18 +504,11 @@ function requestOf([client, model, ...words]: Json[], talks: Map<string, Json[]>
       const added = speech.reply!(reply);
       talks.set(talk, added.some(({ type }) => type === "compaction") ? added : [...all, ...added]);
     });
-  if (speech.path)
-    return {
-      method: "POST",
-      path: speech.path,
-      body: { model, ...speech.body(all), ...more },
-      headers,
-      leave,
-      keep,
-    };
   const { stream, ...others } = more;
-  const path = `/v1beta/models/${model}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`;
-  return { method: "POST", path, body: { ...speech.body(all), ...others }, headers, leave, keep };
+  const method = stream ? "streamGenerateContent?alt=sse" : "generateContent";
+  const path = speech.path || `/v1beta/models/${model}:${method}`;
+  const body = speech.path ? { model, ...speech.body(all), ...more } : { ...speech.body(all), ...others };
+  return { method: "POST", path, body, headers, leave, keep };
 }
 
 /** A request of a client. */
@@ -586,12 +574,7 @@ function outcomeOf(
   const sent = calls.filter(({ method, path }) => method === "POST" && generation.test(path));
   /** The id of the request has a name, with which those of its searches begin. */
   const named = (strings: Json): Json =>
-    Object.fromEntries(
-      Object.entries(strings).map(([name, value]) => [
-        name,
-        row && typeof value === "string" ? value.replace(row.request_id, "$$id") : value,
-      ]),
-    );
+    mapped(strings, (value) => (row && typeof value === "string" ? value.replace(row.request_id, "$$id") : value));
   /** By each name within the expected outcome what there is of it. */
   const each = (what: string, of: (name: string) => unknown) =>
     Object.fromEntries(Object.keys(expected[what]).map((name) => [name, of(name)]));
@@ -708,13 +691,12 @@ function stateOf({ id, state, limitedModels }: RunningProxy["app"]["accounts"][n
   return what.length > 0 ? [[id.replace("-demo", ""), what.join(", ")]] : [];
 }
 
+/** An object with other values. */
+const mapped = (object: Json, of: (value: Json) => Json): Json =>
+  Object.fromEntries(Object.entries(object).map(([name, value]) => [name, of(value)]));
+
 const withJson = (row: Json): Json =>
-  Object.fromEntries(
-    Object.entries(row ?? {}).map(([name, value]) => [
-      name,
-      /^[[{]/.test(String(value)) ? JSON.parse(String(value)) : value,
-    ]),
-  );
+  mapped(row ?? {}, (value) => (/^[[{]/.test(String(value)) ? JSON.parse(String(value)) : value));
 
 /**
  * Of the actual value what the expected one has members for, or all where that is `only` so. `~text` is in a string, `!text`

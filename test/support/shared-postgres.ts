@@ -35,7 +35,7 @@ export const describeWithDatabases = (name: string, body: (databases: TestDataba
   describeWithStarted(name, sharedPostgres, body);
 
 /** They go away with `stop`, as a Postgres does: only by the addresses that `database` gives. */
-export type PassingDatabases = TestDatabases & Pick<TestPostgres, "stop" | "start">;
+type PassingDatabases = TestDatabases & Pick<TestPostgres, "stop" | "start">;
 
 /** Tests with databases of the run's Postgres that go away. */
 export const describeWithPassingDatabases = (name: string, body: (databases: PassingDatabases) => void): void =>
