@@ -1,8 +1,11 @@
 /** Scenario: the config's file: read, changed while others change it, and kept where it does not read. */
+
+import { Database } from "bun:sqlite";
 import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findJsonError, positionOf } from "../../src/config/json-position";
+import { withLock } from "../../src/config/lock";
 import { openConfig } from "../../src/config/store";
 import { formatPath } from "../../src/lib/schema-errors";
 import { failureOf, refusalOf } from "../support/refusal";
@@ -126,4 +129,17 @@ test("the place of a fault is found wherever JSON can break", () => {
   }
   for (const text of ["{}{}", "[1 2]", '{"a" 1}', "[,]", "[1,]", "01", "1.", "+1", "nul", "truex", '"\t"', "{]"])
     expect(findJsonError(text).column).toBeLessThanOrEqual(text.length);
+});
+
+test("a lock that another process holds is waited for, in the end in vain; a file that is none is an error", async () => {
+  const path = join(temporaryFolder(), "lock");
+  const other = new Database(path);
+  other.run("BEGIN IMMEDIATE");
+  const failure = await failureOf(withLock(path, expect.unreachable, 50));
+  expect([failure.status, failure.details.code]).toEqual([409, "config_conflict"]);
+  const waiting = withLock(path, () => "done", 5_000);
+  other.close();
+  expect(await waiting).toBe("done");
+  writeFileSync(path, "no database ".repeat(100));
+  await expect(withLock(path, expect.unreachable, 50)).rejects.toThrow("not a database");
 });

@@ -160,6 +160,24 @@ describeWithDatabases("dragoman database copy", (postgres) => {
     expect(await copy(keyless)).toEqual({ code: 1, said: expect.stringContaining("DRAGOMAN_SEAL_KEY") });
   });
 
+  test("another member of the same name stops the copy before any member is copied", async () => {
+    const home = temporaryFolder();
+    await fill({ DRAGOMAN_HOME: home });
+    const env = {
+      DRAGOMAN_HOME: home,
+      DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
+      DRAGOMAN_DATABASE_URL: await postgres.database(),
+    };
+    await withStores(env, ({ members }) => members!.invite("ben"));
+    const { code, said } = await copy(env, "--merge");
+    expect([code, said]).toEqual([
+      1,
+      expect.stringContaining("The database has another member ben. Remove one of the"),
+    ]);
+    const { shown } = await withStores(env, membersIn);
+    expect(shown.map(({ name, keys }) => [name, keys])).toEqual([["ben", []]]);
+  });
+
   test("a dry run counts and makes nothing; what was interrupted is completed; newer data is not mixed in", async () => {
     const [home, other] = [temporaryFolder(), temporaryFolder()];
     await fill({ DRAGOMAN_HOME: home });

@@ -6,6 +6,7 @@ import { describe, expect, test } from "bun:test";
 import { demoAccounts, quotas } from "../../../src/demo/accounts";
 import { type ClientDialect, clientDialects, dialects } from "../../../src/dialects/hub/conversation";
 import { upstreamPaths } from "../../../src/lib/api-paths";
+import { openHeldBodies } from "../../../src/lib/net/in/held-bytes";
 import { requireRoomFor } from "../../../src/proxy/relay/running-limits";
 import { offerOnly } from "../../support/catalogue";
 import { type RunningProxy, startProxy } from "../../support/proxy";
@@ -132,4 +133,20 @@ test("a request is refused without a row while 3,000 run, or 300 of the same mem
     { error },
   ]);
   expect(proxy.rows()).toEqual([]);
+});
+
+test("running requests of a member have 128 MiB of bodies at most, and those of the owner have no limit", () => {
+  const bodies = openHeldBodies();
+  const [one, two] = [bodies.of("ana"), bodies.of("ana")];
+  const mib = 1024 * 1024;
+  one.add(100 * mib);
+  two.add(28 * mib);
+  expect(refusalOf(() => two.add(1))).toMatchObject({
+    ...{ status: 429, details: { code: "too_many_running", headers: { connection: "close", "retry-after": "1" } } },
+    message: expect.stringContaining("have 128 MiB at this server already"),
+  });
+  bodies.of("bo").add(128 * mib);
+  bodies.of(null).add(1_000 * mib);
+  one[Symbol.dispose]();
+  two.add(100 * mib);
 });
