@@ -8,7 +8,7 @@ import { inviteGuest, makeTeam, teamNames } from "../../src/cli/start/demo-team"
 import { readEnvironment } from "../../src/config/environment";
 import { openDemo } from "../../src/demo/demo";
 import { listPrices } from "../../src/demo/models";
-import { dayMs, minuteMs, utcDay } from "../../src/lib/format";
+import { dayMs, hourMs, minuteMs, utcDay } from "../../src/lib/format";
 import { openLocalStores } from "../../src/parts/local-stores";
 import { openApp } from "../../src/parts/open-app";
 import type { KeyList } from "../../src/people/keys/key-list";
@@ -54,7 +54,7 @@ test("the rows of the demo's past have of each tool what it sends, with its mode
   });
   // Its requests, the least and the median of their tokens, and what they name.
   expect(told.sort()).toEqual([
-    "claude-cli/2.1.330, 1802, 356, 32538, claude-haiku-5-5 claude-opus-5-5 claude-sonnet-5-5, laptop, octo-demo work-demo",
+    "claude-cli/2.1.330, 1767, 356, 33163, claude-haiku-5-5 claude-opus-5-5 claude-sonnet-5-5, laptop, octo-demo work-demo",
     "codex_cli_rs/0.169.0, 503, 9909, 42910, gpt-6-luna gpt-6.1-sol, laptop, plus-demo work-demo",
     "codex_exec/0.169.0, 118, 9878, 21693, gpt-6.1-sol, ci, work-demo",
     "opencode/1.18.33, 226, 12160, 40247, gemini-3.8-flash gemini-4-argon, desktop, plus-demo work-demo",
@@ -64,7 +64,7 @@ test("the rows of the demo's past have of each tool what it sends, with its mode
 test("the rows of the demo's past fill two weeks, and end a few minutes before now", () => {
   const days = new Set(past.map(({ started_at_ms }) => new Date(started_at_ms).toDateString()));
   expect(days.size).toBe(15);
-  expect(past[0]!.started_at_ms).toBeGreaterThan(now - 14 * dayMs);
+  expect(past[0]!.started_at_ms).toBeGreaterThan(now - 14 * dayMs + hourMs);
   expect(past.at(-1)!.started_at_ms + past.at(-1)!.duration_ms).toBeLessThan(now - 3 * minuteMs);
   expect(past.length).toBeGreaterThan(1_000);
 });

@@ -178,8 +178,8 @@ export function pastOf(now: number, pricesOf: PricesOf, used = tools): Entry[] {
   }
   return (
     rows
-      // What is older the history would drop, and the budgets would count more than it has.
-      .filter(({ started_at_ms }) => started_at_ms > now - days * dayMs)
+      // What is older the history would drop within an hour, and the budgets would count more than it has.
+      .filter(({ started_at_ms }) => started_at_ms > now - days * dayMs + hourMs)
       .filter((row) => row.started_at_ms + row.duration_ms < now - 3 * minuteMs)
       .map((row) => priced(row, pricesOf))
       .sort((one, other) => one.started_at_ms + one.duration_ms - other.started_at_ms - other.duration_ms)
