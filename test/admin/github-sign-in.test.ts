@@ -70,6 +70,35 @@ describeWithMembers("a sign-in with GitHub", (place) => {
     expect((await get(`${server.url}/admin/keys`, cookie)).status).toBe(401);
   });
 
+  test("goes by the key that may do most, for the longest time", async () => {
+    const { id, key } = await server.addMember("dora", "dora-octo");
+    const make = (wanted: object) =>
+      fetch(`${server.url}/api/admin/keys`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-api-key": key },
+        body: JSON.stringify(wanted),
+      });
+    const soon = new Date(Date.now() + 3_600_000).toISOString();
+    for (const wanted of [
+      { name: "limited", models: ["gpt-*"] },
+      { name: "short", expires_at: soon },
+    ])
+      expect((await make(wanted)).status).toBe(200);
+    const { cookie } = await signIn("dora-octo");
+    const page = async () => (await get(`${server.url}/admin/keys`, cookie)).status;
+    for (const name of ["limited", "short"]) await server.stores.members.revokeKey(id, name);
+    expect(await page()).toBe(200);
+    await server.stores.members.revokeKey(id, "key-1");
+    expect(await page()).toBe(401);
+  });
+
+  test("that GitHub does not end is told as such, and gives nothing", async () => {
+    server.demo.intercept("/login/oauth/access_token", () => Response.json({}));
+    const { status, text, cookie } = await signIn("anna-octo");
+    expect([status, cookie]).toEqual([502, ""]);
+    expect(text).toContain("answer has no token (status 200); try again later.");
+  });
+
   test("is nobody's but that of the browser which began it, with the account that it has now", async () => {
     await server.addMember("ben", "ben-octo");
     // Where the way back leads is a page of ours.
