@@ -1,6 +1,7 @@
 /** Pairs: what the pages say of numbers, failures and quotas, from `fixtures/pairs/admin/`. */
 import { afterEach } from "bun:test";
 import type { AccountItem } from "../../src/admin/api/accounts";
+import { missSentence } from "../../src/admin/api/cache-savings";
 import { forecastOf } from "../../src/admin/pages/forecast";
 import { whatToDo } from "../../src/admin/pages/request/what-to-do";
 import { niceTop } from "../../src/admin/ui/chart";
@@ -20,6 +21,8 @@ const known = { entitlement: 300, unlimited: false, failed: false };
 testPairs("admin", {
   /** The error and the status of a request that failed. */
   "what-to-do": (error_type: string, http_status: number) => whatToDo({ error_type, http_status }),
+  /** Of a row of the history. */
+  "cache-miss": (row: Parameters<typeof missSentence>[0]) => missSentence(row) ?? null,
   /** How a server was started, and how many client keys it has. */
   access: (app: object, keys: number) => accessFact({ ...app, clientKeys: Array(keys) } as unknown as App),
   /** What is known of an account beyond the plain, its reset, and the time: the same in every zone. */
