@@ -256,6 +256,17 @@ test("the live feed is let go when its reader leaves; of more than 50 the last a
   for (const feed of feeds) await feed.leave();
 });
 
+test("a member has ten watches at most and all members 500, which keep none from the owner", () => {
+  const live = new LiveRequests(new InFlight(), undefined);
+  const watch = (member?: string) => live.of(member).watch(() => {});
+  for (let at = 0; at < 500; at += 1) {
+    watch(`member ${Math.floor(at / 10)}`);
+    if (at === 9) expect(() => watch("member 0")).toThrow("10 pages already watch");
+  }
+  expect(() => watch("another")).toThrow("500 pages already watch");
+  watch()();
+});
+
 test("the live feed does not read requests while there are no watchers", () => {
   const inFlight = new InFlight();
   let told = 0;
