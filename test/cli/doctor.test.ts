@@ -1,4 +1,5 @@
 /** Scenario: `dragoman doctor`: what is wrong is found and named, what is right is left exactly as it is. */
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { chmodSync, cpSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,6 +13,7 @@ import { run } from "../support/command";
 import { companyRoot, declining, startCompany } from "../support/corporate-proxy";
 import { freePort } from "../support/free-port";
 import { inProcess } from "../support/in-process";
+import { temporaryFolder } from "../support/temporary-folder";
 import { until } from "../support/until";
 import { ask, type Github, scriptedGithub } from "./bench";
 
@@ -229,6 +231,15 @@ test("the clock is judged by what the hosts say", async () => {
   await using github = scriptedGithub();
   github.demo.intercept(/^\/(_ping)?$/, () => new Response("", { headers: { date: new Date(0).toUTCString() } }), 3);
   expect((await examine(github.env)).of("clock")[0]!.state).toBe("fail");
+});
+
+test("a history that a newer version wrote is named as such, and left alone", () => {
+  const path = join(temporaryFolder(), "admin.sqlite");
+  const database = new Database(path);
+  database.run("PRAGMA user_version = 99");
+  database.close();
+  expect(() => checkIntegrity(path)).toThrow("was written by a newer dragoman; use that version.");
+  expect(readdirSync(join(path, ".."))).toEqual(["admin.sqlite"]);
 });
 
 test("variables that turn the checks of certificates off, or lead calls of this machine through a proxy, are named", () => {
