@@ -19,6 +19,12 @@ export const settings = {
   TimeZone: "UTC",
 } as const;
 
+/** Other names of UTC: a Postgres of Debian or of the official image has `Etc/UTC`. */
+const utc = /^(?:Etc\/)?(?:UTC|UCT|GMT[+-]?0?|Zulu|Universal|Greenwich)$/i;
+
+const isAsOurs = (name: keyof typeof settings, value: string): boolean =>
+  value === settings[name] || (name === "TimeZone" && utc.test(value));
+
 /** @returns Those that the connections for questions have otherwise: by their names, as they are. */
 export async function otherSettings(postgres: Questions): Promise<Record<string, string>> {
   const names = JSON.stringify(Object.keys(settings));
@@ -27,7 +33,7 @@ export async function otherSettings(postgres: Questions): Promise<Record<string,
       FROM jsonb_array_elements_text(${names}::text::jsonb) AS given(name)`,
   );
   return Object.fromEntries(
-    rows.filter(({ name, value }) => value !== settings[name]).map(({ name, value }) => [name, value]),
+    rows.filter(({ name, value }) => !isAsOurs(name, value)).map(({ name, value }) => [name, value]),
   );
 }
 

@@ -68,6 +68,13 @@ describeWithDatabases("a database with other settings", (postgres) => {
     const pooled = new Postgres({ url, directUrl: url });
     expect(Object.keys(await otherSettings(pooled)).sort()).toEqual(Object.keys(settings).sort());
     await pooled.close();
+    const usual = await postgres.database();
+    for (const zone of ["Etc/UTC", "UTC", "GMT", "Etc/GMT+0", "Zulu"]) {
+      await postgres.administer(`ALTER DATABASE ${new URL(usual).pathname.slice(1)} SET TimeZone = '${zone}'`);
+      const named = new Postgres({ url: usual, directUrl: usual });
+      expect([zone, await otherSettings(named)]).toEqual([zone, {}]);
+      await named.close();
+    }
     const refused = await startTeamApp(postgres, { env, demo: team.demo }).catch(String);
     expect(refused).toContain("bytea_output is escape");
     expect(refused).toContain("ALTER ROLE … SET bytea_output = 'hex';");
