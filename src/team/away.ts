@@ -21,6 +21,8 @@ interface AwayRow {
   state?: RegExp;
   /** The code of Bun's client or of the system. */
   code?: RegExp;
+  /** In the message, where the code alone does not tell. */
+  words?: RegExp;
   /** What is wrong, after "The database cannot be used now: ". */
   reason: string;
   /** It answers, so other questions may succeed. */
@@ -41,7 +43,13 @@ const awayRows: readonly AwayRow[] = [
   { state: /^58/, reason: "its system has an error", answers: true },
   { state: /^25006/, reason: "it is a standby, which can only be read", answers: true },
   { state: /^57P/, reason: "it is starting or stopping" },
-  { state: /^08P01/, reason: "it, or a pooler before it, refuses the settings that a connection is opened with" },
+  {
+    // PgBouncer has this state for whatever it says.
+    state: /^08P01/,
+    words: /startup parameter/,
+    reason: "a pooler before it refuses the settings that a connection is opened with",
+    remedy: "Behind a pooler, set DRAGOMAN_DATABASE_DIRECT_URL to an address of Postgres itself.",
+  },
   { state: /^08/, reason: "it cannot be reached" },
   { code: /^ERR_POSTGRES_CONNECTION_TIMEOUT/, reason: "it does not answer" },
   { code: /^ERR_POSTGRES_BUSY/, reason: "it has too much to do", answers: true },
@@ -55,7 +63,11 @@ const awayRows: readonly AwayRow[] = [
 
 function rowOf(thrown: unknown): AwayRow | undefined {
   const [state, code] = [sqlState(thrown), codeOf(thrown)];
-  return awayRows.find((row) => (state === undefined ? row.code?.test(code) : row.state?.test(state)));
+  const message = thrown instanceof Error ? thrown.message : "";
+  return awayRows.find(
+    (row) =>
+      (state === undefined ? row.code?.test(code) : row.state?.test(state)) && (row.words?.test(message) ?? true),
+  );
 }
 
 /** Whether an error says that the database cannot be asked now: there is none, or it has too much to do. */

@@ -83,6 +83,27 @@ describeWithDatabases("a database with other settings", (postgres) => {
     expect(stdout + stderr).toContain("settings with which dragoman cannot work: bytea_output is escape");
   });
 
+  test("a pooler that refuses ours when a connection is opened is told apart from one without a database", async () => {
+    const told = async (words: string) => {
+      const fields = `SFATAL\0C08P01\0M${words}\0\0`;
+      const refusal = Buffer.concat([Buffer.from("E\0\0\0\0"), Buffer.from(fields)]);
+      refusal.writeInt32BE(4 + fields.length, 1);
+      using pooler = Bun.listen({
+        ...{ hostname: "127.0.0.1", port: 0 },
+        socket: { data: (socket) => void socket.end(refusal) },
+      });
+      const asked = new Postgres({ url: `postgres://x@127.0.0.1:${pooler.port}/x?sslmode=disable` });
+      const thrown = await asked.ask((sql) => sql`SELECT 1`).catch(String);
+      await asked.close();
+      return thrown;
+    };
+    // As PgBouncer 1.18 has it.
+    expect(await told("unsupported startup parameter: bytea_output")).toContain(
+      "a pooler before it refuses the settings that a connection is opened with. Behind a pooler, set DRAGOMAN_DATABASE_DIRECT_URL",
+    );
+    expect(await told("pgbouncer cannot connect to server")).toContain("it cannot be reached. Try again");
+  });
+
   test("a config that only a newer version can read leaves the one before in effect, until it can be read again", async () => {
     await using server = await startTeamApp(postgres);
     const { config } = server.app;
