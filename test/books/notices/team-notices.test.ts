@@ -48,7 +48,9 @@ describeWithPostgres("a team's notices", () => {
         accountsOf(leader, ben.id)[1]!.knownQuota !== undefined,
       "the leader knows what was marked",
     );
-    for (const { app } of [other, leader, other, leader]) await app.notices.check();
+    await other.app.notices.check();
+    expect(receiver.received).toEqual([]);
+    for (const { app } of [leader, other, leader]) await app.notices.check();
     expect(titlesOf(receiver.received).sort()).toEqual([
       "Account anna-demo of anna failed",
       "Account ben-demo of ben is suspended",
