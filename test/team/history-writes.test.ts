@@ -21,6 +21,17 @@ describeWithPassingDatabases("the history in Postgres", (postgres) => {
   beforeEach(() => postgres.administer("DELETE FROM dragoman.requests", url()));
   const rowAt = (started_at_ms: number) => entry({ request_id: Bun.randomUUIDv7(), started_at_ms, member: "anna" });
 
+  test("days that are too old are removed by the server that leads alone", async () => {
+    await using other = await startTeamApp(postgres, { env: team.env, demo: team.demo });
+    expect([team.app.isLeader, other.app.isLeader]).toEqual([true, false]);
+    team.app.history.add(rowAt(Date.now() - 400 * dayMs));
+    await team.app.history.flush();
+    await other.app.history.prune();
+    expect(await team.app.history.count()).toBe(1);
+    await team.app.history.prune();
+    expect(await team.app.history.count()).toBe(0);
+  });
+
   test("a page waits for the rows of before its question only, however busy the server and far the database", async () => {
     await postgres.administer(
       `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.2); RETURN NULL; END $$;
