@@ -164,8 +164,9 @@ describeWithDatabases("servers of a team", (postgres) => {
     let health = "";
     await until(async () => {
       health = await page("/admin/health");
-      return health.split(hostname()).length > 2;
-    }, "Health lists both servers");
+      // Who leads is known with a later heartbeat than who is there.
+      return health.split(hostname()).length > 2 && health.includes(">leader<");
+    }, "Health lists both servers, and one that leads");
     expect(health).toContain("None of yours; 1 account of members.");
     expect(health).toContain("It answers.");
     expect(health.match(/>leader</g)).toHaveLength(1);
