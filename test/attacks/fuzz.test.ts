@@ -122,13 +122,16 @@ function typeOf({ event, data = "" }: SseFrame): string {
   return event ?? /^\s*\{"type": ?"([\w.]+)"/.exec(data)?.[1] ?? "";
 }
 
+/** A member that is null says that there is none (`SEED=1116242778`). */
+const isError = (data: string) => /^\s*\{"error":\s*(?!\s|null)/.test(data);
+
 /** The frames end in the dialect's last word or in its error, and in one of them only. */
 function expectEndOf(dialect: ClientDialect, frames: SseFrame[]): void {
   const isEnd = {
-    chat: ({ data = "" }: SseFrame) => data === "[DONE]" || data.trimStart().startsWith('{"error"'),
+    chat: ({ data = "" }: SseFrame) => data === "[DONE]" || isError(data),
     responses: (frame: SseFrame) => /^(?:response\.(?:completed|incomplete|failed)|error)$/.test(typeOf(frame)),
     messages: (frame: SseFrame) => /^(?:message_stop|error)$/.test(typeOf(frame)),
-    gemini: ({ data = "" }: SseFrame) => data.includes('"finishReason":') || data.trimStart().startsWith('{"error"'),
+    gemini: ({ data = "" }: SseFrame) => data.includes('"finishReason":') || isError(data),
   }[dialect];
   expect(frames.filter(isEnd)).toHaveLength(1);
   expect(isEnd(frames.at(-1)!)).toBe(true);
