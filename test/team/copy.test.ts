@@ -124,14 +124,19 @@ describeWithDatabases("dragoman database copy", (postgres) => {
     expect(await contentOf({ ...env, DRAGOMAN_HOME: temporaryFolder() })).toEqual(before);
   });
 
-  test("a config that is there already stays; what is missing in the command is said", async () => {
+  /** A folder with content, and an empty database to copy it to. */
+  async function filled() {
     const home = temporaryFolder();
     await fill({ DRAGOMAN_HOME: home });
-    const env = {
+    return {
       DRAGOMAN_HOME: home,
       DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
       DRAGOMAN_DATABASE_URL: await postgres.database(),
     };
+  }
+
+  test("a config that is there already stays; what is missing in the command is said", async () => {
+    const env = await filled();
     await withStores(env, async (stores) => {
       const config = stores.config;
       await config.change({ retentionDays: 30 });
@@ -149,7 +154,9 @@ describeWithDatabases("dragoman database copy", (postgres) => {
       mode: "direct",
       command: "copilot",
     } as const;
-    await withStores({ DRAGOMAN_HOME: home }, async ({ accounts }) => accounts.add({ ...ofMachine, addedAt: 9 }));
+    await withStores({ DRAGOMAN_HOME: env.DRAGOMAN_HOME }, async ({ accounts }) =>
+      accounts.add({ ...ofMachine, addedAt: 9 }),
+    );
     const { code, said } = await copy(env, "--merge");
     expect([code, said]).toEqual([0, expect.stringContaining("not the config, because there is another one")]);
     expect(said).toContain("Not copied: The account cli of the Copilot CLI belongs to one machine");
@@ -161,13 +168,7 @@ describeWithDatabases("dragoman database copy", (postgres) => {
   });
 
   test("another member of the same name stops the copy before any member is copied", async () => {
-    const home = temporaryFolder();
-    await fill({ DRAGOMAN_HOME: home });
-    const env = {
-      DRAGOMAN_HOME: home,
-      DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
-      DRAGOMAN_DATABASE_URL: await postgres.database(),
-    };
+    const env = await filled();
     await withStores(env, ({ members }) => members!.invite("ben"));
     const { code, said } = await copy(env, "--merge");
     expect([code, said]).toEqual([
