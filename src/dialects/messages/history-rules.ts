@@ -1,5 +1,5 @@
 /** Rules about the history: roles, blank text, signatures, and tool calls with their results. */
-import { isObject } from "../../lib/json";
+import { isObject, isSameJson } from "../../lib/json";
 import type { JsonObject } from "../hub/conversation";
 import { wordId } from "../hub/ids";
 import { isSameList, mapped } from "../hub/lists";
@@ -117,8 +117,11 @@ function emptyText(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   const spoken = mapped(messages, (message) => {
     const content = withoutBlankText(message.content);
-    // A system message may have nothing but an effort.
-    if (content === undefined) return message.output_config == null ? undefined : { ...message, content: [] };
+    if (content === undefined) {
+      if (message.output_config == null) return undefined;
+      // A system message may have nothing but an effort.
+      return isSameJson(message.content, []) ? message : { ...message, content: [] };
+    }
     return content === message.content ? message : { ...message, content };
   });
   const system = withoutBlankText(body.system);
