@@ -19,6 +19,7 @@ const root = join(import.meta.dir, "../..");
 
 let demo: Demo;
 let clock: number;
+let seen: string[];
 
 beforeEach(() => open());
 afterEach(() => demo.stop());
@@ -26,6 +27,7 @@ afterEach(() => demo.stop());
 function open(options: DemoOptions = {}) {
   demo?.stop();
   clock = Date.UTC(2026, 6, 20, 10);
+  seen = [];
   demo = startDemo({ pace: 0, now: () => clock, ...options });
 }
 
@@ -61,6 +63,15 @@ async function post(path: string, body: unknown, { login, headers, host, signal 
     body: JSON.stringify(body),
     signal,
   });
+}
+
+/** GitHub is asked with its own token, the model host with its. */
+async function get(path: string, { login, headers }: Sending): Promise<Response> {
+  const { githubToken, host } = account(login);
+  const isOfGitHub = /^\/(?:user|copilot_internal)/.test(path);
+  const authorization = isOfGitHub ? `token ${githubToken}` : `Bearer ${await bearer(login)}`;
+  const url = host === "business" && !isOfGitHub ? demo.businessUrl : demo.url;
+  return fetch(url + path, { redirect: "manual", headers: { ...editor, authorization, ...headers } });
 }
 
 const chat = (body: object, sending?: Sending) =>
@@ -114,15 +125,14 @@ const elsewhere = (path: string) => () => post(path, {}, { host: demo.businessUr
 const random = new RegExp(
   [
     String.raw`(?<=\b(?:req|msg|toolu)_(?:vrtx|bdrk)_01)\w+`,
-    String.raw`(?<=\b(?:call|tooluse|toolu|resp|rs|msg|fc|chatcmpl)[-_])(?!vrtx|bdrk)[\w-]{12,}`,
-    String.raw`[\da-f]{8}-[\da-f]{4}-[\da-f-]{22}|\b[\da-f]{32,}\b`,
-    String.raw`(?<=")[\w+/-]{200,}={0,2}(?=")`,
+    String.raw`(?<=\b(?:call|tooluse|toolu|resp|rs|msg|fc|chatcmpl|auto|hydra)[-_])(?!vrtx|bdrk)[\w-]{12,}`,
+    String.raw`(?<=device_code(?:=|":"))\w{40}|[\da-f]{8}-[\da-f]{4}-[\da-f-]{22}|\b[\da-f]{32,}\b`,
+    String.raw`(?<=")[\w+/-]{150,}={0,2}(?=")`,
   ].join("|"),
   "g",
 );
 /** What differs from run to run is numbered in the order in which it comes. */
 function plain(text: string): string {
-  const seen: string[] = [];
   const numbered = (each: string) => `…${(seen.includes(each) ? seen.indexOf(each) : seen.push(each) - 1) + 1}`;
   return text
     .replaceAll(demo.urls.individual, "http://individual.test")
@@ -145,15 +155,6 @@ const twice = async (send: () => Promise<Response>) => {
   return send();
 };
 const long = "A long text of many words. ".repeat(400);
-
-/** What a request leaves of the account. */
-const charged = (model: string, initiator?: string, quota?: keyof typeof quotas) => async () => {
-  if (quota) account().quota = quotas[quota]();
-  const answer = await chat({ model }, { headers: initiator ? { "x-initiator": initiator } : {} });
-  const { remaining, overageCount } = account().quota.premium;
-  const left = { code: (await json(answer)).error?.code, remaining, overageCount };
-  return new Response(JSON.stringify(left), { status: answer.status, headers: answer.headers });
-};
 
 const input = [{ role: "user", content: "weather?" }];
 /** The items of an answer come back, with the result of its call. */
@@ -182,26 +183,11 @@ const answered: [situation: string, send: () => Promise<Response>][] = [
   ...["/chat/completions", "/responses", "/v1/messages", "/embeddings"].map((path): (typeof answered)[number] => [`${path} of another plan's host`, elsewhere(path)]),
   ["an unknown path", () => fetch(`${demo.url}/v1/models`)],
   ["count_tokens at the model host of generation A", () => post("/v1/messages/count_tokens", {})],
-  ["the exchange of a token", () => exchange()],
-  ["the exchange of a token of a business plan", () => exchange("work-demo")],
-  ["the exchange of an OAuth app's token", () => exchange("plus-demo")],
-  ["the exchange of a token that GitHub does not know", () => rest("/copilot_internal/v2/token", "token ghu_another")],
-  ["what an account has left", () => rest("/copilot_internal/user", `token ${account().githubToken}`)],
-  ["the name of an account", () => rest("/user", `token ${account().githubToken}`)],
   ["chat: the second of two equal prompts", () => twice(() => chat(say(long)))],
   ["chat: the second of two equal prompts with a key", () => twice(() => chat({ ...say(long), prompt_cache_key: "k" }))],
   ["responses: the second of two equal prompts", () => twice(() => responses({ input: long }))],
   ["messages: the second of two equal prompts with a mark", () => twice(() => messages(block({ text: long, cache_control: mark })))],
   ["chat: the fourth of four equal prompts", () => twice(() => twice(() => chat(say(long))))],
-  ["charged: Opus, asked by a person", charged("claude-opus-4.6", "user")],
-  ["charged: Haiku, asked by a person", charged("claude-haiku-4.5", "user")],
-  ["charged: Opus, asked by an agent", charged("claude-opus-4.6", "agent")],
-  ["charged: Opus, when nobody says who asks", charged("claude-opus-4.6")],
-  ["charged: a free model", charged("gpt-4.1", "user")],
-  ["an empty quota: a premium model, asked by a person", charged("claude-sonnet-4.5", "user", "exhausted")],
-  ["an empty quota: a premium model, asked by an agent", charged("claude-sonnet-4.5", "agent", "exhausted")],
-  ["an empty quota: a free model", charged("gpt-4.1", "user", "exhausted")],
-  ["an empty quota: overage that is paid", charged("claude-sonnet-4.5", "user", "overage")],
   ["responses: items that come back to their own account", replayed((item) => item)],
   ["responses: items that come back without their ids", replayed(({ id, ...item }) => item)],
   ["responses: items of another account", replayed((item) => item, "plus-demo")],
@@ -211,24 +197,32 @@ const answered: [situation: string, send: () => Promise<Response>][] = [
   ["the models of generation C", () => models("C")],
 ];
 
-/** Of one request each: `:` by whom and with which headers, then the dialect and what differs from a plain request. */
+type Situation = Sending & DemoOptions & { quota?: keyof typeof quotas; account?: Partial<DemoAccount>; pass?: number };
+
+/** Requests, each with its answer: `:` by whom, with which headers and after how many seconds, then what is asked. */
 testBlocks("demo/requests.txt", async (block) => {
-  const [title = "", ...lines] = block.split("\n");
-  const asked = lines.filter((line) => /^[:>]/.test(line));
-  const { generation, ...sending }: Sending & DemoOptions = asked.length > 1 ? JSON.parse(asked[0]!.slice(2)) : {};
-  if (generation) open({ generation });
-  const [, dialect, given] = /^> (\w+) (.*)$/.exec(asked.at(-1)!)!;
-  const body = Object.entries(JSON.parse(unfolded(given!))).map(([name, value]) => [name, value ?? undefined]);
-  const send = { chat, responses, messages, embeddings: embed }[dialect!]!;
-  const answer = await whole(await send(Object.fromEntries(body), sending));
-  return [
-    title,
-    ...asked,
-    ...answer
-      .trimEnd()
-      .split("\n")
-      .map((line) => `  | ${line}`.trimEnd()),
-  ].join("\n");
+  const played: string[] = [];
+  let sending: Sending = {};
+  for (const line of block.split("\n").filter((each) => !each.startsWith("  |"))) {
+    played.push(line);
+    const said = unfolded(line).replace(/…(\d+)/g, (_, at) => seen[at - 1]!);
+    if (said.startsWith(": ")) {
+      const { generation, quota, account: changes, pass = 0, ...others }: Situation = JSON.parse(said.slice(2));
+      if (generation) open({ generation });
+      clock += pass * 1000;
+      Object.assign(account(others.login), changes, quota && { quota: quotas[quota]() });
+      sending = others;
+    }
+    if (!said.startsWith("> ")) continue;
+    const [, method, path, dialect = "", given = "{}"] = /^> (?:([A-Z]+) (\S+)|(\w+)) ?(.*)$/.exec(said)!;
+    const body = Object.entries(JSON.parse(given || "{}")).map(([name, value]) => [name, value ?? undefined]);
+    const ask = { chat, responses, messages, embeddings: embed }[dialect];
+    const asked = Object.fromEntries(body);
+    const answer = ask ? ask(asked, sending) : method === "GET" ? get(path!, sending) : post(path!, asked, sending);
+    const lines = (await whole(await answer)).trimEnd().split("\n");
+    played.push(...lines.map((each) => `  | ${each}`.trimEnd()));
+  }
+  return played.join("\n");
 });
 
 testWritten(
