@@ -13,18 +13,23 @@ import type {
   Dialect,
   JsonObject,
   Reasoning,
+  Tool,
   Turn,
 } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import { closedSchema } from "../../src/dialects/hub/output-schema";
 import { hasRefusedName, renameProperties } from "../../src/dialects/hub/property-names";
 import { budgetOf, effortOf } from "../../src/dialects/hub/reasoning";
+import { mendRefused, type SchemaRefusal } from "../../src/dialects/hub/refused-schemas";
 import type { Block, ReplyEvent } from "../../src/dialects/hub/reply";
 import { withoutTuples } from "../../src/dialects/hub/schema-fixups";
 import { continueConversation, offerFunctions } from "../../src/dialects/hub/server-offers";
 import { asFunctionCalls } from "../../src/dialects/hub/server-turns";
+import { isStrict, isStrictEverywhere } from "../../src/dialects/hub/strict-schema";
 import { fitSchema, type SchemaFixup, vendorRow } from "../../src/dialects/hub/tool-schema";
+import { deferTools } from "../../src/dialects/hub/tool-search";
 import { messages } from "../../src/dialects/messages/codec";
+import { shownNatively, withNativeSearch } from "../../src/dialects/native-search";
 import { responses } from "../../src/dialects/responses/codec";
 import {
   compactedReply,
@@ -162,6 +167,33 @@ testPairs("hub", {
     const { a } = properties as JsonObject;
     return a === schema ? "the same" : a;
   },
+  /** What is sent after a refusal, in which other schemas stand, and how each was mended. */
+  refused([dialect, vendor, isLast = false]: [Dialect, string, boolean?], body: JsonObject, refusal: SchemaRefusal) {
+    const places = codecs[dialect]!.schemas;
+    const { body: mended, ...told } = noted((notes) =>
+      mendRefused(body, { dialect, vendor, places, notes }, refusal, isLast),
+    );
+    return mended && { ...mended, ...told };
+  },
+  /** Whether OpenAI, and whether Anthropic as well, takes it for `strict`. */
+  strict: (schema: JsonObject) => [isStrict(schema), isStrictEverywhere(schema)],
+  /** Beside so many functions: which tools a model gets that has to search for the others, or whose upstream searches. */
+  deferred([target, count = 0, isNative = false]: [Dialect, number?, boolean?], members: Partial<Conversation>) {
+    const { tools = [] } = members;
+    const many = Array.from({ length: count }, (_, at): Tool => ({ kind: "function", name: `f${at}`, schema: {} }));
+    const asked = { ...unsaid, ...members, tools: [...tools, ...many] };
+    const made = deferTools(asked, target, isNative);
+    if (!made) return "the same";
+    const { conversation, waiting, overflow } = made;
+    const shown = conversation.tools.map((tool) => (tool.kind !== "foreign" && count > 0 ? tool.name : tool));
+    return {
+      ...changes(asked, conversation),
+      tools: shown,
+      waiting: [...waiting.tools.keys()],
+      room: waiting.room,
+      overflow,
+    };
+  },
   /** What becomes of a tool's for OpenAI. */
   "tool-schema"(given: JsonObject) {
     const { body, ...notes } = noted((each) => fitSchema(given, vendorRow("responses", "OpenAI").fixups, each));
@@ -214,6 +246,16 @@ const paths = {
     const read = decodeEmbeddings(JSON.stringify(answer), wanted, "GitHub Copilot");
     return { tokens: read.tokens, ...encodeEmbeddings("m", read, { base64 }) };
   },
+  /** A client's request for an upstream that searches itself. */
+  "native-search"(client: ClientDialect, body: JsonObject) {
+    const asked = codecs[client]!.decodeRequest({ ...plains[client]!.body, ...body });
+    const made = withNativeSearch(asked);
+    return made && changes(asked, made);
+  },
+  "shown-natively": (...events: ReplyEvent[]) =>
+    run(shownNatively, events).map((event) =>
+      JSON.parse(JSON.stringify(event).replace(/(srvtoolu_(?:untold_)?)\w{10,}/g, "$1*")),
+    ),
   /** What a model that searches has found, and what it was asked. */
   findings: (...events: ReplyEvent[]) => findingsIn(events),
   citations: (...given: Parameters<typeof citationsIn>) => citationsIn(...given),

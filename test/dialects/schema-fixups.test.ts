@@ -1,27 +1,10 @@
-/** Property: all fixups of schemas together on any schema, and what is done for a client that was refused. */
+/** Property: all fixups of schemas together on any schema. */
 import { expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020";
-import { codecs } from "../../src/dialects/codecs";
-import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
-import { unnoted } from "../../src/dialects/hub/notes";
-import { mendRefused } from "../../src/dialects/hub/refused-schemas";
+import type { JsonObject } from "../../src/dialects/hub/conversation";
 import { allFixups, fitSchema, vendorRow } from "../../src/dialects/hub/tool-schema";
 import { parseWithSource } from "../../src/lib/json";
 import fc, { triesOf } from "../support/random";
-
-const bad = { anyOf: [{ properties: { name: { type: "string", pattern: "\\p{L}" } }, required: ["name"] }] };
-const offers: Record<Dialect, (schema: JsonObject) => JsonObject> = {
-  chat: (parameters) => ({ tools: [{ type: "function", function: { name: "f", parameters } }] }),
-  responses: (parameters) => ({ tools: [{ type: "function", name: "f", parameters }] }),
-  messages: (input_schema) => ({ tools: [{ name: "f", input_schema }] }),
-};
-
-test.each([...dialects])("a client of %s is fixed as much when it was refused, and else not at all", (dialect) => {
-  const target = { dialect, vendor: "", places: codecs[dialect].schemas, notes: unnoted };
-  const { tools } = mendRefused(offers[dialect](bad), target, {}, false)?.set ?? {};
-  expect(JSON.stringify(tools)).not.toContain("anyOf");
-  expect(mendRefused(offers[dialect]({ type: "object" }), target, {}, false)).toBeUndefined();
-});
 
 test("schemas that differ in a number's digits alone are two", () => {
   const branch = (digits: string) => ({ properties: { a: parseWithSource(`{"maximum":${digits}}`) } });
