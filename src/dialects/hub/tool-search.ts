@@ -59,7 +59,8 @@ export function deferTools(conversation: Conversation, target: Dialect, isNative
   const kept = tools.filter(isKept);
   const limit = upstreamFacts[target].toolLimit;
   const always = tools.filter((tool) => tool.kind === "foreign" || !tool.isDeferred);
-  const overflow = overflowOf(always, target, limit, isNative);
+  // One of those that wait has to fit once it is found.
+  const overflow = overflowOf(always, target, kept.length < tools.length ? limit - 1 : limit, isNative);
   const first = kept.filter((tool) => !overflow.has(tool));
   const left = tools.filter((tool): tool is ClientTool => !isKept(tool) || overflow.has(tool));
   const isSame = left.length === 0 && turns === conversation.turns && tools.every(isSameTool(conversation.tools));
@@ -79,7 +80,7 @@ export function deferTools(conversation: Conversation, target: Dialect, isNative
     server: { tool: "tool-search", candidates, maxUses, isHidden: true },
   };
   const all = overflow.size > 0 && !canSearch ? [...searching, own] : searching;
-  const rest = { tools: waiting, room: Math.max(1, limit - countTools(all, target)) };
+  const rest = { tools: waiting, room: Math.max(1, limit - placesOf(all, target)) };
   const { toolChoice, allowedTools = [] } = conversation;
   // The model may call no others, and needs no search for those that wait only for want of room.
   const allowed = namesOf([...overflow]).filter((name) => allowedTools.includes(name));
@@ -100,11 +101,21 @@ export function withoutWaiting(conversation: Conversation, target: Dialect): Con
 
 const isSameTool = (before: readonly Tool[]) => (tool: Tool, at: number) => tool === before[at];
 
+/** How many tools the upstream gets, with the functions in place of those that run here. */
+function placesOf(tools: readonly Tool[], target: Dialect): number {
+  if (upstreamFacts[target].hasToolLists) return countTools(tools, target);
+  const names = namesOf(tools);
+  const run = tools.flatMap((tool) =>
+    tool.kind !== "foreign" || !tool.server ? [] : searches[tool.server.tool].function,
+  );
+  return countTools(tools, target) + new Set(run).difference(new Set(names)).size;
+}
+
 /** The last tools of a list that is longer than the upstream takes; the client's first ones are most likely its own. */
 function overflowOf(tools: readonly Tool[], target: Dialect, limit: number, isNative: boolean): Set<Tool> {
   const canOffer = tools.every((tool) => tool.kind === "foreign" || tool.name !== searches["tool-search"].function);
   const canSearch = !isNative && tools.some((tool) => tool.kind === "foreign" && isToolSearch(tool.server?.tool));
-  if (countTools(tools, target) <= limit || !(canOffer || canSearch)) return new Set();
+  if (placesOf(tools, target) <= limit || !(canOffer || canSearch)) return new Set();
   const clients = tools.filter(({ kind }) => kind !== "foreign");
   return new Set(clients.slice(Math.max(1, limit - roomForFound)));
 }
