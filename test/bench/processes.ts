@@ -57,9 +57,9 @@ async function startScript(side: "proxy" | "others", ...[file, ...given]: [strin
   return running(child, `http://127.0.0.1:${port}`);
 }
 
-/** The source; and what the environment names of the executable and of the published package: `dist/main.js`. */
+/** The source, of another checkout where the environment names one; and what it names of the executable and of the published package: `dist/main.js`. */
 export const subjects = {
-  source: [process.execPath, "--no-env-file", join(root, "src/main.ts")],
+  source: [process.execPath, "--no-env-file", join(process.env.DRAGOMAN_CHECKOUT ?? root, "src/main.ts")],
   bundle: process.env.DRAGOMAN_BUNDLE ? [process.execPath, "--no-env-file", process.env.DRAGOMAN_BUNDLE] : undefined,
   executable: process.env.DRAGOMAN_BINARY ? [process.env.DRAGOMAN_BINARY] : undefined,
 };
