@@ -142,6 +142,9 @@ export function asProxyError(thrown: unknown): ProxyError {
   });
 }
 
+/** The log's line for an `internal` error. */
+export const faultLine = (method: string): string => `${method} failed unexpectedly; please report this.`;
+
 /** A system or network failure's short name: `ENOENT`, `ECONNREFUSED`; empty when it has none. */
 export function codeOf(thrown: unknown): string {
   return thrown instanceof Error && "code" in thrown && typeof thrown.code === "string" ? thrown.code : "";

@@ -3,7 +3,7 @@ import { Elysia, type ValidationError } from "elysia";
 import type { z } from "zod";
 import { codecs } from "../dialects/codecs";
 import type { ClientDialect } from "../dialects/hub/conversation";
-import { asProxyError, ProxyError } from "../lib/errors";
+import { asProxyError, faultLine, ProxyError } from "../lib/errors";
 import { invalidInput } from "../lib/input";
 import { pathOfUrl } from "../lib/net/in/params";
 import type { Server } from "../parts/app";
@@ -45,7 +45,7 @@ function invalidBy({ type, validator, value }: ValidationError): ProxyError {
 /** The response for an error: status, headers, and a body in the shape of the path. */
 export function errorResponse(server: Server, paths: Refusing, thrown: unknown, request: Request): Response {
   const error = asProxyError(thrown);
-  if (error.kind === "internal") server.logger.error(`${request.method} failed unexpectedly.`, error.details.cause);
+  if (error.kind === "internal") server.logger.error(faultLine(request.method), error.details.cause);
   // What quotes an upstream or the client is told as it is. A sentence of our own should have no secret in it.
   const spoken =
     error.message === error.written

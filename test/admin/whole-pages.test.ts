@@ -123,6 +123,6 @@ test.each([
   expect(answer).not.toContain("\u202e");
 });
 
-test("nothing that anybody asks for here is an error of ours", async () => {
-  for (const world of opened.values()) expect((await world).errors()).toEqual([]);
+test("nothing that anybody asks for here is a fault of ours", async () => {
+  for (const world of opened.values()) expect((await world).faults()).toEqual([]);
 });

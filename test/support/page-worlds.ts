@@ -41,8 +41,8 @@ export interface World extends AsyncDisposable {
   /** The text with a word in place of what is random, and what is random in place of its word. */
   steady(text: string): string;
   given(text: string): string;
-  /** What its log calls errors, but for accounts that have failed. */
-  errors(): string[];
+  /** What its log says of faults of our own. */
+  faults(): string[];
 }
 
 const account = (login: string, quota: DemoAccount["quota"], more: Partial<DemoAccount> = {}): DemoAccount => ({
@@ -255,7 +255,7 @@ async function worldOf(
         text,
         words.map(([actual, name]) => [name, actual]),
       ),
-    errors: () => proxy.lines.filter((line) => /^\S+ error (?!\S+ has failed: )/.test(line)),
+    faults: () => proxy.lines.filter((line) => / error .* unexpected/.test(line)),
     [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose](),
   };
 }

@@ -4,7 +4,7 @@ import type { InFlightRequest } from "../../books/history/entry";
 import type { InFlightHandle } from "../../books/live/in-flight";
 import type { ClientDialect, JsonObject } from "../../dialects/hub/conversation";
 import type { ReplyEvent } from "../../dialects/hub/reply";
-import { asProxyError, codeOf, ProxyError } from "../../lib/errors";
+import { asProxyError, codeOf, faultLine, ProxyError } from "../../lib/errors";
 import { plainName } from "../../lib/json-shape";
 import type { HeldBytes } from "../../lib/net/in/held-bytes";
 import { pathOfUrl } from "../../lib/net/in/params";
@@ -194,7 +194,7 @@ export class RunningRequest implements InFlightHandle {
   }
 
   /**
-   * Writes the row of a failure and returns the error for the client.
+   * Writes the row of a failure and returns the error for the client. Where it is still to be sent, who sends it logs a fault of ours.
    * @param sent The status that the client got before; by default that of the error.
    */
   fail(thrown: unknown, sent?: number): ProxyError {
@@ -210,7 +210,7 @@ export class RunningRequest implements InFlightHandle {
     this.end(sent ?? forClient.status);
     if (error.kind !== "internal") return forClient;
     const cause = faultOf(error.details.cause);
-    this.#parts.logger.error("A request failed unexpectedly; please report this.", cause);
+    if (sent !== undefined) this.#parts.logger.error(faultLine(this.#request.method), cause);
     return new ProxyError("internal", error.message, { ...error.details, cause });
   }
 }
