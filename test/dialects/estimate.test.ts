@@ -1,14 +1,21 @@
 /**
- * Rows: the local count of tokens: every kind of part weighs something, from `fixtures/pairs/tokens/`, pictures by their size, and
- * nothing base64 is encoded.
+ * Pairs: the local count of tokens, the parts of prompts and what changed in them, from `fixtures/pairs/tokens/`: every kind of
+ * part weighs something, pictures by their size, and nothing base64 is encoded.
  */
 import { afterAll, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
+import type { ClientDialect } from "../../src/dialects/hub/conversation";
 import type { PieceKind } from "../../src/dialects/prompt-pieces";
+import { readUnmarked } from "../../src/lib/net/json/json-skeleton";
+import { endedPrompt } from "../../src/proxy/relay/portions";
 import { imageSize, imageTokens } from "../../src/proxy/tokens/image-size";
-import type { MeasuredPrompt } from "../../src/proxy/tokens/measured-prompt";
+import { type MeasuredPrompt, measurePrompt } from "../../src/proxy/tokens/measured-prompt";
 import { portionsOf } from "../../src/proxy/tokens/portions-of";
 import { openTokenizer } from "../../src/proxy/tokens/tokenizer";
+import { type CachedTurn, CacheWatch } from "../../src/proxy/upstream/cache-watch";
+import { costOf } from "../../src/proxy/upstream/models/price";
+import type { Price } from "../../src/proxy/upstream/models/price-list";
+import { unfolded } from "../support/blocks";
 import { estimateTokens } from "../support/estimate";
 import { testPairs } from "../support/pairs";
 import { sharedTokenizer } from "../support/tokenizer";
@@ -21,68 +28,63 @@ const estimate = (body: object) =>
 const user = (...content: object[]) => ({ messages: [{ role: "user", content }] });
 const text = (words: string) => ({ type: "text", text: words });
 
-/** The beginnings of picture files of 300 by 200, each in its own format, with a tail of noise. */
-const size = { width: 300, height: 200 };
-const noise = Buffer.alloc(5000, 7);
-const bytes = (...parts: (Buffer | string | number[])[]) =>
-  Buffer.concat([
-    ...parts.map((part) => (typeof part === "string" ? Buffer.from(part, "latin1") : Buffer.from(part))),
-    noise,
-  ]);
-const big16 = (value: number) => [value >> 8, value & 255];
-const little16 = (value: number) => [value & 255, value >> 8];
-const little24 = (value: number) => [value & 255, (value >> 8) & 255, value >> 16];
-const png = ({ width, height }: typeof size) =>
-  bytes([0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10, 0, 0, 0, 13], "IHDR", [0, 0, ...big16(width), 0, 0, ...big16(height)]);
-const riff = (chunk: string, ...rest: number[][]) => bytes("RIFF", [0, 0, 0, 0], "WEBP", chunk, [0, 0, 0, 0], ...rest);
-const lossless = (size.width - 1) | ((size.height - 1) << 14);
-const pictures: Record<string, Buffer> = {
-  PNG: png(size),
-  GIF: bytes("GIF89a", little16(size.width), little16(size.height)),
-  "lossy WebP": riff("VP8 ", [0, 0, 0, 0x9d, 0x01, 0x2a], little16(size.width), little16(size.height)),
-  "lossless WebP": riff("VP8L", [0x2f, lossless & 255, (lossless >> 8) & 255, (lossless >> 16) & 255, lossless >>> 24]),
-  "extended WebP": riff("VP8X", [0, 0, 0, 0], little24(size.width - 1), little24(size.height - 1)),
-  JPEG: bytes(
-    [0xff, 0xd8, 0xff, 0xe0, 0, 16],
-    "JFIF\0xxxxxxxxx",
-    [0xff, 0xe1, ...big16(2000)],
-    Buffer.alloc(1998),
-    // Another table stands before the frame that tells the size.
-    [0xff, 0xc4, 0, 4, 1, 2],
-    [0xff, 0xc2, 0, 11, 8, ...big16(size.height), ...big16(size.width)],
-  ),
-};
-
-test.each(Object.entries(pictures))("the size of a picture is read from a %s", (_, picture) => {
-  expect(imageSize(picture)).toEqual(size);
-  expect(imageTokens(picture.toString("base64"))).toBe(80);
-});
-
-test("the size of a picture that is larger than models see costs no more than the largest they see", () => {
-  expect(imageTokens(png({ width: 9000, height: 9000 }).toString("base64"))).toBe(1600);
-});
-
-test.each([
-  ["a link", undefined],
-  ["no picture at all", Buffer.from("hello").toString("base64")],
-  ["an empty file", ""],
-  ["a WebP that begins otherwise", riff("ICCP").toString("base64")],
-  ["a cut PNG", pictures.PNG!.subarray(0, 20).toString("base64")],
-  ["a PNG of no width", png({ width: 0, height: 10 }).toString("base64")],
-  ["a JPEG without a frame", Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 4, 0, 0, 0xff, 0xd9]).toString("base64")],
-  ["a JPEG whose segments have no length", Buffer.from([0xff, 0xd8, ...Array(4000).fill(0xff)]).toString("base64")],
-])("the size of a picture of %s is unknown: the most is assumed", (_, base64) => {
-  expect(imageTokens(base64)).toBe(1600);
-});
-
 const long = "Some words that a model has to read. ".repeat(20);
 
+/** `<<20 x text>>` is the text so many times; a string is JSON that has it elsewhere than in its strings. */
+const whole = <Of>(value: Of): Of => JSON.parse(unfolded(typeof value === "string" ? value : JSON.stringify(value)));
+
+/** Hexadecimal digits in pairs, `07x5000` for so many, and other words as they stand. */
+const bytesIn = (words: string) =>
+  Buffer.concat(
+    words.split(" ").map((word) => {
+      const [, byte = "", times = "1"] = /^((?:[\da-f]{2})+)(?:x(\d+))?$/.exec(word) ?? [];
+      return byte ? Buffer.from(byte.repeat(Number(times)), "hex") : Buffer.from(word, "latin1");
+    }),
+  );
+
+type Turn = Partial<CachedTurn> & {
+  dialect?: ClientDialect;
+  body: object;
+  usage: Parameters<typeof costOf>[1] & { input: number };
+  /** Milliseconds since the one before. */
+  after?: number;
+  isLarge?: boolean;
+};
+
 testPairs("tokens", {
-  /** A request of Messages; `<<20 x text>>` stands for the text so many times. */
-  estimate: (body: object) =>
-    estimate(
-      JSON.parse(JSON.stringify(body).replace(/<<(\d+) x (.+?)>>/g, (_, times, text) => text.repeat(Number(times)))),
-    ),
+  /** A request of Messages. */
+  estimate: (body: object) => estimate(whole(body)),
+  /** The beginning of a picture's file; nothing of a link. */
+  picture: (words?: string) => [
+    words !== undefined && imageSize(bytesIn(words)),
+    imageTokens(words === undefined ? undefined : bytesIn(words).toString("base64")),
+  ],
+  /** Turns of a conversation behind a price, what is said of the prompt of each; without one, what its cache missed. */
+  prompts(given: Price | null, ...turns: Turn[]) {
+    const price = given ?? { premium: true };
+    let now = 0;
+    const watch = new CacheWatch(() => now);
+    return turns.map(whole).map(({ dialect = "messages", body, usage, after = 0, isLarge, ...facts }) => {
+      now += after;
+      const outline = codecs[dialect].outline({ ...body });
+      const measured = measurePrompt(outline, new Uint8Array(), isLarge ? readUnmarked : undefined);
+      const { input, cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0 } = usage;
+      const turn: CachedTurn = {
+        ...{ client: "c", model: "m", account: "a", address: "prompt", durationMs: 0, hashes: measured.hashes },
+        ...{ input, cached: cachedInput, written: cacheWrite, writtenHour: cacheWriteHour },
+        ...facts,
+      };
+      const cost = costOf(price, usage, true, { planUnit: "credits" });
+      const prompt = { address: turn.address, measured };
+      const { portions = [], ...said } = endedPrompt(watch, { prompt, usage, price, cost, turn });
+      if (!given) return said.miss ?? null;
+      const short = portions.map(({ kind, tool, count, ...numbers }) => [
+        `${kind} ${tool} ${count}`,
+        ...Object.values(numbers),
+      ]);
+      return { ...said, runs: measured.runs.join(" "), portions: short };
+    });
+  },
   /** The groups of a prompt and where they stand in it, its usage, prices, and the sizes before. */
   portions(
     { groups, runs, marked }: { groups: [PieceKind, string | null, number][]; runs: number[]; marked?: number },

@@ -8,7 +8,7 @@ const pixelsPerToken = 750;
 export function imageTokens(base64: string | undefined): number {
   const size = base64 === undefined ? undefined : imageSize(Buffer.from(base64, "base64"));
   if (!size) return maxTokens;
-  return Math.min(maxTokens, Math.max(1, Math.ceil((size.width * size.height) / pixelsPerToken)));
+  return Math.min(maxTokens, Math.ceil((size.width * size.height) / pixelsPerToken));
 }
 
 interface Size {
@@ -53,7 +53,7 @@ function readWebp(bytes: Buffer): Size | undefined {
 
 /** Segments follow each other until the one that starts a frame, which holds the size. */
 function readJpeg(bytes: Buffer): Size | undefined {
-  if (bytes.length < 4 || bytes.readUInt16BE(0) !== 0xffd8) return undefined;
+  if (bytes[0] !== 0xff || bytes[1] !== 0xd8) return undefined;
   for (let at = 2; at + 9 < bytes.length && bytes[at] === 0xff; at += 2 + bytes.readUInt16BE(at + 2)) {
     const marker = bytes[at + 1]!;
     const startsFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
