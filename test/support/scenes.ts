@@ -476,6 +476,7 @@ const clients: Record<string, Speech> = {
 const referenceTo = ({ id }: Json) => ({ type: "item_reference", id });
 
 /** With other values of members wherever they have these names; null leaves them out. */
+const untimed = { ms: "*", duration_ms: "*", first_byte_ms: "*", waited_ms: "*" };
 const edited = (value: Json, values: Json = {}): Json =>
   JSON.parse(JSON.stringify(value), (name, member) => (name in values ? (values[name] ?? undefined) : member));
 
@@ -593,6 +594,7 @@ function outcomeOf(
     names: () => namesOf(response.headers),
     row: () => withJson(row),
     rows: () => rows.map((made) => named(withJson(made))),
+    whole: () => rows.map((made) => edited(named(withJson(made)), untimed)),
     sent: () => withNamedIds(sent.at(-1)?.body, ids),
     offered: () => offeredIn(sent.at(-1)?.body),
     holds: () => each("holds", (part) => timesIn(JSON.stringify(sent.at(-1)?.body) ?? "", part)),

@@ -10,6 +10,7 @@ import { testScenes } from "../../support/scenes";
 import { until } from "../../support/until";
 
 testScenes("requests");
+testScenes("rows");
 
 const canary = "CANARY-zebra-umbrella-4711";
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
