@@ -49,6 +49,7 @@ type Turn = Partial<CachedTurn> & {
   /** Milliseconds since the one before. */
   after?: number;
   isLarge?: boolean;
+  facts?: Parameters<typeof costOf>[3];
 };
 
 testPairs("tokens", {
@@ -64,7 +65,7 @@ testPairs("tokens", {
     const price = given ?? { premium: true };
     let now = 0;
     const watch = new CacheWatch(() => now);
-    return turns.map(whole).map(({ dialect = "messages", body, usage, after = 0, isLarge, ...facts }) => {
+    return turns.map(whole).map(({ dialect = "messages", body, usage, after = 0, isLarge, facts, ...more }) => {
       now += after;
       const outline = codecs[dialect].outline({ ...body });
       const measured = measurePrompt(outline, new Uint8Array(), isLarge ? readUnmarked : undefined);
@@ -72,9 +73,9 @@ testPairs("tokens", {
       const turn: CachedTurn = {
         ...{ client: "c", model: "m", account: "a", address: "prompt", durationMs: 0, hashes: measured.hashes },
         ...{ input, cached: cachedInput, written: cacheWrite, writtenHour: cacheWriteHour },
-        ...facts,
+        ...more,
       };
-      const cost = costOf(price, usage, true, { planUnit: "credits" });
+      const cost = costOf(price, usage, true, { planUnit: "credits", ...facts });
       const prompt = { address: turn.address, measured };
       const { portions = [], ...said } = endedPrompt(watch, { prompt, usage, price, cost, turn });
       if (!given) return said.miss ?? null;

@@ -53,14 +53,14 @@ export function endedPrompt(watch: CacheWatch, { prompt, usage, price, cost, tur
 const lostCost = (tokens: number, { cacheWrite }: Partial<Usage>, rates: TokenRates): number =>
   Math.max(0, Math.round(tokens * ((cacheWrite ? rates.cacheWrite : rates.input) - rates.cachedInput)));
 
-/** What the dearer rate of a long prompt has added; undefined for a prompt that is not so long. */
+/** What the dearer rate of a long prompt has added; undefined where it has added nothing. */
 function surchargeOf(
   price: Price,
   usage: Partial<Usage> & Pick<Usage, "input">,
   charged: number | null,
 ): Portion | undefined {
   const { long, ...usual } = price;
-  if (!long || usage.input <= long.above) return undefined;
+  if (!long) return undefined;
   const { nanoCredits: _, ...counted } = usage;
   const listed = (at: Price) => costOf(at, counted, false, { planUnit: "credits" }).amount;
   const [dear, plain] = [listed(price), listed(usual)];
