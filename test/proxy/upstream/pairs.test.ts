@@ -16,7 +16,7 @@ import { patternOf, refusedParam, withoutParams } from "../../../src/proxy/upstr
 import { googleAliases } from "../../../src/proxy/upstream/models/google-names";
 import { readModel } from "../../../src/proxy/upstream/models/model";
 import { findModel, nearest } from "../../../src/proxy/upstream/models/model-name";
-import { costOf } from "../../../src/proxy/upstream/models/price";
+import { cacheSaving, costOf, dearestOf } from "../../../src/proxy/upstream/models/price";
 import { promptLimitOf } from "../../../src/proxy/upstream/models/prompt-limit";
 import { changes, testPairs } from "../../support/pairs";
 
@@ -85,6 +85,9 @@ testPairs("upstream", {
   price: (billing: unknown, id = "m") => readModel({ id, capabilities: { type: "chat" }, billing })!.price,
   /** A price, what was used, whether a person asked, and what is known of the plan. */
   cost: (...given: Parameters<typeof costOf>) => costOf(...given),
+  dearest: (...models: Parameters<typeof dearestOf>[0]) => dearestOf(models),
+  /** A price, and tokens that were read from the cache and written to it. */
+  "cache-saving": (...given: Parameters<typeof cacheSaving>) => cacheSaving(...given),
   /** What the list says beside of a model: the warnings in it. */
   warnings: (more: object) => chat(more).warnings,
   /** Models of the list: what people are told of all of them. */
