@@ -2,7 +2,11 @@
 
 import { isKnownHeader } from "../../../src/books/changes/known-names";
 import { warningInWords, warningsOf } from "../../../src/books/changes/warnings";
+import type { JsonObject } from "../../../src/dialects/hub/conversation";
+import type { Account } from "../../../src/people/accounts/account";
+import { RecentItems } from "../../../src/proxy/recent-items";
 import { turnPlanOf } from "../../../src/proxy/upstream/copilot/auto-answer";
+import { autoModel, hasOnlyAuto, mayHaveOnlyAuto, picksNone } from "../../../src/proxy/upstream/copilot/auto-model";
 import type { Failure } from "../../../src/proxy/upstream/copilot/failure";
 import {
   readBrokenReply,
@@ -16,6 +20,7 @@ import { patternOf, refusedParam, withoutParams } from "../../../src/proxy/upstr
 import { googleAliases } from "../../../src/proxy/upstream/models/google-names";
 import { readModel } from "../../../src/proxy/upstream/models/model";
 import { findModel, nearest } from "../../../src/proxy/upstream/models/model-name";
+import { clientModels, listedModel } from "../../../src/proxy/upstream/models/model-view";
 import { cacheSaving, costOf, dearestOf } from "../../../src/proxy/upstream/models/price";
 import { promptLimitOf } from "../../../src/proxy/upstream/models/prompt-limit";
 import { changes, testPairs } from "../../support/pairs";
@@ -88,6 +93,45 @@ testPairs("upstream", {
   dearest: (...models: Parameters<typeof dearestOf>[0]) => dearestOf(models),
   /** A price, and tokens that were read from the cache and written to it. */
   "cache-saving": (...given: Parameters<typeof cacheSaving>) => cacheSaving(...given),
+  /** What clients are given, and what is found of it later: `has` tells only whether it is there, `many` the first of many. */
+  "recent-items"(...steps: ["keep" | "find" | "pass" | "has" | "large" | "many", ...never[]][]) {
+    let now = 0;
+    const recent = new RecentItems(() => now);
+    const large = (owner: string, id: string, bytes: number) =>
+      recent.keep(owner, { id, text: "x".repeat(bytes - JSON.stringify({ id, text: "" }).length) });
+    const acts: Record<string, (...given: never[]) => unknown> = {
+      keep: (owner: string, item: JsonObject) => recent.keep(owner, item),
+      find: (owner: string, id: string) => recent.find(owner, id) ?? null,
+      has: (owner: string, id: string) => recent.find(owner, id) !== undefined,
+      pass(ms: number) {
+        now += ms;
+      },
+      large,
+      many(count: number, bytes: number) {
+        const ids = Array.from({ length: count }, (_, at) => String(at));
+        for (const id of ids) large("me", id, bytes);
+        return ids.find((id) => recent.find("me", id));
+      },
+    };
+    return steps.map(([name, ...given]) => acts[name]!(...given)).filter((found) => found !== undefined);
+  },
+  /** What the list has: Auto, or one of its tiers. */
+  "auto-model": (items: object[], id?: string) =>
+    autoModel(
+      items.map((item) => readModel(item)!),
+      id,
+    ),
+  /** What the list has, a plan, and whether it refuses names: whether it may have nothing but Auto, and whether it has. */
+  "auto-only"(items: object[], plan: string | null, refusesNames: boolean) {
+    const account = { knownQuota: plan === null ? undefined : { plan } } as Account;
+    const signs = { picksNone: picksNone(items.map((item) => readModel(item)!)), refusesNames };
+    return [mayHaveOnlyAuto(account, signs), hasOnlyAuto(account, signs)];
+  },
+  /** A model of the list: as clients see it, and what their settings have. */
+  "listed-model"(item: object) {
+    const listed = listedModel(readModel(item)!, { maxPromptTokens: {} });
+    return { listed, settings: clientModels([listed]) };
+  },
   /** What the list says beside of a model: the warnings in it. */
   warnings: (more: object) => chat(more).warnings,
   /** Models of the list: what people are told of all of them. */
