@@ -162,8 +162,8 @@ class Measuring implements PieceReader {
   }
 
   #mediaTokens(kind: PieceKind, data: LongText | undefined): number {
-    if (kind === "files") return documentTokens(data === undefined ? 0 : bytesOf(data));
-    if (data === undefined || beginningOfLong(data, 4) === "http") return imageTokens(undefined);
+    if (kind === "files") return documentTokens(bytesOf(data ?? ""));
+    if (data === undefined) return imageTokens(undefined);
     const start = beginningOfLong(data, 100).indexOf(",") + 1;
     return imageTokens((this.whole ?? readUnmarked)(data, beginningLength).slice(start));
   }
