@@ -5,7 +5,7 @@ import { warningInWords, warningsOf } from "../../../src/books/changes/warnings"
 import type { JsonObject } from "../../../src/dialects/hub/conversation";
 import type { Account } from "../../../src/people/accounts/account";
 import { RecentItems } from "../../../src/proxy/recent-items";
-import { turnPlanOf } from "../../../src/proxy/upstream/copilot/auto-answer";
+import { labelOf, modelOf, strongest, tokenOf, turnPlanOf } from "../../../src/proxy/upstream/copilot/auto-answer";
 import { autoModel, hasOnlyAuto, mayHaveOnlyAuto, picksNone } from "../../../src/proxy/upstream/copilot/auto-model";
 import type { Failure } from "../../../src/proxy/upstream/copilot/failure";
 import {
@@ -169,6 +169,18 @@ testPairs("upstream", {
       }),
       { maxPromptTokens },
     ),
+  /** An answer of Auto, and the list: what is read of it. */
+  "auto-answer": (answer: Record<string, unknown>, ...items: object[]) => ({
+    token: tokenOf(answer),
+    model: changes(
+      unknown,
+      modelOf(
+        answer.selected_model,
+        items.map((item) => readModel(item)!),
+      ),
+    ),
+    why: [strongest(answer.hydra_scores), labelOf(answer.predicted_label)],
+  }),
   /** What Auto says of further turns. */
   "turn-plan": (answer: Record<string, unknown>) => turnPlanOf(answer),
   nearest: (name: string, ...ids: string[]) =>

@@ -41,9 +41,9 @@ export function modelOf(chosen: unknown, listed: readonly Model[]): Model {
 export function strongest(scores: unknown): string | null {
   if (!isObject(scores)) return null;
   const [most] = Object.entries(scores)
-    .filter((each): each is [string, number] => typeof each[1] === "number")
+    .filter((each): each is [string, number] => typeof each[1] === "number" && labelOf(each[0]) !== null)
     .sort(([, one], [, other]) => other - one);
-  return most ? `${labelOf(most[0])} ${most[1]}` : null;
+  return most ? most.join(" ") : null;
 }
 
 /** A name, never a text: it could repeat the prompt. */
