@@ -5,7 +5,7 @@ import { missSentence } from "../../src/admin/api/cache-savings";
 import { forecastOf } from "../../src/admin/pages/forecast";
 import { whatToDo } from "../../src/admin/pages/request/what-to-do";
 import { niceTop } from "../../src/admin/ui/chart";
-import { compact, dollars, duration, formatAmount, percent, shorten, significant, span } from "../../src/lib/format";
+import * as format from "../../src/lib/format";
 import type { App } from "../../src/parts/app";
 import { accessFact } from "../../src/parts/facts";
 import { testPairs } from "../support/pairs";
@@ -15,7 +15,7 @@ afterEach(() => {
   process.env.TZ = zone ?? "UTC";
 });
 
-const formats = { compact, dollars, duration, formatAmount, percent, significant, span };
+const formats = { ...format } as unknown as Record<string, (...given: unknown[]) => string>;
 const known = { entitlement: 300, unlimited: false, failed: false };
 
 testPairs("admin", {
@@ -35,9 +35,12 @@ testPairs("admin", {
     });
     return new Set(told.map((each) => JSON.stringify(each))).size === 1 ? told[0] : told;
   },
-  /** Numbers in a format; a text, of ten characters at most. */
-  format: (name: keyof typeof formats, all: number[]) => all.map((each) => formats[name](each)),
-  shorten: (text: string) => shorten(text, 10),
+  /** Each in a format, in Nepal; a text, of ten characters at most. */
+  format(name: string, all: unknown[]) {
+    process.env.TZ = "Asia/Kathmandu";
+    return all.map((each) => formats[name]!(...[each].flat()));
+  },
+  shorten: (text: string) => format.shorten(text, 10),
   /** Where the axis of a chart ends. */
   "nice-top": (most: number) => niceTop(most),
 });
