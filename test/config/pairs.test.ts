@@ -7,6 +7,7 @@ import { patched, type Stored } from "../../src/config/patch";
 import { parseConfig } from "../../src/config/schema";
 import { masked } from "../../src/config/secrets";
 import { openConfig } from "../../src/config/store";
+import { isObject } from "../../src/lib/json";
 import { changes, outOf, testPairs } from "../support/pairs";
 import { temporaryFolder } from "../support/temporary-folder";
 
@@ -24,6 +25,14 @@ testPairs("config", {
       expect(Object.hasOwn(Object.prototype, "x")).toBe(false);
     }
   },
+  /** The config with each of these sizes: how long a text is, or a list or record, or a number: what of them is taken. */
+  edge: (config: unknown, sizes: number[]) =>
+    Promise.all(
+      sizes.map(async (size) => {
+        const out = (await outOf(() => void parseConfig(sized(config, size)))) as { refused: Error } | undefined;
+        return out?.refused.message.replace(/a{9,}|(?:a\.){9,}/g, "a…").slice(0, 150) ?? size;
+      }),
+    ),
   providers: (providers: object) => parseConfig({ providers }).providers,
   /** The text of a file, which is at PATH and is only read. */
   async file(text: string) {
@@ -55,3 +64,16 @@ testPairs("config", {
   },
   "enterprise-host": (host: string) => checkEnterpriseHost("--enterprise-url", host),
 });
+
+/** `@` is the size itself, `@a` such a text, and behind `@` stands what comes so often, or as often as is said, with `#` for its place. */
+function sized(value: unknown, size: number): unknown {
+  const many = (of: unknown, count: number) =>
+    Array.from({ length: count }, (_, at) => JSON.parse(JSON.stringify(of).replaceAll("#", String(at))));
+  if (typeof value === "string") return value === "@" ? size : value.replaceAll("@a", () => "a".repeat(size));
+  if (Array.isArray(value))
+    return value[0] === "@" && value.length > 1 ? many(value[1][0], size) : value.map((each) => sized(each, size));
+  if (!isObject(value)) return value;
+  const [key, item, count = size] = (value["@"] ?? []) as [string?, unknown?, number?];
+  const entries = key === undefined ? Object.entries(value) : many([key, item], count);
+  return Object.fromEntries(entries.map(([name, each]) => [sized(name, size), sized(each, size)]));
+}
