@@ -70,11 +70,11 @@ export function priceInWords({ premium, units = null, tokens = null }: ListedPri
   return `${perMillion(tokens.input)}/${perMillion(tokens.output)}${brief ? "" : ` ${priceUnit}`}`;
 }
 
-/** A share, rounded: `71.9%` is `72%`, and below ten there is one decimal. Only exactly 1 is `100%`. */
+/** A share, rounded: `71.9%` is `72%`, and below ten there is one decimal. Only exactly 1 is `100%`, and only 0 is `0%`. */
 export const percent = (share: number) => {
   const value = share * 100;
   if (value >= 99.5 && value < 100) return `${Math.min(99.9, Number(value.toFixed(1)))}%`;
-  return `${value > 0 && value < 9.95 ? value.toFixed(1) : Math.round(value)}%`;
+  return `${value > 0 && value < 9.95 ? Math.max(0.1, value).toFixed(1) : Math.round(value)}%`;
 };
 
 /** Three significant digits: 0.0421 · 4.21 · 42.1 · 4,210. */
