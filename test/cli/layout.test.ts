@@ -2,19 +2,20 @@
  * Rows: how tables and sentences fit a terminal: nothing is lost, no word is split, and colours follow NO_COLOR and
  * FORCE_COLOR.
  */
-import { expect, test } from "bun:test";
+import { afterEach, expect, setSystemTime, test } from "bun:test";
 import { usageLines } from "../../src/cli/format-usage";
 import { table } from "../../src/cli/layout";
 import { styled } from "../../src/cli/terminal";
 import type { UsageItem } from "../../src/routes/usage";
 import { inProcess } from "../support/in-process";
+import { testPairs } from "../support/pairs";
 import fc from "../support/random";
 import { atTerminal } from "../support/terminal";
 
-/** The lines of a table on a terminal of this width. */
-function onTerminal<T>(columns: number, make: () => T): T {
+/** The lines of a table on a terminal of this width; null is none. */
+function onTerminal<T>(columns: number | null, make: () => T): T {
   const former = Object.getOwnPropertyDescriptors(process.stdout);
-  Object.defineProperty(process.stdout, "isTTY", { value: true, configurable: true });
+  Object.defineProperty(process.stdout, "isTTY", { value: columns !== null, configurable: true });
   Object.defineProperty(process.stdout, "columns", { value: columns, configurable: true });
   try {
     return make();
@@ -61,31 +62,33 @@ test("a table fits the terminal wherever its longest word does, and keeps every 
   expect(broken).toBeGreaterThan(10);
 });
 
-test("a table leaves out spare columns before it breaks a cell", () => {
-  const cells = [
-    ["id", "name", "state"],
-    ["claude-sonnet-4.6", "Claude Sonnet 4.6", "ready"],
-  ];
-  expect(onTerminal(60, () => table(cells, { spare: ["name"] }))).toHaveLength(2);
-  expect(onTerminal(30, () => table(cells, { spare: ["name"] }))).toEqual([
-    "id                 state",
-    "claude-sonnet-4.6  ready",
-  ]);
+testPairs("cli", {
+  /** The columns of a terminal (null: there is none), options, and rows. */
+  table: (columns: number | null, options: object, ...rows: string[][]) =>
+    onTerminal(columns, () => table(rows, options)),
+  /** The columns, the first number, and what is special of accounts at noon of 10 November: the lines below the heads. */
+  usage(columns: number | null, first: number | null, ...accounts: object[]) {
+    const plain = {
+      id: "octo",
+      plan: "individual",
+      unit: "premium",
+      entitlement: 300,
+      remaining: 200,
+      unlimited: false,
+    };
+    const quota = { ...plain, overage: false, overage_count: null, quota_error: null, stale: false, updated_at: null };
+    const more = { state: "ready", reason: null, until: null, reset_at: "2026-12-01T00:00:00Z", limited_models: [] };
+    const items = accounts.map((each) => ({ ...quota, ...more, ...each }) as unknown as UsageItem);
+    setSystemTime(new Date("2026-11-10T12:00:00Z"));
+    Object.assign(process.env, { TZ: "UTC", FORCE_COLOR: "1" });
+    return onTerminal(columns, () => usageLines(items, first ?? undefined).slice(1));
+  },
 });
-
-test("an account is one line at 80 columns, also while it cools down", () => {
-  const [now, later] = [Date.now(), (days: number) => new Date(now + days * 86_400_000).toISOString()];
-  const account = {
-    ...{ id: "mine", plan: "individual", unit: "credits", state: "cooling", until: later(0), reason: null },
-    ...{ remaining: 5, entitlement: 7, unlimited: false, overage: false, overage_count: null, stale: false },
-    ...{ reset_at: later(9), quota_error: null, limited_models: [] },
-  } as unknown as UsageItem;
-  const [, ...lines] = onTerminal(80, () => usageLines([account]));
-  expect(lines).toEqual([expect.stringMatching(/^mine +5 of 7 .+ until \d/)]);
-});
-
-test("a table has lines of any length where there is no terminal", () => {
-  expect(table([["a".repeat(300), "b c ".repeat(50).trim()]])).toHaveLength(1);
+const { TZ = "UTC" } = process.env;
+afterEach(() => {
+  setSystemTime();
+  process.env.TZ = TZ;
+  delete process.env.FORCE_COLOR;
 });
 
 const coloured = /\x1b\[3[123]m|\x1b\[1m/;

@@ -4,6 +4,7 @@ import fs from "node:fs";
 import { parse as parsePlist } from "plist";
 import { judgeDisk } from "../../src/cli/checks/files";
 import { judgeClock } from "../../src/cli/checks/network";
+import { probeCost, probeModel } from "../../src/cli/connect/probe";
 import { maskSecrets } from "../../src/cli/connect/redact";
 import { bunName, type Installation, type InstallationKind, installationOf } from "../../src/cli/installation";
 import { type ServiceDefinition, serviceVariables, shownValue } from "../../src/cli/service/definition";
@@ -13,6 +14,7 @@ import { bindingFor } from "../../src/cli/start/listen";
 import { refusedPort } from "../../src/cli/start/port-owner";
 import { type Place, update, ways } from "../../src/cli/update/update";
 import { UsageError } from "../../src/cli/usage-error";
+import type { ClientModel, ToolDialect } from "../../src/clients/models";
 import { readEnvironment } from "../../src/config/environment";
 import { startOfDayIn } from "../../src/lib/format";
 import { inProcess } from "../support/in-process";
@@ -29,6 +31,13 @@ interface Answer {
 }
 
 testPairs("cli", {
+  /** A tool's dialect, its model and those that there are: with which a test call is made, and for how much. */
+  probe(dialect: ToolDialect, own: object, ...all: object[]) {
+    const modelOf = (more: object) =>
+      ({ id: "own", endpoints: [], premium: true, light: false, ...more }) as unknown as ClientModel;
+    const model = probeModel(dialect, modelOf(own), all.map(modelOf));
+    return `${model.id}: ${probeCost(model)}`;
+  },
   /** The text of a settings file, in which the owner's key is another secret. */
   redact: (text: string) => maskSecrets(text, ["the-client-key-of-the-owner", 'a "quoted" key']),
   /** Mebibytes that are free. */
