@@ -98,7 +98,7 @@ function withBound(schema: JsonObject, bound: "Minimum" | "Maximum"): JsonObject
 function withKnownType(schema: JsonObject): JsonObject {
   const { type } = schema;
   if (type === undefined) return schema;
-  if (type === "any") return without(schema, ["type"]);
+  if ([type].flat().includes("any")) return without(schema, ["type"]);
   const known = (name: unknown) => (typeof name === "string" ? (entryOf(typeNames, name.toLowerCase()) ?? name) : name);
   const after = Array.isArray(type) ? type.map(known) : known(type);
   return isSameJson(after, type) ? schema : { ...schema, type: after };
