@@ -9,7 +9,7 @@ export class ObjectEnd {
   #isJson: boolean | undefined;
 
   add(piece: string): void {
-    if (piece !== "" && this.#place !== "never") this.#unread.push(piece);
+    if (this.#place !== "never") this.#unread.push(piece);
   }
 
   /** Whether the pieces are a whole object. @param text All of them together. */

@@ -149,7 +149,7 @@ function closed(schema: JsonObject): JsonObject {
   if (Array.isArray(oneOf)) return closed({ ...without(schema, ["oneOf"]), anyOf: schema.anyOf ?? oneOf });
   if (isOfParts(type)) return eachType(schema, type);
   const plain = inWords(schema, movedOf(schema));
-  return type === "object" && schema.additionalProperties !== false ? { ...plain, additionalProperties: false } : plain;
+  return type === "object" ? { ...plain, additionalProperties: false } : plain;
 }
 
 /** One branch for each type of a list. */
