@@ -25,7 +25,7 @@ export const separateTexts: Stage<ReplyEvent, ReplyEvent> = (next) => {
         isDue = false;
         moved = separator.length;
         next.push({ type: "block-delta", text: separator + event.text });
-      } else if (event.type === "block-end" && moved > 0 && event.citations) {
+      } else if (event.type === "block-end" && event.citations) {
         const citations = event.citations.map((citation) => ({
           ...citation,
           start: citation.start + moved,

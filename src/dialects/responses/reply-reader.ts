@@ -56,8 +56,8 @@ export class ItemReader extends EventReader {
     if (isObject(event.item)) this.shown.set(index, event.item);
     // Text may come without its item's beginning.
     const progress = isText(type) && this.open.size === 0 ? this.begun(index) : this.open.get(index);
-    const isOfItem = progress !== undefined && this.readContent(progress, type, event);
-    if (!isOfItem) this.readLifecycle(type, event, index);
+    if (progress) this.readContent(progress, type, event, index);
+    else this.readLifecycle(type, event, index);
   }
 
   /** The item that is streamed with this index; undefined if it has ended. */
@@ -69,29 +69,30 @@ export class ItemReader extends EventReader {
     return progress;
   }
 
-  /** Reads an event of an item that is streamed; returns false if it is another event. */
-  private readContent(progress: Progress, type: string, event: JsonObject): boolean {
+  /** Reads an event while an item is streamed. */
+  private readContent(progress: Progress, type: string, event: JsonObject, index: number) {
     switch (type) {
       case "response.output_text.delta":
       case "response.refusal.delta":
         this.addText(progress, event, type === "response.refusal.delta");
-        return true;
+        return;
       case "response.function_call_arguments.delta":
       case "response.custom_tool_call_input.delta": {
         const text = textIn(event.delta);
         progress.spoke ||= progress.lane.isOpen;
         progress.lane.delta(text);
-        return true;
+        return;
       }
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
         thinkingDelta(progress, event);
-        return true;
+        return;
       case "response.content_part.done":
         if (isObject(event.part)) endPart(progress, event.part);
-        return true;
+        return;
+      default:
+        this.readLifecycle(type, event, index);
     }
-    return false;
   }
 
   private readLifecycle(type: string, event: JsonObject, index: number) {
