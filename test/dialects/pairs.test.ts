@@ -21,13 +21,14 @@ import { closedSchema } from "../../src/dialects/hub/output-schema";
 import { hasRefusedName, renameProperties } from "../../src/dialects/hub/property-names";
 import { budgetOf, effortOf } from "../../src/dialects/hub/reasoning";
 import { mendRefused, type SchemaRefusal } from "../../src/dialects/hub/refused-schemas";
-import type { Block, ReplyEvent } from "../../src/dialects/hub/reply";
+import { type Block, believable, type ReplyEvent, type Usage } from "../../src/dialects/hub/reply";
 import { withoutTuples } from "../../src/dialects/hub/schema-fixups";
 import { continueConversation, offerFunctions } from "../../src/dialects/hub/server-offers";
 import { asFunctionCalls } from "../../src/dialects/hub/server-turns";
 import { isStrict, isStrictEverywhere } from "../../src/dialects/hub/strict-schema";
 import { fitSchema, type SchemaFixup, vendorRow } from "../../src/dialects/hub/tool-schema";
 import { deferTools } from "../../src/dialects/hub/tool-search";
+import { withNearestEffort, withoutTools } from "../../src/dialects/hub/value-remedies";
 import { messages } from "../../src/dialects/messages/codec";
 import { shownNatively, withNativeSearch } from "../../src/dialects/native-search";
 import { responses } from "../../src/dialects/responses/codec";
@@ -175,6 +176,10 @@ testPairs("hub", {
     );
     return mended && { ...mended, ...told };
   },
+  /** What a request is without tools that are refused, and with the nearest effort that is taken. */
+  "without-tools": (body: JsonObject, rejected: string[]) => withoutTools(body, rejected),
+  "nearest-effort": (body: JsonObject, efforts: string[]) => withNearestEffort(body, efforts),
+  believable: (usage: Partial<Usage>, most: number) => believable(usage, most),
   /** Whether OpenAI, and whether Anthropic as well, takes it for `strict`. */
   strict: (schema: JsonObject) => [isStrict(schema), isStrictEverywhere(schema)],
   /** Beside so many functions: which tools a model gets that has to search for the others, or whose upstream searches. */
@@ -203,7 +208,7 @@ testPairs("hub", {
 
 /** Ids are made anew for each reply. */
 const withoutIds = (value: unknown): unknown =>
-  JSON.parse(JSON.stringify(value).replace(/"([a-z]+_)[0-9A-Za-z]{32,}"/g, '"$1*"'));
+  JSON.parse(JSON.stringify(value).replace(/"([a-z_]+_)[0-9A-Za-z]{24,}"/g, '"$1*"'));
 
 /** `<<9 x a>>` in a text stands for nine of these letters. */
 const longOf = (value: unknown): unknown =>
@@ -252,10 +257,7 @@ const paths = {
     const made = withNativeSearch(asked);
     return made && changes(asked, made);
   },
-  "shown-natively": (...events: ReplyEvent[]) =>
-    run(shownNatively, events).map((event) =>
-      JSON.parse(JSON.stringify(event).replace(/(srvtoolu_(?:untold_)?)\w{10,}/g, "$1*")),
-    ),
+  "shown-natively": (...events: ReplyEvent[]) => withoutIds(run(shownNatively, events)),
   /** What a model that searches has found, and what it was asked. */
   findings: (...events: ReplyEvent[]) => findingsIn(events),
   citations: (...given: Parameters<typeof citationsIn>) => citationsIn(...given),

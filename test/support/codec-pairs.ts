@@ -252,7 +252,7 @@ export function outcomeOf(act: string, codec: Codec, row: Row, plain: Plain): un
     return JSON.parse(
       text
         .replace(/"(chatcmpl-|[a-z]+_)?(?:[0-9A-Za-z]{32}|[0-9a-f-]{36})"/g, '"$1*"')
-        .replace(/"(created|created_at|completed_at)":\d+(?:\.\d+)?/g, '"$1":"*"'),
+        .replace(/"(created|created_at|completed_at)":\d{1,10}(?:\.\d+)?(?!\d)/g, '"$1":"*"'),
     );
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;
