@@ -49,8 +49,8 @@ export function portionsOf(
     const end = Math.round(exact);
     const portion = found[runs[run]!]!;
     portion.tokens += end - at;
-    if (at < cachedInput) portion.cached += Math.min(end, cachedInput) - at;
-    if (cacheWrite > 0) portion.written += overlap(at, end, cachedInput, cachedInput + cacheWrite);
+    portion.cached += overlap(at, end, 0, cachedInput);
+    portion.written += overlap(at, end, cachedInput, cachedInput + cacheWrite);
     at = end;
     if (run / 3 === markedRuns - 1) marked = end;
   }
@@ -91,9 +91,8 @@ function scaleOf(runs: readonly number[], input: number): (bytes: number, media:
     media += runs[run + 2]!;
   }
   const { least, most } = tokensPerByte;
-  const ratio = bytes === 0 ? 0 : Math.min(most, Math.max(least, (input - media) / bytes));
-  const all = bytes * ratio + media;
-  const factor = all > 0 ? input / all : 0;
+  const ratio = Math.min(most, Math.max(least, (input - media) / (bytes || 1)));
+  const factor = input / (bytes * ratio + media || 1);
   return (ofBytes, ofMedia) => (ofBytes * ratio + ofMedia) * factor;
 }
 
@@ -120,4 +119,4 @@ const added = ["count", "tokens", "cached", "written"] as const;
 
 /** The largest first; of the calls those of MCP servers. */
 const byRank = (one: Sized, other: Sized): number => servers(other) - servers(one) || other.tokens - one.tokens;
-const servers = ({ kind, tool }: Sized): number => (kind === "calls" && tool?.startsWith("mcp__") ? 1 : 0);
+const servers = ({ kind, tool }: Sized): number => Number(kind === "calls" && tool!.startsWith("mcp__"));

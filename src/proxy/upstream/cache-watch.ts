@@ -112,21 +112,20 @@ export class CacheWatch {
     const before = prompts.get(turn.model);
     const expected = Math.min(input, before?.input ?? input);
     const isFound = turn.cached >= leastShare * expected;
-    const lost = Math.max(0, expected - turn.cached);
+    const lost = expected - turn.cached;
     // What was written for an hour is kept for another one whenever it is read.
     const lifetime: Prompt["lifetime"] = turn.writtenHour > 0 ? "hour" : isFound && before ? before.lifetime : "usual";
     const hashes = { ...turn.hashes, tools: sameTools(turn.hashes, before?.hashes) ?? turn.hashes.tools };
     const prompt: Prompt = { hashes, lifetime, account, endedAtMs: this.now(), input };
-    const idleMs = before ? prompt.endedAtMs - turn.durationMs - before.endedAtMs : 0;
     const isPart = isFound && lost >= Math.max(leastTokens, partial.leastShare * expected);
     const isExpected = input >= leastTokens && (!isFound || isPart);
-    const found = isExpected && (before ? reasonOf(turn, prompt, before, idleMs) : reasonOfFirst(prompt, prompts));
+    const found = isExpected && (before ? reasonOf(turn, prompt, before) : reasonOfFirst(prompt, prompts));
     prompts.set(turn.model, prompt);
     const miss =
       found && (!isPart || partial.reasons.has(found.reason))
         ? {
             reason: found.reason,
-            idleMs: found.reason === "expired" || found.reason === "expired_long" ? idleMs : null,
+            idleMs: found.idleMs ?? null,
             change: found.change ?? null,
             lost,
           }
@@ -153,17 +152,19 @@ export class CacheWatch {
 
 interface Reason {
   reason: CacheMiss;
+  idleMs?: number;
   change?: CacheChange;
 }
 
 /** Another lifetime would have kept what `expired`, and none keeps what `expired_long`. */
-function reasonOf(turn: CachedTurn, prompt: Prompt, before: Prompt, idleMs: number): Reason {
+function reasonOf(turn: CachedTurn, prompt: Prompt, before: Prompt): Reason {
   if (before.account !== prompt.account) return { reason: "account" };
   if (!sameTools(prompt.hashes, before.hashes))
     return { reason: "tools", change: toolsChanged(before.hashes.tools, prompt.hashes.tools) };
   if (before.hashes.system !== prompt.hashes.system) return { reason: "system" };
-  if (idleMs > lifetimes.hour) return { reason: "expired_long" };
-  if (idleMs > lifetimes[before.lifetime]) return { reason: "expired" };
+  const idleMs = prompt.endedAtMs - turn.durationMs - before.endedAtMs;
+  if (idleMs > lifetimes.hour) return { reason: "expired_long", idleMs };
+  if (idleMs > lifetimes[before.lifetime]) return { reason: "expired", idleMs };
   const at = rewrittenAt(before.hashes, prompt.hashes);
   const change = at === undefined ? undefined : { message: at + 1, of: before.hashes.messageCount };
   if (prompt.hashes.messageCount < before.hashes.messageCount) return { reason: "shortened", change };

@@ -34,7 +34,7 @@ function meant({ error, reason, values, ...others }: Failure) {
     ...others,
     ...(Object.keys(values ?? {}).length > 0 && { values }),
     ...(!Bun.deepEquals(reason, { told, written }) && { reason }),
-    ...{ status, code: details.code, headers: details.headers, told, written },
+    ...{ kind: error.kind, status, code: details.code, headers: details.headers, told, written },
   };
 }
 

@@ -108,7 +108,7 @@ function judge(status: number, headers: Headers, upstream: UpstreamError, now: n
     values,
     param,
     schema,
-    account: row && troubleOf(row, until, reason.written, (retryAfter ?? 0) > maxWait),
+    account: row && troubleOf(row, until, reason.written, wait !== retryAfter),
     reason,
     newCode: upstream.code === "" || isKnownCode(upstream.code) ? undefined : upstream.code,
     scope: row?.scope,

@@ -24,21 +24,19 @@ export function tokenRates(
   if (!tokens) return undefined;
   const price = long && usage.input > long.above ? long : tokens;
   const { cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0, output = 0 } = usage;
-  const hourShare = cacheWrite === 0 ? 0 : cacheWriteHour / cacheWrite;
   const written = [
-    [price.cacheWrite, 1 - hourShare],
-    [price.cacheWriteHour, hourShare],
+    [price.cacheWrite, cacheWrite - cacheWriteHour],
+    [price.cacheWriteHour, cacheWriteHour],
   ] as const;
   const isKnown =
     (cachedInput === 0 || price.cachedInput !== undefined) &&
-    written.every(([rate, share]) => cacheWrite * share === 0 || rate !== undefined);
+    written.every(([rate, count]) => count === 0 || rate !== undefined);
   if (!isKnown) return undefined;
   const nano = (credits: number) => (credits * 1e9) / tokens.per;
   const rates = {
     input: nano(price.input),
     cachedInput: nano(price.cachedInput ?? price.input),
-    cacheWrite:
-      cacheWrite === 0 ? nano(price.input) : nano(written.reduce((sum, [rate, share]) => sum + (rate ?? 0) * share, 0)),
+    cacheWrite: cacheWrite === 0 ? nano(price.input) : nano(costOf(written) / cacheWrite),
     output: nano(price.output),
   };
   if (nanoCredits == null) return rates;
@@ -53,3 +51,6 @@ export function tokenRates(
     output: rates.output * factor,
   };
 }
+
+const costOf = (counts: readonly (readonly [rate: number | undefined, count: number])[]): number =>
+  counts.reduce((sum, [rate, count]) => sum + (rate === undefined ? 0 : rate * count), 0);
