@@ -5,6 +5,7 @@ import { warningInWords, warningsOf } from "../../../src/books/changes/warnings"
 import type { JsonObject } from "../../../src/dialects/hub/conversation";
 import type { Account } from "../../../src/people/accounts/account";
 import { RecentItems } from "../../../src/proxy/recent-items";
+import { isAllowedPage } from "../../../src/proxy/server-tools/web-search";
 import { labelOf, modelOf, strongest, tokenOf, turnPlanOf } from "../../../src/proxy/upstream/copilot/auto-answer";
 import { autoModel, hasOnlyAuto, mayHaveOnlyAuto, picksNone } from "../../../src/proxy/upstream/copilot/auto-model";
 import type { Failure } from "../../../src/proxy/upstream/copilot/failure";
@@ -17,6 +18,7 @@ import {
 import { isKnownCode, isSuspensionEvent, statuses, statusOf } from "../../../src/proxy/upstream/copilot/failure-match";
 import { rows } from "../../../src/proxy/upstream/copilot/failure-rows";
 import { patternOf, refusedParam, withoutParams } from "../../../src/proxy/upstream/copilot/unsupported-params";
+import { codexAliases, codexCatalogue } from "../../../src/proxy/upstream/models/codex-catalogue";
 import { googleAliases } from "../../../src/proxy/upstream/models/google-names";
 import { readModel } from "../../../src/proxy/upstream/models/model";
 import { findModel, nearest } from "../../../src/proxy/upstream/models/model-name";
@@ -132,6 +134,14 @@ testPairs("upstream", {
     const listed = listedModel(readModel(item)!, { maxPromptTokens: {} });
     return { listed, settings: clientModels([listed]) };
   },
+  /** Models of the list as Codex reads them, without its instructions, and the one that reviews approvals. */
+  codex(...items: object[]) {
+    const models = items.map((item) => readModel(item)!);
+    const { models: entries } = codexCatalogue(models, { maxPromptTokens: {} }) as { models: JsonObject[] };
+    const told = entries.map(({ base_instructions, ...entry }) => changes({ shell_type: "unified_exec" }, entry));
+    return { told, review: [codexAliases("codex-auto-review", models), codexAliases("gpt-6", models)] };
+  },
+  "allowed-page": (...given: Parameters<typeof isAllowedPage>) => isAllowedPage(...given),
   /** What the list says beside of a model: the warnings in it. */
   warnings: (more: object) => chat(more).warnings,
   /** Models of the list: what people are told of all of them. */
