@@ -24,6 +24,7 @@ import { readModel } from "../../../src/proxy/upstream/models/model";
 import { findModel, nearest } from "../../../src/proxy/upstream/models/model-name";
 import { clientModels, listedModel } from "../../../src/proxy/upstream/models/model-view";
 import { cacheSaving, costOf, dearestOf } from "../../../src/proxy/upstream/models/price";
+import { isLongDearer, type Price } from "../../../src/proxy/upstream/models/price-list";
 import { promptLimitOf } from "../../../src/proxy/upstream/models/prompt-limit";
 import { changes, testPairs } from "../../support/pairs";
 
@@ -92,6 +93,7 @@ testPairs("upstream", {
   price: (billing: unknown, id = "m") => readModel({ id, capabilities: { type: "chat" }, billing })!.price,
   /** A price, what was used, whether a person asked, and what is known of the plan. */
   cost: (...given: Parameters<typeof costOf>) => costOf(...given),
+  "long-dearer": (price: Price) => isLongDearer(price),
   dearest: (...models: Parameters<typeof dearestOf>[0]) => dearestOf(models),
   /** A price, and tokens that were read from the cache and written to it. */
   "cache-saving": (...given: Parameters<typeof cacheSaving>) => cacheSaving(...given),
