@@ -25,7 +25,7 @@ import { findModel, nearest } from "../../../src/proxy/upstream/models/model-nam
 import { clientModels, listedModel } from "../../../src/proxy/upstream/models/model-view";
 import { cacheSaving, costOf, dearestOf } from "../../../src/proxy/upstream/models/price";
 import { isLongDearer, type Price } from "../../../src/proxy/upstream/models/price-list";
-import { promptLimitOf } from "../../../src/proxy/upstream/models/prompt-limit";
+import { clientLimitsOf, promptLimitOf } from "../../../src/proxy/upstream/models/prompt-limit";
 import { changes, testPairs } from "../../support/pairs";
 
 const now = Date.parse("2026-07-20T10:00:00Z");
@@ -166,21 +166,11 @@ testPairs("upstream", {
         price: { premium: true, tokens: { ...anyPrice, input, per: 1_000_000 } },
       })),
     ),
-  /** The price of a model that is dearer above 100,000 tokens, and the limits of the owner. */
-  "prompt-limit": (input: number, maxPromptTokens: Record<string, number>) =>
-    promptLimitOf(
-      chat({
-        capabilities: { type: "chat", limits: { max_prompt_tokens: 900_000 } },
-        billing: {
-          token_prices: {
-            batch_size: 1_000_000,
-            default: { input_price: input, output_price: input * 5, max_prompt_tokens: 100_000 },
-            long_context: { input_price: input * 5, output_price: input * 25 },
-          },
-        },
-      }),
-      { maxPromptTokens },
-    ),
+  /** A model of the list, and the limits of the owner: above which length dragoman refuses, and what clients are told. */
+  "prompt-limit"(item: object, maxPromptTokens: Record<string, number>) {
+    const model = readModel(item)!;
+    return [promptLimitOf(model, { maxPromptTokens }) ?? null, clientLimitsOf(model, { maxPromptTokens })];
+  },
   /** An answer of Auto, and the list: what is read of it. */
   "auto-answer": (answer: Record<string, unknown>, ...items: object[]) => ({
     token: tokenOf(answer),
