@@ -62,10 +62,10 @@ class Measuring implements PieceReader {
   readonly #runs: number[] = [];
   readonly #tools = new Map<string, number>();
   readonly #messages: number[] = [];
-  readonly #text = { bytes: 0, hash: 0 };
+  readonly #text = { bytes: 0, hash: noHash };
   #messageCount = 0;
-  #system = 0;
-  #message = 0;
+  #system = noHash;
+  #message = noHash;
   /** Nothing but instructions came so far. */
   #isLeading = true;
   #isSpoken = false;
@@ -111,7 +111,7 @@ class Measuring implements PieceReader {
     this.#isSpoken = false;
     this.#messageCount += 1;
     if (this.#messages.length < maxMessages) this.#messages.push(this.#message);
-    this.#message = 0;
+    this.#message = noHash;
   }
 
   mark(): void {
@@ -135,7 +135,7 @@ class Measuring implements PieceReader {
 
   #addTool(name: string, hash: number): void {
     const compared = this.#tools.size < maxTools || this.#tools.has(name) ? name : "";
-    this.#tools.set(compared, mixed(this.#tools.get(compared) ?? 0, hash));
+    this.#tools.set(compared, mixed(this.#tools.get(compared) ?? noHash, hash));
   }
 
   #groupOf(kind: PieceKind, tool: string | null): number {
@@ -175,6 +175,12 @@ const written: ReadonlySet<PieceKind> = new Set(["system", "person", "client"]);
 /** Characters of an image in which its size is looked for. */
 const beginningLength = 2_048;
 
+/** Hashes begin with it. */
+const noHash = 0;
+
+/** A text by its length and one of its letters. */
+const sampled = (length: number, letter: number): number => length * 128 + letter;
+
 /** Not the sum, which would be the same in another order. */
 const mixed = (hash: number, next: number): number => (Math.imul(hash, 31) + next) | 0;
 
@@ -188,7 +194,7 @@ function measureTool(to: TextMeasure, tool: unknown): void {
     measureValue(to, tool);
     return;
   }
-  let hash = 0;
+  let hash = noHash;
   for (const text of [of.name ?? of.type, of.description])
     if (typeof text === "string") {
       measureText(to, text, empty);
@@ -200,7 +206,7 @@ function measureTool(to: TextMeasure, tool: unknown): void {
     for (const name in properties) {
       const property = properties[name] as { description?: unknown } | null;
       const described = property?.description;
-      hash = mixed(hash, name.length * 128 + name.charCodeAt(0));
+      hash = mixed(hash, sampled(name.length, name.charCodeAt(0)));
       if (typeof described === "string") hash = mixed(hash, described.length);
     }
   let bytes = toolBytes.get(hash);
@@ -218,7 +224,7 @@ const empty = new Uint8Array();
 /** The size of a value's JSON, about; its hash is made of how long its members are. */
 function measureValue(to: TextMeasure, value: unknown): void {
   to.bytes = 0;
-  to.hash = 0;
+  to.hash = noHash;
   addValue(to, value);
 }
 
@@ -226,7 +232,7 @@ function addValue(to: TextMeasure, value: unknown): void {
   if (typeof value === "string") {
     const { length } = value;
     to.bytes += length + 3;
-    to.hash = mixed(to.hash, length * 128 + value.charCodeAt(length >> 1));
+    to.hash = mixed(to.hash, sampled(length, value.charCodeAt(length >> 1)));
   } else if (Array.isArray(value)) for (const member of value) addValue(to, member);
   else if (typeof value !== "object" || value === null) {
     to.bytes += 5;
