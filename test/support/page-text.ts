@@ -35,6 +35,9 @@ export function pageText(html: string, isWhole: boolean): string {
   });
   walk(root, (node) => {
     if (isActive(node)) throw new Error(`${node.tag} is active: ${JSON.stringify([...node.attributes])}`);
+    // A script fills lists, and says there how it goes.
+    if (/^(?:dl|ol|tbody|p|h\d|section|footer)$/.test(node.tag) && !node.attributes.has("role") && isEmpty(node))
+      throw new Error(`${node.tag} is empty: ${JSON.stringify([...node.attributes])}`);
   });
   walk(root, ({ tag, attributes }) => {
     for (const name of ["for", "aria-labelledby", "aria-describedby", "list"])
@@ -204,6 +207,8 @@ export function partOf(text: string, begin: string): string {
   const length = lines.slice(from + 1).findIndex((line) => /^#+ /.test(line) && line.indexOf(" ") <= level);
   return lines.slice(from, length < 0 ? undefined : from + 1 + length).join("\n");
 }
+
+const isEmpty = ({ children }: Node) => children.every((child) => typeof child === "string" && child.trim() === "");
 
 const sentBy = (attributes: Map<string, string>) => {
   const [name, value] = [attributes.get("name"), attributes.get("value")];

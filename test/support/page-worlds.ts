@@ -5,7 +5,7 @@
 import { Database } from "bun:sqlite";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Entry, nameColumns } from "../../src/books/history/entry";
+import type { Entry } from "../../src/books/history/entry";
 import { type Portion, packed } from "../../src/books/history/portions";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
 import { exampleModels } from "../../src/proxy/upstream/models/known-models";
@@ -13,7 +13,8 @@ import { savedFrom } from "../people/accounts/bench";
 import { milliseconds, withNames } from "./blocks";
 import { signedIn } from "./form-fields";
 import { entry } from "./history-rows";
-import { startProxy } from "./proxy";
+import type { Json } from "./json";
+import { type RunningProxy, startProxy } from "./proxy";
 import { fixtures } from "./streams";
 
 export const now = Date.parse("2026-11-20T10:37:00Z");
@@ -137,19 +138,7 @@ async function fullWorld(zone = "UTC"): Promise<World> {
   tables.close();
   app.refreshAccounts();
   await members.hearAll();
-  for (const row of rowsOf(idOf)) {
-    app.history.add(row);
-    app.exchangeMetrics.count(row, []);
-    if (row.started_at_ms < Date.UTC(2026, 10, 5) || row.account_key === null) continue;
-    const amounts = { unit: row.cost_unit ?? "credits", amount: row.cost ?? 0 };
-    const { account_id: account, key_name: key, upstream_model: model, project } = row;
-    const member = row.member === null ? null : members.find(row.member)!;
-    const subject = { account, member, key, model: model!, accountKey: row.account_key!, isProvided: false, project };
-    const reservation = await Promise.try(() => app.budgets.reserve(subject, amounts)).catch(() => undefined);
-    if (reservation && !(reservation instanceof Error))
-      app.budgets.settle(reservation, { model: "", expected: amounts, real: amounts });
-  }
-  proxy.history.flush();
+  await count(proxy, fullRows(idOf));
   await Promise.all(app.allAccounts.map((each) => each.quota()));
   const stateOf = (login: string, state: object) =>
     app.accounts.find(({ id }) => id === login)!.setState(state as never);
@@ -174,6 +163,23 @@ async function fullWorld(zone = "UTC"): Promise<World> {
   );
 }
 
+/** In the history, the metrics and the budgets. */
+async function count({ app, history }: RunningProxy, rows: readonly Entry[]): Promise<void> {
+  for (const row of rows) {
+    app.history.add(row);
+    app.exchangeMetrics.count(row, []);
+    if (row.started_at_ms < Date.UTC(2026, 10, 5) || row.account_key === null) continue;
+    const amounts = { unit: row.cost_unit ?? "credits", amount: row.cost ?? 0 };
+    const { account_id: account, key_name: key, upstream_model: model, project } = row;
+    const member = (row.member !== null && app.members?.find(row.member)) || null;
+    const subject = { account, member, key, model: model!, accountKey: row.account_key!, isProvided: false, project };
+    const reservation = await Promise.try(() => app.budgets.reserve(subject, amounts)).catch(() => undefined);
+    if (reservation && !(reservation instanceof Error))
+      app.budgets.settle(reservation, { model: "", expected: amounts, real: amounts });
+  }
+  history.flush();
+}
+
 const portionsOf = (scale: number): string => {
   const of = (kind: Portion["kind"], tool: string | null, tokens: number, cost: number | null): Portion => ({
     ...{ kind, tool, count: 2, tokens: tokens * scale, cached: Math.floor((tokens * scale) / 2) },
@@ -196,15 +202,15 @@ const portionsOf = (scale: number): string => {
 };
 
 /** One of each kind, of `fixtures/worlds/full.txt`, with the times for which they are over, and a few weeks of plain ones. */
-function rowsOf(idOf: (name: string) => string): Entry[] {
-  const rows: Partial<Entry>[] = [];
+function fullRows(idOf: (name: string) => string): Entry[] {
   const plain = [
     { upstream_model: "claude-sonnet-4.6", client_name: "claude-cli/2.0", account_id: "cred-demo" },
     { upstream_model: "gpt-5.4", client_model: "gpt-5.4", client_name: "codex_cli_rs/0.63", account_id: "octo-demo" },
     { upstream_model: "gpt-5-mini", client_model: "fast", client_name: null, account_id: "cred-demo", cost: 0 },
   ];
-  for (let at = 0; at < 40; at += 1)
-    rows.push({
+  const rows = Array.from(
+    { length: 40 },
+    (_, at): Partial<Entry> => ({
       request_id: `plain-${at}`,
       started_at_ms: now - at * 17 * hour - 3 * hour,
       duration_ms: 900 + at * 37,
@@ -215,27 +221,34 @@ function rowsOf(idOf: (name: string) => string): Entry[] {
       ...(at % 3 === 1 && { cost: (at % 4) * 1e9, cost_unit: "premium" as const }),
       member: at % 5 === 0 ? idOf("anna") : null,
       key_name: at % 5 === 0 ? "anna/key-1" : at % 2 ? "laptop" : null,
-    });
-  const special = readFileSync(join(fixtures, "worlds/full.txt"), "utf8").replaceAll("$anna", idOf("anna"));
-  for (const [, request_id, ago, json] of special.matchAll(/^(\S+) (\S+) (.*)$/gm)) {
-    const { portions, ...given } = JSON.parse(json!) as Record<string, unknown>;
+    }),
+  );
+  return [...rows, ...rowsIn(textOf("full"), idOf)]
+    .map((row) => entry({ fixups: '["model-name"]', account_id: "cred-demo", ...row }))
+    .sort((one, other) => one.started_at_ms - other.started_at_ms);
+}
+
+const textOf = (world: string) =>
+  readFileSync(join(fixtures, "worlds", `${world}.txt`), "utf8").replaceAll("$evil", JSON.stringify(evil).slice(1, -1));
+
+/** Behind an id and how long ago it was, or when the first of several was, what a row has. */
+const rowsIn = (text: string, idOf: (name: string) => string): Partial<Entry>[] =>
+  [...text.matchAll(/^(?:(\d+)x )?([\w-]+) (\d+[smhd]) (.*)$/gm)].flatMap(([, times, id, ago, json]) => {
+    const { portions, ...given } = JSON.parse(json!.replace(/\$(\w+)/g, (_, name) => idOf(name)));
     const texts = Object.entries(given).map(([name, value]) => [
       name,
       typeof value === "object" && value !== null ? JSON.stringify(value) : value,
     ]);
-    rows.push({
-      ...{ request_id, started_at_ms: now - milliseconds(ago!), account_id: "cred-demo" },
+    return Array.from({ length: Number(times ?? 1) }, (_, at) => ({
+      request_id: times ? `${id}-${at}` : id!,
+      started_at_ms: now - milliseconds(ago!) + at * minute,
       ...Object.fromEntries(texts),
       ...(portions !== undefined && { portions: portionsOf(Number(portions)) }),
-    });
-  }
-  return rows
-    .map((row) => entry({ fixups: '["model-name"]', ...row }))
-    .sort((one, other) => one.started_at_ms - other.started_at_ms);
-}
+    }));
+  });
 
 async function worldOf(
-  proxy: Awaited<ReturnType<typeof startProxy>>,
+  proxy: RunningProxy,
   headers: World["headers"],
   words: readonly (readonly [string, string])[] = [],
 ): Promise<World> {
@@ -312,73 +325,54 @@ async function busyWorld(): Promise<World> {
   };
 }
 
-/** No key is needed, and of each tool there are several versions and programs. */
-async function smallWorld(): Promise<World> {
-  const proxy = await startProxy({ clock, demo: { now: () => now } });
-  const stopped = { http_status: 499, error_type: "client_closed" };
-  const cached = { input_tokens: 1_000, cached_tokens: 250 };
-  const rows: Partial<Entry>[] = [
-    ...["claude-cli/2.1.330", "claude-cli/2.1.330", "claude-cli/2.1.329"].map((client_name) => ({ client_name })),
-    { client_name: "GeminiCLI-tui/0.61.0/gemini-3.8-flash" },
-    ...["codex_cli_rs/0.169.0", "codex_exec/0.169.0"].map((client_name) => ({ client_name, ...cached })),
-    ...Array(4).fill(stopped),
-    ...Array(5).fill({ http_status: 502, error_type: "upstream" }),
-    { ...stopped, session: "0123456789ab", prompt: "p1" },
-    ...["gpt-5-mini", "GPT-5-Mini"].map((client_model) => ({
-      ...{ client_model, upstream_model: "gpt-5-mini", fixups: '["model-name"]' },
-    })),
-    { error_type: "overloaded_error", http_status: 529, input_tokens: 0, output_tokens: 0, cost: 0 },
-    // It began before those that ended before it.
-    { started_at_ms: now - 18 * minute - 1 },
-    ...["(none)", null].map((client_model) => ({ client_model })),
-    // A spreadsheet would run them.
-    { client_name: "=cmd|' /C calc'!A0", client_model: "+1 more", error_message: 'Wait, "please".\nNow.' },
-  ];
-  for (const [at, row] of rows.entries())
-    proxy.app.history.add(entry({ request_id: `row-${at}`, started_at_ms: now - (30 - at) * minute, ...row }));
-  proxy.history.flush();
-  return worldOf(proxy, strangers);
-}
-
-/** What others chose is written by somebody who means harm. */
-async function oddWorld(): Promise<World> {
+/** As its file says: in the first line how its server starts, then its rows. */
+async function writtenWorld(name: string): Promise<World> {
+  const text = textOf(name);
+  const { accounts, members = {}, states = {}, learned = {}, ...setup }: Json = JSON.parse(/^: (.*)$/m.exec(text)![1]!);
+  const known = Object.entries<Json>(accounts ?? {}).map(([login, { as = "pro", plan, of, ...premium }]) => {
+    const quota = quotas[as as keyof typeof quotas]();
+    return { of, ...account(login, { ...quota, premium: { ...quota.premium, ...premium } }, plan && { plan }) };
+  });
   const proxy = await startProxy({
     clock,
-    demo: { now: () => now },
-    config: { modelAliases: { [evil]: "gpt-5-mini" }, upstreamHeaders: { "x-odd": evil } },
+    ...setup,
+    demo: { now: () => now, ...setup.demo, ...(accounts && { accounts: known }) },
+    ...(accounts && { saved: () => known.flatMap((each) => (each.of ? [] : savedFrom(each, now - 40 * day))) }),
   });
-  const texts = Object.fromEntries(
-    [...nameColumns, "initiator_reason", "stop_reason", "client_dialect", "upstream_dialect"].map((name) => [
-      name,
-      evil,
-    ]),
-  );
-  const lists = {
-    attempts: JSON.stringify([{ account: evil, error: evil, ms: 3 }]),
-    fixups: JSON.stringify([evil, `refused:${evil}`]),
-    dropped: JSON.stringify([evil]),
-  };
-  const failure = { http_status: 400, error_type: evil, error_message: evil };
-  const one = { request_id: "evil", started_at_ms: now, ...texts, ...lists, ...failure };
-  const other = {
-    request_id: "odd",
-    started_at_ms: now,
-    client_name: "\u202e\u200bname",
-    client_model: "x".repeat(250),
-  };
-  for (const row of [one, other]) proxy.app.history.add(entry(row as Partial<Entry>));
-  proxy.history.flush();
-  for (const field of ["service_tier", 'odd"<b>']) proxy.app.unsupportedParams.learn("gpt-5-mini", field);
-  return worldOf(proxy, strangers);
+  const { app } = proxy;
+  const headers: World["headers"] = { ...strangers };
+  const words: [string, string][] = [];
+  for (const [member, limits] of Object.entries(members)) {
+    const { code, member: made } = await app.members!.invite(member, limits as object);
+    const { key } = (await app.members!.accept(code))!;
+    words.push([made.id, `ID-OF-${member.toUpperCase()}`], [key, `KEY-OF-${member.toUpperCase()}`]);
+    headers[member] = { cookie: (await signedIn(proxy.url, key)).cookie };
+  }
+  const idOf = (member: string) => app.members!.named(member)!.id;
+  for (const each of known)
+    if (each.of) app.accountStore.add({ ...savedFrom(each, now - 3 * day), member: idOf(each.of) });
+  app.refreshAccounts();
+  await count(proxy, rowsIn(text, idOf).map(entry));
+  await Promise.all(app.allAccounts.map((each) => each.quota()));
+  for (const [login, state] of Object.entries(states))
+    app.allAccounts.find(({ id }) => id === login)!.setState(state as never);
+  for (const [model, fields] of Object.entries<Json>(learned))
+    for (const field of fields) app.unsupportedParams.learn(model, field);
+  return worldOf(proxy, headers, words);
 }
 
+/** Of somebody who means harm. */
 export const evil = `"><svg onload=alert(1)></script><script>alert(2)</script><img src=x onerror=alert(3)>`;
 
 export const worlds = {
   full: fullWorld,
   empty: emptyWorld,
   busy: busyWorld,
-  small: smallWorld,
-  odd: oddWorld,
+  /** No key is needed, and of each tool there are several versions and programs. */
+  small: () => writtenWorld("small"),
+  /** What others chose is written by somebody who means harm. */
+  odd: () => writtenWorld("odd"),
+  /** One of what is mostly many, and amounts that are just enough. */
+  edges: () => writtenWorld("edges"),
   nepal: () => fullWorld("Asia/Kathmandu"),
 };

@@ -149,11 +149,10 @@ function whyOf(prompt: Omit<Prompt, "why">, parts: PromptPart[]): string {
     const cost = { cost: { credits: lost_nano_credits ?? 0 }, cost_at_least: unknown_loss_count > 0 };
     reasons.push({ share: shareOf(cost), words: `${amount(cost)} because ${coldReason(dearest!)}` });
   }
-  if (prompt.failed.request_count > 0)
-    reasons.push({
-      share: shareOf(prompt.failed),
-      words: `${amount(prompt.failed)} in ${plural(prompt.failed.request_count, "request")} that failed`,
-    });
+  reasons.push({
+    share: shareOf(prompt.failed),
+    words: `${amount(prompt.failed)} in ${plural(prompt.failed.request_count, "request")} that failed`,
+  });
   const said = reasons
     .sort((one, other) => other.share - one.share)
     .filter(({ share }, at) => at === 0 || share >= leastShare)

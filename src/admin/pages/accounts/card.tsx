@@ -58,7 +58,7 @@ export function AccountCard({ account, now, children }: AccountCardProps): Marku
       )}
       <Remaining account={account} />
       <ResetLine account={account} now={now} />
-      {account.reason !== null && account.state !== "ready" && (
+      {account.reason !== null && (
         <p class="reason">
           <Sentence of={account.reason} />
         </p>

@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** One budget: what is used of it, and by whom. */
 
-import { dollars, moment, percent, plural, significant, zonedTime } from "../../../lib/format";
+import { moment, percent, plural, significant, zonedTime } from "../../../lib/format";
 import type { Scope } from "../../../parts/app";
 import type { BudgetItem } from "../../../people/budgets/budget-list";
 import { amountOf, usedInDollars, usedInWords } from "../../../people/budgets/sentences";
@@ -104,15 +104,11 @@ export function BudgetCard({ frame, item, users, change, strangers, now }: CardP
             {item.unit === "credits" && (
               <span class="soft">
                 {" "}
-                · {usedInDollars(used, unknown_price_count)} of {dollars(limit * 1e9)}
+                · {usedInDollars(used, unknown_price_count)} of {usedInDollars(limit, 0)}
               </span>
             )}
           </p>
-          <Meter
-            share={Math.min(1, used / limit)}
-            tone={toneOfShare(item, shareOf(item))}
-            label={`${percent(used / limit)} used`}
-          />
+          <Meter share={used / limit} tone={toneOfShare(item, shareOf(item))} label={`${percent(used / limit)} used`} />
         </>
       )}
       {item.holders && <HighestHolders item={item} holders={item.holders} />}
