@@ -16,7 +16,7 @@ const blocks =
 const unsaid =
   /^(?:class|id|for|data-label|scope|viewBox|preserveAspectRatio|aria-hidden|aria-labelledby|aria-describedby|list|tabindex|href|action|method|datetime|value|name|type|width|height|x|y|selected|lang|charset)$/;
 /** Classes that mean something. */
-const meant = /^(?:good|warn|bad|idle|off|fault|wrong|primary|here|hidden|tone-\w+|note|calm)$/;
+const meant = /^(?:good|warn|bad|idle|off|fault|wrong|primary|here|hidden|tone-\w+|note|calm|minor|late|s\d|rest)$/;
 const entities: Record<string, string> = { lt: "<", gt: ">", quot: '"', "#39": "'", "#x27": "'", amp: "&" };
 const decoded = (text: string) => text.replace(/&(#?\w+);/g, (whole, name) => entities[name] ?? whole);
 

@@ -229,7 +229,9 @@ function fullRows(idOf: (name: string) => string): Entry[] {
 }
 
 const textOf = (world: string) =>
-  readFileSync(join(fixtures, "worlds", `${world}.txt`), "utf8").replaceAll("$evil", JSON.stringify(evil).slice(1, -1));
+  readFileSync(join(fixtures, "worlds", `${world}.txt`), "utf8")
+    .replaceAll("$evil", JSON.stringify(evil).slice(1, -1))
+    .replaceAll("$long", "0123456789".repeat(40));
 
 /** Behind an id and how long ago it was, or when the first of several was, what a row has. */
 const rowsIn = (text: string, idOf: (name: string) => string): Partial<Entry>[] =>
@@ -243,7 +245,9 @@ const rowsIn = (text: string, idOf: (name: string) => string): Partial<Entry>[] 
       request_id: times ? `${id}-${at}` : id!,
       started_at_ms: now - milliseconds(ago!) + at * minute,
       ...Object.fromEntries(texts),
-      ...(portions !== undefined && { portions: portionsOf(Number(portions)) }),
+      ...(portions !== undefined && {
+        portions: typeof portions === "number" ? portionsOf(portions) : packed(portions),
+      }),
     }));
   });
 
@@ -329,9 +333,16 @@ async function busyWorld(): Promise<World> {
 async function writtenWorld(name: string): Promise<World> {
   const text = textOf(name);
   const { accounts, members = {}, states = {}, learned = {}, ...setup }: Json = JSON.parse(/^: (.*)$/m.exec(text)![1]!);
-  const known = Object.entries<Json>(accounts ?? {}).map(([login, { as = "pro", plan, of, ...premium }]) => {
+  const known = Object.entries<Json>(accounts ?? {}).map(([login, { as = "pro", plan, models, of, ...premium }]) => {
     const quota = quotas[as as keyof typeof quotas]();
-    return { of, ...account(login, { ...quota, premium: { ...quota.premium, ...premium } }, plan && { plan }) };
+    return {
+      of,
+      ...account(
+        login,
+        { ...quota, premium: { ...quota.premium, ...premium } },
+        { ...(plan && { plan }), ...(models && { models }) },
+      ),
+    };
   });
   const proxy = await startProxy({
     clock,
@@ -374,5 +385,8 @@ export const worlds = {
   odd: () => writtenWorld("odd"),
   /** One of what is mostly many, and amounts that are just enough. */
   edges: () => writtenWorld("edges"),
+  weeks: () => writtenWorld("weeks"),
+  tiny: () => writtenWorld("tiny"),
+  fresh: () => writtenWorld("fresh"),
   nepal: () => fullWorld("Asia/Kathmandu"),
 };

@@ -89,7 +89,7 @@ export function ByDay({ statistics, measure, first, days, now }: ByDayProps): Ma
     .map(([model, groups]) => [model, sum(groups.map(measure.of))] as const)
     .sort(([, a], [, b]) => b - a)
     .filter(([, amount]) => amount > 0);
-  const named = ordered.slice(0, ordered.length > maxSeries ? maxSeries : undefined);
+  const named = ordered.slice(0, maxSeries);
   const left = ordered.slice(named.length);
   const series = [
     ...named.map(([model]) => ({
@@ -114,10 +114,7 @@ export function ByDay({ statistics, measure, first, days, now }: ByDayProps): Ma
     const groups = byDay.get(isoDay(from)) ?? [];
     const sumOf = (models: readonly (string | null)[]) =>
       sum(groups.filter(({ key }) => models.includes(key.upstream_model ?? null)).map(measure.of));
-    const values = [
-      ...named.map(([model]) => sumOf([model])),
-      ...(left.length > 0 ? [sumOf(left.map(([model]) => model))] : []),
-    ];
+    const values = [...named.map(([model]) => sumOf([model])), sumOf(left.map(([model]) => model))];
     const requests = sum(groups.map(({ request_count }) => request_count));
     return {
       label: day(from, now),

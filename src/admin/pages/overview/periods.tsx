@@ -3,7 +3,6 @@
 import type { Filters, Totals } from "../../../books/history/history";
 import {
   compact,
-  dollars,
   duration,
   formatAmount,
   formatCount,
@@ -96,14 +95,7 @@ function Spent({ row, unit }: { row: PeriodRow; unit: CostUnit }): Markup {
     unit === "credits" && before ? comparedWith(totals, before) : "",
     unit === "credits" && saved ? savedInWords(saved) : "",
   ].filter(Boolean);
-  return (
-    <Sum
-      row={row}
-      of={known}
-      format={(value) => marked(formatAmount(value), totals)}
-      more={asides.length > 0 && asides.join(" · ")}
-    />
-  );
+  return <Sum row={row} of={known} format={(value) => marked(formatAmount(value), totals)} more={asides.join(" · ")} />;
 }
 
 /** `1.2 saved by the cache, unknown for 3 requests`; empty if nothing was saved, or nothing is known of it. */
@@ -181,7 +173,7 @@ export const Budgets = ({ items, now }: { items: BudgetItem[]; now: number }) =>
               <span class="num">{amountOf(item.limit, item)}</span>
               <small>
                 per {item.per}
-                {item.unit === "credits" && ` · ${dollars(item.limit * 1e9)}`}
+                {item.unit === "credits" && ` · ${usedInDollars(item.limit, 0)}`}
               </small>
             </>
           ),

@@ -122,16 +122,16 @@ function Bill({ item, priced: { rate, lines } }: { item: ShownEntry; priced: Pri
             </td>
             {perMillion !== undefined && (
               <>
-                <td class="right num">{perMillion === null ? <Unknown /> : significant(perMillion)}</td>
-                <td class="right num">
-                  {tokens === 0 ? (
-                    0
-                  ) : tokens === null || perMillion === null ? (
-                    <Unknown />
-                  ) : (
-                    significant((tokens * perMillion) / 1e6)
-                  )}
-                </td>
+                <Amount of={perMillion === null ? null : significant(perMillion)} />
+                <Amount
+                  of={
+                    tokens === 0
+                      ? "0"
+                      : tokens === null || perMillion === null
+                        ? null
+                        : significant((tokens * perMillion) / 1e6)
+                  }
+                />
               </>
             )}
           </tr>
@@ -152,12 +152,14 @@ function Bill({ item, priced: { rate, lines } }: { item: ShownEntry; priced: Pri
             {cost_unit === null ? "Cost" : costUnits[cost_unit].label}
             {cost !== null && cost_unit === "credits" && <span class="soft"> {inDollars(costsOf(item))}</span>}
           </th>
-          <td class="right num">{cost === null ? <Unknown /> : marked(formatAmount(cost), item)}</td>
+          <Amount of={cost === null ? null : marked(formatAmount(cost), item)} />
         </tr>
       </tfoot>
     </table>
   );
 }
+
+const Amount = ({ of }: { of: string | null }) => <td class={["right", of !== null && "num"]}>{of ?? <Unknown />}</td>;
 
 function Notes({ item, model, priced: { rate, long, computed, extra } }: CostProps & { priced: Priced }): Markup {
   const { cost, cost_unit } = item;

@@ -128,13 +128,14 @@ async function readHistory(app: Scope, read: () => Promise<ShownPage>): Promise<
   }
 }
 
-/** Whether a running request matches the filters. A field without a value yet does not rule it out. */
+/** Whether a running request matches the filters. */
 const passes =
-  ({ status, status_class, has_error, stream, from_ms, to_ms, ...names }: Filters) =>
+  ({ status, status_class, has_error, has_prompt, stream, from_ms, to_ms, ...names }: Filters) =>
   (running: ShownRunning): boolean =>
     status === undefined &&
     status_class === undefined &&
     has_error !== true &&
+    (has_prompt === undefined || (running.prompt !== null) === has_prompt) &&
     (stream === undefined || running.stream === stream) &&
     running.started_at_ms >= (from_ms ?? 0) &&
     running.started_at_ms <= (to_ms ?? Number.POSITIVE_INFINITY) &&
