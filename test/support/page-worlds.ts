@@ -131,11 +131,7 @@ async function fullWorld(zone = "UTC"): Promise<World> {
   const idOf = (name: string) => members.named(name)!.id;
   for (const each of annas) app.accountStore.add({ ...savedFrom(each, now - 3 * day), member: idOf("anna") });
   await members.invite("ben");
-  const tables = new Database(join(proxy.home, "members.sqlite"));
-  tables.run("UPDATE members SET created_at_ms = ?", [now - 10 * day]);
-  tables.run("UPDATE keys SET created_at_ms = ?", [now - 9 * day]);
-  tables.run("UPDATE invitations SET expires_at_ms = ? WHERE used_at_ms IS NULL", [Date.parse("2099-01-02T03:04Z")]);
-  tables.close();
+  backdate(proxy.home);
   app.refreshAccounts();
   await members.hearAll();
   await count(proxy, fullRows(idOf));
@@ -161,6 +157,15 @@ async function fullWorld(zone = "UTC"): Promise<World> {
     },
     [...[...ids], [keys.anna!, "KEY-OF-ANNA"]],
   );
+}
+
+/** The tables of members have a clock of their own. */
+function backdate(home: string): void {
+  const tables = new Database(join(home, "members.sqlite"));
+  tables.run("UPDATE members SET created_at_ms = ?", [now - 10 * day]);
+  tables.run("UPDATE keys SET created_at_ms = ?", [now - 9 * day]);
+  tables.run("UPDATE invitations SET expires_at_ms = ? WHERE used_at_ms IS NULL", [Date.parse("2099-01-02T03:04Z")]);
+  tables.close();
 }
 
 /** In the history, the metrics and the budgets. */
@@ -358,6 +363,10 @@ async function writtenWorld(name: string): Promise<World> {
     const { key } = (await app.members!.accept(code))!;
     words.push([made.id, `ID-OF-${member.toUpperCase()}`], [key, `KEY-OF-${member.toUpperCase()}`]);
     headers[member] = { cookie: (await signedIn(proxy.url, key)).cookie };
+  }
+  if (words.length > 0) {
+    backdate(proxy.home);
+    await app.members!.hearAll();
   }
   const idOf = (member: string) => app.members!.named(member)!.id;
   for (const each of known)
