@@ -37,3 +37,12 @@ test("a sealed secret does not open for another account, after any change, or wi
   }
   expect(() => new Seals(keys[1]).open(sealed, "account github.com/anna")).toThrow(`the key ${keyIdOf(keys[0])}`);
 });
+
+test("what an older version has sealed opens, and its derived secrets are the same", () => {
+  const seals = new Seals(Buffer.from("0123456789abcdef0123456789abcdef"));
+  const sealed = "01246676d6c8060e188ba71f0749f96ec1064959105a473f45934617a81e70a2886758430cadc95c2731a96ec2a99cca";
+  expect(seals.open(Buffer.from(sealed, "hex"), "github token of github.com/octo")).toBe("gho_of_octo");
+  expect(seals.derived("page sign-ins").toString("hex")).toBe(
+    "b90e1b22ca0859f85d4002fe6fde7f0df1b309c26b1b8af804127fb88f073bf4",
+  );
+});
