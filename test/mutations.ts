@@ -1,6 +1,6 @@
 /**
  * `MUTATION_SECONDS=600 bun run test:mutations [part of <path>:<line> …]`: changes one operator or constant at a time in a copy of
- * the tree (without words, some of every wing), runs the tests that guard the changed file, and names each change that no test noticed. `mutants/unnoticed.ts` has the
+ * the tree (without words, some of every wing), runs the tests that guard the changed file, and names each change that no test noticed. `mutants/unnoticed.txt` has the
  * changes that may go unnoticed, with the reason. `SEED=…` draws the same changes in the same order.
  */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
