@@ -1,6 +1,7 @@
 /** Pairs: what commands make of what they were given or have measured, from `fixtures/pairs/cli/`. */
-import { spyOn } from "bun:test";
-import fs from "node:fs";
+import { spyOn, test } from "bun:test";
+import fs, { appendFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parse as parsePlist } from "plist";
 import { judgeDisk } from "../../src/cli/checks/files";
 import { judgeClock } from "../../src/cli/checks/network";
@@ -9,18 +10,21 @@ import { maskSecrets } from "../../src/cli/connect/redact";
 import { bunName, type Installation, type InstallationKind, installationOf } from "../../src/cli/installation";
 import { type ServiceDefinition, serviceVariables, shownValue } from "../../src/cli/service/definition";
 import { launchdFile } from "../../src/cli/service/launchd";
+import { followFile, lastLines } from "../../src/cli/service/log-lines";
 import { systemdFiles } from "../../src/cli/service/systemd";
 import { bindingFor } from "../../src/cli/start/listen";
 import { refusedPort } from "../../src/cli/start/port-owner";
+import { print } from "../../src/cli/terminal";
 import { type Place, update, ways } from "../../src/cli/update/update";
 import { UsageError } from "../../src/cli/usage-error";
 import type { ClientModel, ToolDialect } from "../../src/clients/models";
 import { readEnvironment } from "../../src/config/environment";
 import { startOfDayIn } from "../../src/lib/format";
 import { inProcess } from "../support/in-process";
-import { testPairs } from "../support/pairs";
+import { outOf, testPairs } from "../support/pairs";
 import { startReleaseHost } from "../support/release-host";
 import { temporaryFolder } from "../support/temporary-folder";
+import { until } from "../support/until";
 
 interface Answer {
   status?: number;
@@ -37,6 +41,28 @@ testPairs("cli", {
       ({ id: "own", endpoints: [], premium: true, light: false, ...more }) as unknown as ClientModel;
     const model = probeModel(dialect, modelOf(own), all.map(modelOf));
     return `${model.id}: ${probeCost(model)}`;
+  },
+  /** How many lines of a log are asked for, and what it has. */
+  "last-lines"(count: number, text: string | null) {
+    const path = join(temporaryFolder(), "service.log");
+    if (text !== null) writeFileSync(path, text);
+    return lastLines(path, count);
+  },
+  /** What becomes of each attempt to write a result: an error, or so many bytes are taken. */
+  print(...attempts: (string | number)[]) {
+    let printed = "";
+    const written = spyOn(fs, "writeSync").mockImplementation((_file: number, bytes: unknown) => {
+      const next = attempts.shift() ?? Infinity;
+      if (typeof next === "string") throw Object.assign(new Error(next), { code: next });
+      const taken = (bytes as Buffer).subarray(0, next).toString();
+      printed += taken;
+      return Buffer.byteLength(taken);
+    });
+    try {
+      return outOf(() => print("one", "two")).then((out) => ({ printed, left: attempts.length, ...(out as object) }));
+    } finally {
+      written.mockRestore();
+    }
   },
   /** The text of a settings file, in which the owner's key is another secret. */
   redact: (text: string) => maskSecrets(text, ["the-client-key-of-the-owner", 'a "quoted" key']),
@@ -137,6 +163,25 @@ testPairs("cli", {
       warned.mockRestore();
     }
   },
+});
+
+test("a log that is followed goes on in whole lines, and from the beginning of a file that took its place", async () => {
+  const path = join(temporaryFolder(), "service.log");
+  const following = new AbortController();
+  let seen = "";
+  const followed = followFile(path, (text) => (seen += text), following.signal);
+  const says = (all: string) => until(() => seen === all, `it has said ${JSON.stringify(all)}`);
+  writeFileSync(path, "one\ntw");
+  await says("one\n");
+  appendFileSync(path, "o\nthree\n");
+  await says("one\ntwo\nthree\n");
+  writeFileSync(`${path}.new`, "a new file that is much longer\n");
+  renameSync(`${path}.new`, path);
+  await says("one\ntwo\nthree\na new file that is much longer\n");
+  writeFileSync(path, "short\n");
+  await says("one\ntwo\nthree\na new file that is much longer\nshort\n");
+  following.abort();
+  await followed;
 });
 
 const responseOf = ({ status = 200, body = "", times = 1, location }: Answer) =>

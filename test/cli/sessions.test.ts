@@ -4,6 +4,7 @@ import { testSessions } from "../support/sessions";
 for (const name of [
   "access",
   "accounts",
+  "asked",
   "connect",
   "connect-files",
   "connect-keys",

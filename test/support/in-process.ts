@@ -24,11 +24,11 @@ const ofTheProcess =
   /^(?:(?:HTTP|HTTPS|ALL|NO)_PROXY|NODE_EXTRA_CA_CERTS|NODE_TLS_REJECT_UNAUTHORIZED|SSL_CERT_FILE|SSL_CERT_DIR|TZ)$/i;
 
 interface Beside {
-  /** What it reads from stdin. */
+  /** What it reads from stdin, at which a person types it where there is a terminal. */
   stdin?: string;
   /** Given everything that it has said on stderr so far, each time it says more. */
   hears?(said: string): void;
-  /** Of a terminal that it prints to, an xterm, and at which nobody types; there is none without it. */
+  /** Of a terminal that it prints to, an xterm; there is none without it. */
   columns?: number;
 }
 
@@ -86,7 +86,9 @@ async function withHome<T>(work: (home: string) => Promise<T>): Promise<T> {
 async function runHere(args: readonly string[], env: Record<string, string>, beside: Beside): Promise<Ended> {
   const { columns, hears } = beside;
   const [out, err] = [gathering(columns), gathering(columns, hears)];
-  const stdin = Object.assign(Readable.from(beside.stdin === undefined ? [] : [beside.stdin]), { isTTY: false });
+  const stdin = Object.assign(Readable.from(beside.stdin === undefined ? [] : [beside.stdin]), {
+    isTTY: beside.stdin !== undefined && columns !== undefined,
+  });
   flushLines();
   using undo = new DisposableStack();
   const put = (target: object, name: string, value: unknown) => {

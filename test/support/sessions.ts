@@ -145,7 +145,7 @@ async function openStage(setup: Setup) {
 
   const given = (text: string) => names.reduce((all, [actual, name]) => all.replaceAll(name, actual), text);
   const plain = (text: string) =>
-    withNames(text, names)
+    withNames(text.replace(/\r[^\r\n]*\x1b\[K/g, ""), names)
       .replace(new RegExp(`(?<![\\d.])${RegExp.escape(version)}(?![\\d.])`, "g"), "VERSION")
       .replace(/\(process \d+\)/g, "(process PID)")
       .replace(/\b\d+(?:\.\d+)? m?s(?=[.):]|$)/gm, "TIME")
@@ -202,9 +202,14 @@ async function openStage(setup: Setup) {
       if (exitCode !== 0) throw new Error(`${line}: ${stderr}`);
     },
     async type(line: string): Promise<string[]> {
-      const { words, more } = wordsOf(line);
+      const [command = "", answer] = line.split(" <<< ");
+      const { words, more } = wordsOf(command);
       const before = files();
-      const { code, stdout, stderr } = await inProcess(words, { ...env, ...more }, { columns: setup.columns });
+      const { code, stdout, stderr } = await inProcess(
+        words,
+        { ...env, ...more },
+        { columns: setup.columns, ...(answer !== undefined && { stdin: `${answer}\n` }) },
+      );
       const after = files();
       const widest = setup.columns ?? Number.POSITIVE_INFINITY;
       expect(`${stdout}\n${stderr}`.split("\n").filter((each) => Bun.stringWidth(each) > widest)).toEqual([]);
