@@ -74,10 +74,10 @@ testPairs("accounts", {
   app: (choice: string | null) => signInApp(choice ?? undefined),
   /** What the quota endpoint says. */
   quota: (answer: object) => readQuota(answer, 7),
-  /** A header of a model's answer, or none: the quota, and what was sent of it. */
-  "quota-header"(value: string | null) {
+  /** A header of a model's answer, or none, and what its endpoint said before: the quota, and what was sent of it. */
+  "quota-header"(value: string | null, known?: object) {
     const sent: unknown[] = [];
     const headers = new Headers(value === null ? {} : { "x-quota-snapshot-premium_models": value });
-    return [learnFromHeaders(undefined, headers, 0, (found) => sent.push(found)), sent];
+    return [learnFromHeaders(known && readQuota(known, 0), headers, 0, (found) => sent.push(found)), sent];
   },
 });
