@@ -1,11 +1,14 @@
 /** Rows: the workflows: readable, least allowed, and naming only what exists. */
 import { describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { engines, scripts, version } from "../../package.json";
+import { licencesIn } from "../../src/deploy/licences";
+import { NpmRegistry } from "../../src/deploy/npm-registry";
 import { checkTag, notesFor } from "../../src/deploy/release";
 import { repositoryOfBuild, stampOptions } from "../../src/deploy/stamp";
-import { targets } from "../../src/deploy/targets";
+import { packageFor, targetHere, targets } from "../../src/deploy/targets";
+import { temporaryFolder } from "../support/temporary-folder";
 
 const root = join(import.meta.dir, "../..");
 
@@ -134,4 +137,50 @@ describe("the notes of a release", () => {
     const [, newest] = /^## (\S+)/m.exec(changelog)!;
     expect(notesFor(`v${newest}`, changelog, "https://github.com/someone/dragoman").length).toBeLessThan(125_000);
   });
+});
+
+test("this machine has an executable of its own", () => {
+  expect(packageFor(targetHere())).toMatchObject({ os: process.platform, cpu: process.arch });
+});
+
+test("the registry of a trial has what was published there, and nothing else", async () => {
+  using registry = new NpmRegistry();
+  const name = "@dragoman/linux-x64";
+  const about = { name, versions: { "1.0.0": {} }, "dist-tags": { latest: "1.0.0" } };
+  const files = { [`${name}-1.0.0.tgz`]: { data: Buffer.from("a tarball").toString("base64") } };
+  const body = JSON.stringify({ ...about, _attachments: files });
+  const put = await fetch(registry.url + encodeURIComponent(name), { method: "PUT", body });
+  expect([put.status, await put.json(), registry.names]).toEqual([201, { ok: true }, [name]]);
+  const get = async (path: string) => {
+    const answer = await fetch(registry.url + path);
+    return [answer.status, await answer.text()];
+  };
+  expect(await get(name)).toEqual([200, JSON.stringify(about)]);
+  expect(await get(`${name}/-/linux-x64-1.0.0.tgz`)).toEqual([200, "a tarball"]);
+  expect(await get(`${name}/-/other-1.0.0.tgz`)).toEqual([404, ""]);
+  expect(await get("dragoman/-/dragoman-1.0.0.tgz")).toEqual([404, ""]);
+  expect(await get("dragoman")).toEqual([404, '{"error":"not found"}']);
+  expect(registry.options.join(" ")).toBe(`--registry=${registry.url} --${registry.url.slice(5)}:_authToken=any`);
+});
+
+test("a release has the licence of each package that it has a part of, once", () => {
+  const folder = temporaryFolder();
+  const place = (name: string, license: string | undefined, file: string, text: string) => {
+    mkdirSync(join(folder, "node_modules", name), { recursive: true });
+    writeFileSync(
+      join(folder, "node_modules", name, "package.json"),
+      JSON.stringify({ name, version: "1.2.3", license }),
+    );
+    writeFileSync(join(folder, "node_modules", name, file), text);
+  };
+  place("b", "MIT", "LICENCE.md", "\nThe text of b.\n\n");
+  place("@a/c", "ISC", "index.js", "");
+  place("none", undefined, "index.js", "");
+  const of = (bytesInOutput: number, ...names: string[]) =>
+    Object.fromEntries(names.map((name) => [`node_modules/${name}`, { bytesInOutput }]));
+  const outputs = { one: { inputs: { ...of(1, "b/x.js", "b/y.js", "@a/c/z.js"), ...of(0, "none/x.js") } }, other: {} };
+  const line = "-".repeat(80);
+  expect(licencesIn({ outputs }, folder)).toBe(`@a/c 1.2.3\n\nISC\n\n${line}\n\nb 1.2.3\n\nThe text of b.\n`);
+  const lacks = { one: { inputs: of(1, "none/x.js") } };
+  expect(() => licencesIn({ outputs: lacks }, folder)).toThrow("none comes without a licence.");
 });
