@@ -29,7 +29,7 @@ export class Turns {
     };
     const leave = () => leaveAs("ended");
     this.#waiting.add(resolve);
-    signal?.addEventListener("abort", leave, { once: true });
+    signal?.addEventListener("abort", leave);
     const timer = ms === undefined ? undefined : setTimeout(leaveAs, ms, "late");
     try {
       return await promise;

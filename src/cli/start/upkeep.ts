@@ -92,6 +92,6 @@ function passed(ms: number, signal: AbortSignal): Promise<boolean> {
     resolve(true);
   }, ms);
   timer.unref();
-  signal.addEventListener("abort", stop, { once: true });
+  signal.addEventListener("abort", stop);
   return promise;
 }

@@ -40,7 +40,7 @@ export function followReleases(app: Parts, source: ReleaseSource): void {
   void lookOnce(app, source);
   const timer = setInterval(() => void lookOnce(app, source), dayMs / 24);
   timer.unref();
-  app.stopping.addEventListener("abort", () => clearInterval(timer), { once: true });
+  app.stopping.addEventListener("abort", () => clearInterval(timer));
 }
 
 export async function lookOnce(app: Parts, source: ReleaseSource): Promise<void> {

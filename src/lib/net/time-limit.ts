@@ -19,7 +19,7 @@ export async function withTimeLimit<Result, Late>(
   const limit = Promise.withResolvers<void>();
   const abort = () => limit.reject(signal?.reason);
   const timer = timeoutMs === undefined ? undefined : setTimeout(limit.resolve, timeoutMs);
-  signal?.addEventListener("abort", abort, { once: true });
+  signal?.addEventListener("abort", abort);
   try {
     return await Promise.race([work, limit.promise.then(late)]);
   } finally {

@@ -111,7 +111,7 @@ class OpenBody implements ResponseBody {
       this.#disconnect();
     };
     if (this.signal.aborted) throw this.signal.reason;
-    this.signal.addEventListener("abort", abort, { once: true });
+    this.signal.addEventListener("abort", abort);
     return readerOf(this.source);
   }
 

@@ -87,7 +87,7 @@ class RunningClock implements CallClock {
     const abort = () => this.#end(caller.reason);
     this.#unlink = () => caller.removeEventListener("abort", abort);
     if (caller.aborted) abort();
-    else caller.addEventListener("abort", abort, { once: true });
+    else caller.addEventListener("abort", abort);
   }
 
   #end(reason: unknown): void {

@@ -70,7 +70,7 @@ class Pump {
     this.#controller = controller;
     this.#watch = setInterval(Pump.#keepAlive, this.#options.keepAliveMs / 4, this);
     const signals = [this.#upstream.signal, this.#options.stopping];
-    for (const signal of signals) signal.addEventListener("abort", this, { once: true });
+    for (const signal of signals) signal.addEventListener("abort", this);
     const target = signals.find(({ aborted }) => aborted);
     if (target) this.handleEvent({ target });
   }
