@@ -1,5 +1,6 @@
 /** Rows: the client's address behind reverse proxies: only what a trusted proxy says counts. */
 import { expect, test } from "bun:test";
+import { networkOf } from "../../../src/lib/net/address";
 import { openTrustedProxies } from "../../../src/lib/net/in/trusted-proxies";
 import { startProxy } from "../../support/proxy";
 
@@ -48,3 +49,14 @@ test("behind a proxy on this machine that does not name its callers, nobody is t
   await using usual = await startProxy();
   expect((await fetch(`${usual.url}/api/admin/config`)).status).toBe(200);
 });
+
+test.each([
+  ["192.0.2.7", "192.0.2.7"],
+  ["::ffff:192.0.2.7", "192.0.2.7"],
+  ["::1", "0:0:0:0"],
+  ["2001:db8::5", "2001:db8:0:0"],
+  ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2"],
+  ["2001:db8:1:2:3:4:5::", "2001:db8:1:2"],
+  ["2001:db8::3:4:5:6:7", "2001:db8:0:3"],
+  ["2001:db8::2:3:4:5:6:7", "2001:db8:2:3"],
+])("who calls from %s is of the network %s", (address, network) => expect(networkOf(address)).toBe(network));
