@@ -17,7 +17,7 @@ export function lostReasoningIn(changes: unknown): string[] {
   for (const change of Array.isArray(changes) ? changes : []) {
     if (!isObject(change) || reasons.size === most) continue;
     const isLoss = change.type === "thinking_dropped" || (change.type === "reasoning" && change.action === "removed");
-    if (isLoss && change.reason !== "turn_boundary") reasons.add(plainName(String(change.reason)));
+    if (isLoss && change.reason !== "turn_boundary") reasons.add(plainName(String(change.reason ?? "unknown")));
   }
   return [...reasons];
 }
