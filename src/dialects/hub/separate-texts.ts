@@ -7,24 +7,23 @@ const separator = "\n\n";
 export const separateTexts: Stage<ReplyEvent, ReplyEvent> = (next) => {
   let hasText = false;
   let isAfterResult = false;
-  /** The open text has not begun yet, and begins with the separator. */
-  let isDue = false;
+  /** The open block is a text. */
+  let isText = false;
   /** How far the separator has moved the open text. */
   let moved = 0;
   return {
     push(event) {
       if (event.type === "block-start") {
-        const { kind } = event.block;
-        if (kind === "server-result") isAfterResult = true;
-        isDue = kind === "text" && isAfterResult && hasText;
+        isText = event.block.kind === "text";
+        isAfterResult ||= event.block.kind === "server-result";
         moved = 0;
-        if (kind === "text") isAfterResult = false;
         next.push(event);
-        if (kind === "text") hasText = true;
-      } else if (event.type === "block-delta" && isDue) {
-        isDue = false;
-        moved = separator.length;
-        next.push({ type: "block-delta", text: separator + event.text });
+      } else if (event.type === "block-delta" && isText && event.text !== "") {
+        const isDue = isAfterResult && hasText;
+        hasText = true;
+        isAfterResult = false;
+        if (isDue) moved = separator.length;
+        next.push(isDue ? { type: "block-delta", text: separator + event.text } : event);
       } else if (event.type === "block-end" && event.citations) {
         const citations = event.citations.map((citation) => ({
           ...citation,
