@@ -16,6 +16,7 @@ import type {
   Tool,
   Turn,
 } from "../../src/dialects/hub/conversation";
+import { lostReasoningIn } from "../../src/dialects/hub/lost-reasoning";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import { closedSchema } from "../../src/dialects/hub/output-schema";
 import { hasRefusedName, renameProperties } from "../../src/dialects/hub/property-names";
@@ -23,6 +24,7 @@ import { budgetOf, effortOf } from "../../src/dialects/hub/reasoning";
 import { mendRefused, type SchemaRefusal } from "../../src/dialects/hub/refused-schemas";
 import { type Block, believable, type ReplyEvent, type Usage } from "../../src/dialects/hub/reply";
 import { withoutTuples } from "../../src/dialects/hub/schema-fixups";
+import { separateTexts } from "../../src/dialects/hub/separate-texts";
 import { continueConversation, offerFunctions } from "../../src/dialects/hub/server-offers";
 import { asFunctionCalls } from "../../src/dialects/hub/server-turns";
 import { isStrict, isStrictEverywhere } from "../../src/dialects/hub/strict-schema";
@@ -179,6 +181,8 @@ testPairs("hub", {
   /** What a request is without tools that are refused, and with the nearest effort that is taken. */
   "without-tools": (body: JsonObject, rejected: string[]) => withoutTools(body, rejected),
   "nearest-effort": (body: JsonObject, efforts: string[]) => withNearestEffort(body, efforts),
+  separated: (...events: ReplyEvent[]) => run(separateTexts, events),
+  "lost-reasoning": (changes: unknown) => lostReasoningIn(changes),
   believable: (usage: Partial<Usage>, most: number) => believable(usage, most),
   /** Whether OpenAI, and whether Anthropic as well, takes it for `strict`. */
   strict: (schema: JsonObject) => [isStrict(schema), isStrictEverywhere(schema)],
