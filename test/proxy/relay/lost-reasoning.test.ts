@@ -37,7 +37,7 @@ test("a list of any size and form gives a few plain names", () => {
     { type: "thinking_dropped" },
     { type: "thinking_dropped", reason: "a sentence of it" },
   ];
-  expect(lostReasoningIn(odd)).toEqual(["undefined", "(no plain name)"]);
+  expect(lostReasoningIn(odd)).toEqual(["unknown", "(no plain name)"]);
   expect(lostReasoningIn("removed")).toEqual([]);
   const many = Array.from({ length: 50_000 }, (_, at) => ({ ...dropped[0], reason: `reason_${at}` }));
   expect(lostReasoningIn(many)).toHaveLength(8);
