@@ -137,7 +137,13 @@ function plain(text: string): string {
     .replace(random, numbered);
 }
 const whole = async (answer: Response): Promise<string> => {
-  const names = ["content-type", "retry-after", "x-quota-snapshot-premium_interactions", "x-copilot-used-model"];
+  const names = [
+    "content-type",
+    "retry-after",
+    "x-quota-snapshot-premium_interactions",
+    "x-copilot-used-model",
+    "x-ratelimit-exceeded",
+  ];
   const headers = names.flatMap((name) => (answer.headers.has(name) ? [`${name}: ${answer.headers.get(name)}`] : []));
   return plain([String(answer.status), ...headers, "", await answer.text()].join("\n"));
 };
