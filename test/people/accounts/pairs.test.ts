@@ -7,10 +7,11 @@ import { Account } from "../../../src/people/accounts/account";
 import type { SavedAccount, TemporaryAccount } from "../../../src/people/accounts/account-store";
 import { allowedModelHost, hostsFor, signInApp } from "../../../src/people/accounts/hosts";
 import { learnFromHeaders, readQuota } from "../../../src/people/accounts/quota";
+import { AccountStatus } from "../../../src/people/accounts/status";
 import { acme, installApp } from "../../support/github-app";
 import { testPairs } from "../../support/pairs";
 import { failureOf } from "../../support/refusal";
-import { exchangePath, hostsOf, keptLog, openDemoAccount } from "./bench";
+import { exchangePath, handClock, hostsOf, keptLog, openDemoAccount } from "./bench";
 
 const otherKey = generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey.export({
   type: "pkcs8",
@@ -72,6 +73,29 @@ testPairs("accounts", {
   /** The host that a token names, and the one of its account. */
   "model-host": (stated: string, host: string) => allowedModelHost(stated, hostsFor(host)),
   app: (choice: string | null) => signInApp(choice ?? undefined),
+  /** What happens in turn, `pass` and `jump` to the clocks: how the account is then, for a model too, and what is logged. */
+  status(...steps: [act: string, ...given: unknown[]][]) {
+    const [clock, { lines, logger }] = [handClock(), keptLog()];
+    const changed = () => void lines.push("told to others");
+    const afterCooldown = () => ({ name: "exhausted", until: Date.parse("2026-11-21T10:10:00Z") }) as const;
+    const status = new AccountStatus({ id: () => "octo", logger, ...clock, afterCooldown, changed });
+    return steps.map(([act, ...given]) => {
+      const on = (act in clock ? clock : status) as unknown as Record<string, (...all: unknown[]) => unknown>;
+      on[act]!(...given);
+      const [state, free, paid] = [status.state, status.stateFor("gpt", false), status.stateFor("gpt")];
+      const log = lines.splice(0).map((line) => line.replace(/^\d\S+ /, "").trimEnd());
+      const error = state.name === "ready" ? null : status.unusableError();
+      return {
+        state,
+        free: free.name,
+        paid: paid.name,
+        models: status.limitedModels,
+        error,
+        off: status.isBackingOff,
+        log,
+      };
+    });
+  },
   /** What the quota endpoint says. */
   quota: (answer: object) => readQuota(answer, 7),
   /** A header of a model's answer, or none, and what its endpoint said before: the quota, and what was sent of it. */
