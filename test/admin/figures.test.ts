@@ -408,18 +408,6 @@ test("the link to the failed requests of the last hours has as many as its chart
   expect([Number(said), (linked as { request_count: number }).request_count]).toEqual([3, 3]);
 });
 
-test("the week before is compared only where the history reaches back to its first day", async () => {
-  await using proxy = await start();
-  for (const days of [1, 8, 10]) proxy.history.add(entry({ started_at_ms: now - days * day }));
-  proxy.history.flush();
-  expect(await overviewOf(proxy)).not.toContain("the week before");
-  proxy.history.add(entry({ started_at_ms: now - 20 * day }));
-  proxy.history.flush();
-  expect(pairIn(periodIn(await overviewOf(proxy), "Last 7 days"), "AI credits")).toContain(
-    "the week before 2.5, now 50% less",
-  );
-});
-
 test("the bill is read no further once its asker has left", async () => {
   await using proxy = await start();
   for (let at = 0; at < 900; at++) proxy.history.add(entry({ started_at_ms: now - at, prompt: shortHash(`p${at}`) }));

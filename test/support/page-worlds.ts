@@ -8,7 +8,6 @@ import { join } from "node:path";
 import type { Entry } from "../../src/books/history/entry";
 import { type Portion, packed } from "../../src/books/history/portions";
 import { type DemoAccount, demoAccounts, quotas } from "../../src/demo/accounts";
-import { exampleModels } from "../../src/proxy/upstream/models/known-models";
 import { savedFrom } from "../people/accounts/bench";
 import { milliseconds, withNames } from "./blocks";
 import { signedIn } from "./form-fields";
@@ -296,34 +295,18 @@ const emptyWorld = async () => worldOf(await startProxy({ clock, demo: { now: ()
 
 /** Prices by the token, what the cache saved and lost, a request that runs, and rows of which nothing is known. */
 async function busyWorld(): Promise<World> {
-  const accounts = [account("octo-demo", quotas.credits(), { plan: "individual_pro" })];
-  const proxy = await startProxy({ clock, demo: { now: () => now, accounts, generation: "C" } });
-  const [claude, gpt] = ["claude-sonnet-4.6", exampleModels.flash];
-  const input_tokens = 1_000_000;
-  const cost = { cost: 0, cost_unit: "premium" as const };
-  for (const [hours, row] of [
-    [240, { input_tokens, upstream_model: "gone-1", cached_tokens: 500_000 }],
-    [73, { cost: null, input_tokens: null, output_tokens: null, first_byte_ms: null, project: "unknown" }],
-    [5, { input_tokens, upstream_model: claude, http_status: 500, error_type: "upstream" }],
-    [4, { input_tokens, upstream_model: gpt, cached_tokens: 200_000, cache_miss: "tools", cache_lost_cost: 54e9 }],
-    [3, { input_tokens, upstream_model: gpt, cached_tokens: 0, cache_miss: "system", cache_lost_cost: 67.5e9 }],
-    [2, { input_tokens, upstream_model: gpt, cached_tokens: 900_000, client_name: "other/2", session: "aaaaaaaaaaaa" }],
-    [1, { input_tokens, upstream_model: claude, cached_tokens: 800_000, cache_write_tokens: 100_000 }],
-    // Refused here: in no unit of an account's bill.
-    [0, { ...cost, http_status: 400, error_type: "invalid_request", account_id: null, project: "refused" }],
-    [0, { cost: 2e9, project: "refused" }],
-  ] as [number, Partial<Entry>][])
-    proxy.app.history.add(entry({ request_id: `ago-${hours}`, started_at_ms: now - hours * hour, ...row }));
-  proxy.history.flush();
+  const world = await writtenWorld("busy");
   const messages = [{ role: "user", content: "[demo: silence 600] Hello" }];
-  const running = await proxy.post("/v1/chat/completions", { model: claude, stream: true, messages });
-  const world = await worldOf(proxy, strangers, [[running.headers.get("x-request-id")!, "RUNNING"]]);
+  const body = JSON.stringify({ model: "claude-sonnet-4.6", stream: true, messages });
+  const running = await fetch(`${world.url}/v1/chat/completions`, { method: "POST", body });
+  const id = running.headers.get("x-request-id")!;
   return {
     ...world,
     // What runs goes by the machine's own clock.
+    given: (text) => world.given(text).replaceAll("RUNNING", id),
     steady: (text) =>
       world
-        .steady(text)
+        .steady(text.replaceAll(id, "RUNNING"))
         .replace(/(?<=\n {2}"(?:started_at|first_byte)_ms": |200,"ms":)\d+/g, "0")
         .replace(/(?<=after )[\d.]+ m?s/g, "0 ms")
         .replace(/(?<=responding · |= Duration:\n).*/g, "0 ms"),
@@ -337,7 +320,14 @@ async function busyWorld(): Promise<World> {
 /** As its file says: in the first line how its server starts, then its rows. */
 async function writtenWorld(name: string): Promise<World> {
   const text = textOf(name);
-  const { accounts, members = {}, states = {}, learned = {}, ...setup }: Json = JSON.parse(/^: (.*)$/m.exec(text)![1]!);
+  const {
+    accounts,
+    isDemo,
+    members = {},
+    states = {},
+    learned = {},
+    ...setup
+  }: Json = JSON.parse(/^: (.*)$/m.exec(text)![1]!);
   const known = Object.entries<Json>(accounts ?? {}).map(([login, { as = "pro", plan, models, of, ...premium }]) => {
     const quota = quotas[as as keyof typeof quotas]();
     return {
@@ -353,7 +343,8 @@ async function writtenWorld(name: string): Promise<World> {
     clock,
     ...setup,
     demo: { now: () => now, ...setup.demo, ...(accounts && { accounts: known }) },
-    ...(accounts && { saved: () => known.flatMap((each) => (each.of ? [] : savedFrom(each, now - 40 * day))) }),
+    ...(accounts &&
+      !isDemo && { saved: () => known.flatMap((each) => (each.of ? [] : savedFrom(each, now - 40 * day))) }),
   });
   const { app } = proxy;
   const headers: World["headers"] = { ...strangers };
@@ -384,18 +375,14 @@ async function writtenWorld(name: string): Promise<World> {
 /** Of somebody who means harm. */
 export const evil = `"><svg onload=alert(1)></script><script>alert(2)</script><img src=x onerror=alert(3)>`;
 
+const written = ["edges", "fresh", "odd", "small", "tiny", "weeks"] as const;
+type Written = Record<(typeof written)[number], () => Promise<World>>;
+
 export const worlds = {
   full: fullWorld,
   empty: emptyWorld,
   busy: busyWorld,
-  /** No key is needed, and of each tool there are several versions and programs. */
-  small: () => writtenWorld("small"),
-  /** What others chose is written by somebody who means harm. */
-  odd: () => writtenWorld("odd"),
-  /** One of what is mostly many, and amounts that are just enough. */
-  edges: () => writtenWorld("edges"),
-  weeks: () => writtenWorld("weeks"),
-  tiny: () => writtenWorld("tiny"),
-  fresh: () => writtenWorld("fresh"),
+  ...(Object.fromEntries(written.map((name) => [name, () => writtenWorld(name)])) as Written),
+  /** The others run in UTC, so it is started last. */
   nepal: () => fullWorld("Asia/Kathmandu"),
 };
