@@ -1,5 +1,5 @@
 /** Pairs: what commands make of what they were given or have measured, from `fixtures/pairs/cli/`. */
-import { spyOn, test } from "bun:test";
+import { setSystemTime, spyOn, test } from "bun:test";
 import fs, { appendFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse as parsePlist } from "plist";
@@ -8,6 +8,7 @@ import { judgeClock } from "../../src/cli/checks/network";
 import { probeCost, probeModel } from "../../src/cli/connect/probe";
 import { maskSecrets } from "../../src/cli/connect/redact";
 import { bunName, type Installation, type InstallationKind, installationOf } from "../../src/cli/installation";
+import { openReport } from "../../src/cli/report";
 import { type ServiceDefinition, serviceVariables, shownValue } from "../../src/cli/service/definition";
 import { launchdFile } from "../../src/cli/service/launchd";
 import { followFile, lastLines } from "../../src/cli/service/log-lines";
@@ -35,6 +36,20 @@ interface Answer {
 }
 
 testPairs("cli", {
+  /** The names of so many reports of one minute, of which nothing stays where nothing was written. */
+  "report-names"(count: number) {
+    const before = process.cwd();
+    process.chdir(temporaryFolder());
+    setSystemTime(new Date("2026-11-10T06:07:08Z"));
+    try {
+      const reports = Array.from({ length: count }, () => openReport());
+      for (const report of reports) report[Symbol.dispose]();
+      return [...reports.map(({ path }) => path), ...fs.readdirSync(".")];
+    } finally {
+      setSystemTime();
+      process.chdir(before);
+    }
+  },
   /** A tool's dialect, its model and those that there are: with which a test call is made, and for how much. */
   probe(dialect: ToolDialect, own: object, ...all: object[]) {
     const modelOf = (more: object) =>
