@@ -32,8 +32,8 @@ const browsers: DesktopCommand[] = [
 export const copyToClipboard = (text: string): boolean =>
   withFirst(clipboards, (command) => {
     // xclip and wl-copy stay in the background to serve the clipboard; they must not hold our streams open.
-    const { success } = Bun.spawnSync(command, { ...silent, stdin: Buffer.from(text), timeout: 2000 });
-    return success;
+    const options = { ...silent, stdin: Buffer.from(text), env: process.env, timeout: 2000 };
+    return Bun.spawnSync(command, options).success;
   });
 
 /** @returns Whether a browser was started: never over SSH, in CI or without a screen. */

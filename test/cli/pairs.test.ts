@@ -7,6 +7,7 @@ import { judgeDisk } from "../../src/cli/checks/files";
 import { judgeClock } from "../../src/cli/checks/network";
 import { probeCost, probeModel } from "../../src/cli/connect/probe";
 import { maskSecrets } from "../../src/cli/connect/redact";
+import { copyToClipboard, openBrowser } from "../../src/cli/desktop";
 import { bunName, type Installation, type InstallationKind, installationOf } from "../../src/cli/installation";
 import { openReport } from "../../src/cli/report";
 import { type ServiceDefinition, serviceVariables, shownValue } from "../../src/cli/service/definition";
@@ -36,6 +37,31 @@ interface Answer {
 }
 
 testPairs("cli", {
+  /** A desktop's variables and programs: which of these gets a text, and which an address, with what each is given. */
+  async desktop(variables: Record<string, string>, ...programs: string[]) {
+    const [folder, before] = [temporaryFolder(), { ...process.env }];
+    const called = join(folder, "called");
+    for (const name of programs) {
+      const script = `#!/bin/sh\nset -- ${name} "$@" "$(/bin/cat)"\necho "$@" > ${called}.new && /bin/mv ${called}.new ${called}\n`;
+      writeFileSync(join(folder, name), script, { mode: 0o755 });
+    }
+    const by = async (act: () => boolean) => {
+      if (!act()) return "nobody";
+      await until(() => fs.existsSync(called), "it was called");
+      const text = fs.readFileSync(called, "utf8").trim();
+      fs.rmSync(called);
+      return text;
+    };
+    const names = ["CI", "DISPLAY", "SSH_CONNECTION", "SSH_TTY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"];
+    for (const name of names) delete process.env[name];
+    Object.assign(process.env, { PATH: folder, ...variables });
+    try {
+      return [await by(() => copyToClipboard("a text")), await by(() => openBrowser("https://x.example"))];
+    } finally {
+      for (const name of names) delete process.env[name];
+      Object.assign(process.env, before);
+    }
+  },
   /** The names of so many reports of one minute, of which nothing stays where nothing was written. */
   "report-names"(count: number) {
     const before = process.cwd();
