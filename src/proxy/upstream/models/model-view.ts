@@ -69,8 +69,7 @@ export function listedModel(model: Model, config: LimitConfig): ListedModel {
     premium: model.price.premium,
     premium_units: model.price.units ?? null,
     model_picker_enabled: model.picked,
-    supported_endpoints:
-      model.kind === "embeddings" ? [embeddingsPaths.client] : dialects.map((dialect) => clientPaths[dialect]),
+    supported_endpoints: endpointsOf(model),
     upstream_endpoints: model.dialects.map((dialect) => upstreamPaths[dialect]),
     max_context_window_tokens: context ?? null,
     max_prompt_tokens: prompt ?? null,
@@ -85,6 +84,12 @@ export function listedModel(model: Model, config: LimitConfig): ListedModel {
     retires_at: null,
     capabilities: modelAbilities(model),
   };
+}
+
+/** A model that holds no conversation is served at no path for one. */
+function endpointsOf({ kind, dialects: upstreams }: Model): string[] {
+  if (kind === "embeddings") return [embeddingsPaths.client];
+  return upstreams.length > 0 ? dialects.map((dialect) => clientPaths[dialect]) : [];
 }
 
 /** What `clientModels` reads of a listed model; a server of another version may list other members besides. */
