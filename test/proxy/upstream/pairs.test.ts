@@ -157,13 +157,14 @@ testPairs("upstream", {
   removable: (...params: string[]) => params.filter((param) => patternOf(param) !== undefined),
   /** The text of a body, and what is left out of it. */
   lighter: (text: string, ...patterns: string[]) => withoutParams(text, patterns),
-  /** One of Google's names, and models by their ids with their prices, of which some are light. */
-  google: (name: string, models: Record<string, [input: number, light?: "light"]>) =>
+  /** One of Google's names, and models by their ids with their prices, of which some are light, or hold `none`. */
+  google: (name: string, models: Record<string, [input: number, what?: "light" | "none", per?: number]>) =>
     googleAliases(
       name,
-      Object.entries(models).map(([id, [input, light]]) => ({
-        ...chat({ id, model_picker_category: light ? "lightweight" : "powerful" }),
-        price: { premium: true, tokens: { ...anyPrice, input, per: 1_000_000 } },
+      Object.entries(models).map(([id, [input, what, per = 1_000_000]]) => ({
+        ...chat({ id, model_picker_category: what === "light" ? "lightweight" : "powerful" }),
+        ...(what === "none" && { dialects: [] }),
+        price: { premium: true, tokens: { ...anyPrice, input, per } },
       })),
     ),
   /** A model of the list, and the limits of the owner: above which length dragoman refuses, and what clients are told. */

@@ -49,7 +49,7 @@ function entryOf(model: Model, priority: number, config: LimitConfig): JsonObjec
     slug: id,
     display_name: name,
     description: summaryOf(price, prompt),
-    ...(efforts.length > 0 && { default_reasoning_level: efforts.includes("medium") ? "medium" : efforts[0] }),
+    default_reasoning_level: efforts.includes("medium") ? "medium" : efforts[0],
     supported_reasoning_levels: efforts.map((effort) => ({ effort, description: effortWords[effort] ?? "" })),
     shell_type: "unified_exec",
     visibility: picked ? "list" : "hide",
