@@ -96,7 +96,7 @@ function withoutElements(text: string): string {
   let left = text.trimStart();
   for (;;) {
     const name = elementAt(left);
-    const end = name === undefined ? -1 : left.indexOf(`</${name}>`);
+    const end = left.indexOf(`</${name}>`);
     if (name === undefined || end === -1) return left;
     left = left.slice(end + name.length + 3).trimStart();
   }

@@ -5,6 +5,7 @@ import { warningInWords, warningsOf } from "../../../src/books/changes/warnings"
 import type { JsonObject } from "../../../src/dialects/hub/conversation";
 import type { Account } from "../../../src/people/accounts/account";
 import { RecentItems } from "../../../src/proxy/recent-items";
+import { matchTools } from "../../../src/proxy/server-tools/tool-match";
 import { isAllowedPage } from "../../../src/proxy/server-tools/web-search";
 import { labelOf, modelOf, strongest, tokenOf, turnPlanOf } from "../../../src/proxy/upstream/copilot/auto-answer";
 import { autoModel, hasOnlyAuto, mayHaveOnlyAuto, picksNone } from "../../../src/proxy/upstream/copilot/auto-model";
@@ -143,6 +144,7 @@ testPairs("upstream", {
     const told = entries.map(({ base_instructions, ...entry }) => changes({ shell_type: "unified_exec" }, entry));
     return { told, review: [codexAliases("codex-auto-review", models), codexAliases("gpt-6", models)] };
   },
+  "tool-match": (given: Parameters<typeof matchTools>[0]) => matchTools(given),
   "allowed-page": (...given: Parameters<typeof isAllowedPage>) => isAllowedPage(...given),
   /** What the list says beside of a model: the warnings in it. */
   warnings: (more: object) => chat(more).warnings,
