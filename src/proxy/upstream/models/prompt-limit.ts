@@ -13,8 +13,7 @@ export type LimitConfig = Pick<Config, "maxPromptTokens">;
 const smallPrice = 100;
 
 /** Of a price that has a dearer one for long prompts. */
-const isDear = ({ tokens, long }: Price): boolean =>
-  (long!.input * 1_000_000) / tokens!.per > smallPrice;
+const isDear = ({ tokens, long }: Price): boolean => (long!.input * 1_000_000) / tokens!.per > smallPrice;
 
 /**
  * Tokens above which dragoman refuses a prompt: those of the config, else where a dearer price begins that is not that of a
