@@ -102,6 +102,7 @@ test.each([false, true])(
         const json = bytesOf(JSON.stringify([text]));
         const skeleton = skeletonOf(json);
         if (skeleton) expect(of(JSON.parse(skeleton.text)[0], json)).toEqual(of(text));
+        for (const short of ["short", "short;"]) expect(of(short, json)).toEqual(of(short));
         for (const more of [1, 2, 100]) expect(of(text + piece.repeat(more)).hash).not.toBe(of(text).hash);
       }
   },
