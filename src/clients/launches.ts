@@ -63,7 +63,7 @@ const packages: Partial<Record<ClientId, string>> = {
 /** Whether a tool takes its settings from anywhere but its own file. */
 export const isLaunchable = (id: ClientId): boolean => launchers[id] !== undefined || !clientOf(id).file;
 
-/** Undefined for a tool that reads its settings from its own file only, or has no command. */
+/** @param id Of a tool that is launchable. @returns Undefined for one that has no command. */
 export function launchOf(
   id: ClientId,
   setup: ClientSetup,
@@ -71,6 +71,6 @@ export function launchOf(
 ): Launch | undefined {
   const launcher = launchers[id];
   if (launcher) return launcher(setup, file, key);
-  const isOfVariables = !clientOf(id).file && setup.command && variablesBeside(setup).length > 0;
+  const isOfVariables = setup.command && variablesBeside(setup).length > 0;
   return isOfVariables ? { command: setup.command!.split(" "), env: setup.variables } : undefined;
 }
