@@ -72,7 +72,7 @@ testPairs("accounts", {
   hosts: (name: string | null, overrides: Parameters<typeof hostsFor>[1]) => hostsFor(name ?? undefined, overrides),
   /** The host that a token names, and the one of its account. */
   "model-host": (stated: string, host: string) => allowedModelHost(stated, hostsFor(host)),
-  app: (choice: string | null) => signInApp(choice ?? undefined),
+  app: (choice: string | null, host?: string) => signInApp(choice ?? undefined, host),
   /** What happens in turn, `pass` and `jump` to the clocks: how the account is then, for a model too, and what is logged. */
   status(...steps: [act: string, ...given: unknown[]][]) {
     const [clock, { lines, logger }] = [handClock(), keptLog()];
