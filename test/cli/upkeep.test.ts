@@ -18,11 +18,11 @@ describeWithDatabases("the upkeep of a team's accounts", (postgres) => {
     await using leader = await startTeamApp(postgres);
     await using other = await startTeamApp(postgres, { env: leader.env, demo: leader.demo });
     const { demo } = leader;
-    const anna = await leader.addMember("anna", "anna-one", "anna-two");
-    const ben = await leader.addMember("ben", "ben-one", "ben-two", "ben-three");
     // While one account of a person is suspended, GitHub is not asked about the others either.
     const carl = await leader.addMember("carl", "carl-one", "carl-two");
     leader.app.forMember(carl.id).accounts[0]!.setState({ name: "failed", reason: "Suspended.", suspended: true });
+    const anna = await leader.addMember("anna", "anna-one", "anna-two");
+    const ben = await leader.addMember("ben", "ben-one", "ben-two", "ben-three");
     await until(() => other.app.allAccounts.length === 7, "the other server knows all accounts");
     demo.accounts.find(({ login }) => login === "ben-two")!.githubToken = "ghu_another";
     let [open, most] = [0, 0];
