@@ -4,7 +4,6 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { engines, scripts, version } from "../../package.json";
 import { licencesIn } from "../../src/deploy/licences";
-import { NpmRegistry } from "../../src/deploy/npm-registry";
 import { checkTag, notesFor } from "../../src/deploy/release";
 import { repositoryOfBuild, stampOptions } from "../../src/deploy/stamp";
 import { packageFor, targetHere, targets } from "../../src/deploy/targets";
@@ -141,26 +140,6 @@ describe("the notes of a release", () => {
 
 test("this machine has an executable of its own", () => {
   expect(packageFor(targetHere())).toMatchObject({ os: process.platform, cpu: process.arch });
-});
-
-test("the registry of a trial has what was published there, and nothing else", async () => {
-  using registry = new NpmRegistry();
-  const name = "@dragoman/linux-x64";
-  const about = { name, versions: { "1.0.0": {} }, "dist-tags": { latest: "1.0.0" } };
-  const files = { [`${name}-1.0.0.tgz`]: { data: Buffer.from("a tarball").toString("base64") } };
-  const body = JSON.stringify({ ...about, _attachments: files });
-  const put = await fetch(registry.url + encodeURIComponent(name), { method: "PUT", body });
-  expect([put.status, await put.json(), registry.names]).toEqual([201, { ok: true }, [name]]);
-  const get = async (path: string) => {
-    const answer = await fetch(registry.url + path);
-    return [answer.status, await answer.text()];
-  };
-  expect(await get(name)).toEqual([200, JSON.stringify(about)]);
-  expect(await get(`${name}/-/linux-x64-1.0.0.tgz`)).toEqual([200, "a tarball"]);
-  expect(await get(`${name}/-/other-1.0.0.tgz`)).toEqual([404, ""]);
-  expect(await get("dragoman/-/dragoman-1.0.0.tgz")).toEqual([404, ""]);
-  expect(await get("dragoman")).toEqual([404, '{"error":"not found"}']);
-  expect(registry.options.join(" ")).toBe(`--registry=${registry.url} --${registry.url.slice(5)}:_authToken=any`);
 });
 
 test("a release has the licence of each package that it has a part of, once", () => {
