@@ -68,15 +68,16 @@ testPairs("cli", {
     onTerminal(columns, () => table(rows, options)),
   /** The columns, the first number, and what is special of accounts at noon of 10 November: the lines below the heads. */
   usage(columns: number | null, first: number | null, ...accounts: object[]) {
-    const plain = {
-      id: "octo",
-      plan: "individual",
-      unit: "premium",
-      entitlement: 300,
+    const plain = { id: "octo", plan: "individual", unit: "premium", entitlement: 300, unlimited: false };
+    const quota = {
+      ...plain,
+      overage: false,
       remaining: 200,
-      unlimited: false,
+      overage_count: null,
+      quota_error: null,
+      stale: false,
+      updated_at: null,
     };
-    const quota = { ...plain, overage: false, overage_count: null, quota_error: null, stale: false, updated_at: null };
     const more = { state: "ready", reason: null, until: null, reset_at: "2026-12-01T00:00:00Z", limited_models: [] };
     const items = accounts.map((each) => ({ ...quota, ...more, ...each }) as unknown as UsageItem);
     setSystemTime(new Date("2026-11-10T12:00:00Z"));

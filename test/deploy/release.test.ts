@@ -1,13 +1,11 @@
 /** Rows: the workflows: readable, least allowed, and naming only what exists. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { engines, scripts, version } from "../../package.json";
-import { licencesIn } from "../../src/deploy/licences";
 import { checkTag, notesFor } from "../../src/deploy/release";
 import { repositoryOfBuild, stampOptions } from "../../src/deploy/stamp";
 import { packageFor, targetHere, targets } from "../../src/deploy/targets";
-import { temporaryFolder } from "../support/temporary-folder";
 
 const root = join(import.meta.dir, "../..");
 
@@ -140,26 +138,4 @@ describe("the notes of a release", () => {
 
 test("this machine has an executable of its own", () => {
   expect(packageFor(targetHere())).toMatchObject({ os: process.platform, cpu: process.arch });
-});
-
-test("a release has the licence of each package that it has a part of, once", () => {
-  const folder = temporaryFolder();
-  const place = (name: string, license: string | undefined, file: string, text: string) => {
-    mkdirSync(join(folder, "node_modules", name), { recursive: true });
-    writeFileSync(
-      join(folder, "node_modules", name, "package.json"),
-      JSON.stringify({ name, version: "1.2.3", license }),
-    );
-    writeFileSync(join(folder, "node_modules", name, file), text);
-  };
-  place("b", "MIT", "LICENCE.md", "\nThe text of b.\n\n");
-  place("@a/c", "ISC", "index.js", "");
-  place("none", undefined, "index.js", "");
-  const of = (bytesInOutput: number, ...names: string[]) =>
-    Object.fromEntries(names.map((name) => [`node_modules/${name}`, { bytesInOutput }]));
-  const outputs = { one: { inputs: { ...of(1, "b/x.js", "b/y.js", "@a/c/z.js"), ...of(0, "none/x.js") } }, other: {} };
-  const line = "-".repeat(80);
-  expect(licencesIn({ outputs }, folder)).toBe(`@a/c 1.2.3\n\nISC\n\n${line}\n\nb 1.2.3\n\nThe text of b.\n`);
-  const lacks = { one: { inputs: of(1, "none/x.js") } };
-  expect(() => licencesIn({ outputs: lacks }, folder)).toThrow("none comes without a licence.");
 });
