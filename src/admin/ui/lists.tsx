@@ -220,7 +220,7 @@ export const OffsetPager = ({ offset, limit, shown, total, pathOf, children }: O
       <span class="soft">
         {shown === 0 ? "None" : `${formatCount(offset + 1)}–${formatCount(offset + shown)}`} of {formatCount(total)}
       </span>
-      {shown > 0 && offset + shown < total && (
+      {offset + shown < total && (
         <a rel="next" href={pathOf(offset + limit)}>
           Next
         </a>
