@@ -96,8 +96,9 @@ function withoutElements(text: string): string {
   let left = text.trimStart();
   for (;;) {
     const name = elementAt(left);
+    if (name === undefined) return left;
     const end = left.indexOf(`</${name}>`);
-    if (name === undefined || end === -1) return left;
+    if (end === -1) return left;
     left = left.slice(end + name.length + 3).trimStart();
   }
 }
