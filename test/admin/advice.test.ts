@@ -86,6 +86,11 @@ test("a server whose tools were never called is named, one that was called is no
   );
 });
 
+test("of servers that were never called four are named, and none is counted beside them", async () => {
+  for (const name of "abcd") add({ portions: [portion("tools", `mcp__${name}`, 300)] });
+  expect((await advice())[0]!.says).toStartWith("The tools of `a`, `b`, `c`, `d` were sent with each request");
+});
+
 test("subagents are priced on the vendor's cheaper model by their own tokens, long prompts at its rate for these", async () => {
   const tokens = { cached_tokens: 0, cache_write_tokens: 0, output_tokens: 20_000 };
   const subagents = { ...tokens, kind: "subagent", agent_type: "Explore", cost: credits(150) } as const;
