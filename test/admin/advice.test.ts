@@ -1,7 +1,4 @@
-/**
- * Scenario: what changing one thing would have saved: planted waste is named with its sum, and nothing is said where it
- * is worth little.
- */
+/** Scenario: what one change would have saved: planted waste is named with its sum, and nothing where it is little. */
 
 import { Database } from "bun:sqlite";
 import { afterAll, beforeEach, expect, test } from "bun:test";

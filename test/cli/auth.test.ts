@@ -144,7 +144,9 @@ test("auth ls -q shows when a quota begins anew in the person's zone", async () 
   await using github = scriptedGithub();
   github.signIn("octo-demo");
   const { stdout } = await inProcess(["auth", "ls", "-q"], { ...github.env, TZ: "Asia/Tokyo" });
-  expect(stdout).toMatch(/octo-demo .* 1 [A-Z]\w+, 09:00 .*ready\n$/);
+  // The first of a month begins there nine hours earlier, and of a time of the same day no day is said.
+  const day = new Date(Date.now() + 9 * 3_600_000).getUTCDate() === 1 ? " " : String.raw`1 [A-Z]\w+, `;
+  expect(stdout).toMatch(new RegExp(`octo-demo .* ${day}09:00 .*ready\n$`));
 });
 
 test("auth rm at a terminal asks, and only yes is yes", async () => {
