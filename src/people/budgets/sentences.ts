@@ -41,9 +41,9 @@ const statusLike = /\b(?:429|5\d\d)\b/;
 export const usedInWords = (used: number, unknown: number | null): string =>
   marked(significant(used), { cost_at_least: (unknown ?? 0) > 0 });
 
-/** The same of AI credits, in dollars. */
-export const usedInDollars = (used: number, unknown: number | null): string =>
-  inDollars({ cost: { credits: used * 1e9 }, cost_at_least: (unknown ?? 0) > 0 });
+/** Of a budget in AI credits, what is used or its limit. @param unknown Requests whose cost is not known. */
+export const creditsInDollars = (credits: number, unknown: number | null): string =>
+  inDollars({ cost: { credits: credits * 1e9 }, cost_at_least: (unknown ?? 0) > 0 });
 
 interface Exceeded {
   /** Whether the client may know what was used: of a member, others must have used nothing of it. */

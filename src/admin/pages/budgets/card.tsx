@@ -4,7 +4,7 @@
 import { moment, percent, plural, significant, zonedTime } from "../../../lib/format";
 import type { Scope } from "../../../parts/app";
 import type { BudgetItem } from "../../../people/budgets/budget-list";
-import { amountOf, usedInDollars, usedInWords } from "../../../people/budgets/sentences";
+import { amountOf, creditsInDollars, usedInWords } from "../../../people/budgets/sentences";
 import { matchesPattern } from "../../../people/keys/client-keys";
 import { Meter } from "../../ui/chart";
 import { Value } from "../../ui/format";
@@ -104,7 +104,7 @@ export function BudgetCard({ frame, item, users, change, strangers, now }: CardP
             {item.unit === "credits" && (
               <span class="soft">
                 {" "}
-                · {usedInDollars(used, unknown_price_count)} of {usedInDollars(limit, 0)}
+                · {creditsInDollars(used, unknown_price_count)} of {creditsInDollars(limit, 0)}
               </span>
             )}
           </p>

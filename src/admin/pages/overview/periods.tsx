@@ -13,7 +13,7 @@ import {
 } from "../../../lib/format";
 import { amountsOf, type CostUnit, costUnitNames, costUnits, inDollars, isUnknown, marked } from "../../../lib/money";
 import type { BudgetItem } from "../../../people/budgets/budget-list";
-import { amountOf, usedInDollars, usedInWords } from "../../../people/budgets/sentences";
+import { amountOf, creditsInDollars, usedInWords } from "../../../people/budgets/sentences";
 import type { Saving } from "../../api/cache-savings";
 import { Unknown, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
@@ -161,7 +161,7 @@ export const Budgets = ({ items, now }: { items: BudgetItem[]; now: number }) =>
                 <span class="num">{usedInWords(item.used, item.unknown_price_count)}</span>
                 <small>
                   {percent(item.used / item.limit)}
-                  {item.unit === "credits" && ` · ${usedInDollars(item.used, item.unknown_price_count)}`}
+                  {item.unit === "credits" && ` · ${creditsInDollars(item.used, item.unknown_price_count)}`}
                 </small>
               </>
             ),
@@ -173,7 +173,7 @@ export const Budgets = ({ items, now }: { items: BudgetItem[]; now: number }) =>
               <span class="num">{amountOf(item.limit, item)}</span>
               <small>
                 per {item.per}
-                {item.unit === "credits" && ` · ${usedInDollars(item.limit, 0)}`}
+                {item.unit === "credits" && ` · ${creditsInDollars(item.limit, 0)}`}
               </small>
             </>
           ),
