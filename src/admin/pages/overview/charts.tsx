@@ -114,7 +114,10 @@ export function ByDay({ statistics, measure, first, days, now }: ByDayProps): Ma
     const groups = byDay.get(isoDay(from)) ?? [];
     const sumOf = (models: readonly (string | null)[]) =>
       sum(groups.filter(({ key }) => models.includes(key.upstream_model ?? null)).map(measure.of));
-    const values = [...named.map(([model]) => sumOf([model])), sumOf(left.map(([model]) => model))];
+    const values = [
+      ...named.map(([model]) => sumOf([model])),
+      ...(left.length > 0 ? [sumOf(left.map(([model]) => model))] : []),
+    ];
     const requests = sum(groups.map(({ request_count }) => request_count));
     return {
       label: day(from, now),
