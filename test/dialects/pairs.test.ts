@@ -48,6 +48,7 @@ import { findingsIn, searchConversation } from "../../src/dialects/web-search";
 import { run } from "../../src/lib/net/stream/stream";
 import { citationsIn } from "../../src/proxy/server-tools/citations";
 import { adapt } from "../support/adapt";
+import { unfolded } from "../support/blocks";
 import { outcomeOf, plains, rowsIn } from "../support/codec-pairs";
 import { ableModel } from "../support/facts";
 import { noted } from "../support/noted";
@@ -215,8 +216,7 @@ const withoutIds = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value).replace(/"([a-z_]+_)[0-9A-Za-z]{24,}"/g, '"$1*"'));
 
 /** `<<9 x a>>` in a text stands for nine of these letters. */
-const longOf = (value: unknown): unknown =>
-  JSON.parse(JSON.stringify(value).replace(/<<(\d+) x (.)>>/g, (_, times, letter) => letter.repeat(Number(times))));
+const longOf = (value: unknown): unknown => JSON.parse(unfolded(JSON.stringify(value)));
 const shortOf = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value).replace(/([a-z])\1{99,}/g, (all, letter) => `<<${all.length} x ${letter}>>`));
 

@@ -476,9 +476,9 @@ const clients: Record<string, Speech> = {
 const referenceTo = ({ id }: Json) => ({ type: "item_reference", id });
 
 /** With other values of members wherever they have these names; null leaves them out. */
-const untimed = { ms: "*", duration_ms: "*", first_byte_ms: "*", waited_ms: "*" };
 const edited = (value: Json, values: Json = {}): Json =>
   JSON.parse(JSON.stringify(value), (name, member) => (name in values ? (values[name] ?? undefined) : member));
+const untimed = { ms: "*", duration_ms: "*", first_byte_ms: "*", waited_ms: "*" };
 
 /** A method with a path; or a dialect, a model, what was said in turn, and more members of the body. */
 function requestOf([client, model, ...words]: Json[], talks: Map<string, Json[]>) {
