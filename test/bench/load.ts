@@ -1,6 +1,6 @@
 /** The clients, in a process of their own: does one job, given as JSON, and prints its result. */
 import { connect } from "node:net";
-import { cpuOf, quantile } from "./statistics";
+import { quantile, workIn } from "./statistics";
 
 export type Job = {
   url: string;
@@ -138,13 +138,13 @@ export interface StartsResult {
 }
 
 async function starts({ count, pid }: JobOf<"starts">): Promise<StartsResult> {
-  const before = cpuOf(pid);
   let slowestFirst = 0;
-  await inTime(1000, count, async (due) => {
+  const one = async (due: number) => {
     await (await post()).body!.getReader().read();
     slowestFirst = Math.max(slowestFirst, performance.now() - due);
-  });
-  return { cpu: cpuOf(pid) - before, slowestFirst };
+  };
+  const cpu = await workIn(pid, () => inTime(1000, count, one));
+  return { cpu, slowestFirst };
 }
 
 /** The longest time without a byte, undisturbed and then after each thing that is asked. */

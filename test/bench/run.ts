@@ -1,9 +1,9 @@
 /**
  * `bun run bench`: dragoman beside the upstream itself, beside the least that a proxy can be, and beside other proxies, in
- * one run. `--quick` takes less than two minutes, `--json` prints JSON, `--only small,"chat, GPT"` measures some parts or
- * rows, `--no-peers` installs nothing. No figure fails; a part that cannot be measured is told, and the others go on. DRAGOMAN_BINARY names an executable and DRAGOMAN_BUNDLE a bundle whose
- * start and memory are measured too. `--profile` prints where the CPU of one exchange goes instead, which lines it runs
- * and which objects it makes.
+ * one run. `--quick` takes five to eight minutes, `--json` prints JSON, `--only small,"chat, GPT"` measures some parts or
+ * rows, `--no-peers` installs nothing. No figure fails; a part that cannot be measured is told, and the others go on.
+ * DRAGOMAN_BINARY names an executable and DRAGOMAN_BUNDLE a bundle whose start and memory are measured too. `--profile`
+ * prints where the CPU of one exchange goes instead, which lines it runs and which objects it makes.
  */
 import { copilotReplies, copilotStreams } from "../support/copilot-forms";
 import {
@@ -34,7 +34,7 @@ import { profileOf } from "./profile";
 import { linesOfRequests, nameOf, tableOfLines } from "./request-lines";
 import { type Made, objectsOfRequest, tableOfObjects } from "./request-objects";
 import { isAsked, isPartAsked, judged, kinds, line, type Row, type RowKind, replyRows, table } from "./rows";
-import { cpuOf, growthOf, machine, quantile, rssOf, workIn } from "./statistics";
+import { growthOf, machine, quantile, rssOf, workIn } from "./statistics";
 import type { Script } from "./upstream";
 import { warmUp } from "./warm-up";
 
@@ -174,7 +174,7 @@ async function measureSmall(): Promise<void> {
     async ({ url, headers, pid }: Running) => {
       const body = requestBody(dialect, modelOf(dialect), false);
       const job = { kind: "requests", url: url + clientPath[dialect], headers, body, connections, count } as const;
-      return ((await cpuIn(pid, () => load<Times>(job))) / count) * 1e6;
+      return ((await workIn(pid, () => load<Times>(job))) / count) * 1e6;
     };
   const first: Record<string, number> = {};
   await eachOf(asked, async (running, name) => {
@@ -335,9 +335,13 @@ async function measurePrompts(): Promise<void> {
     const job = { kind: "requests", body, connections: 1 } as const;
     await eachOf(asked, ({ url, headers, pid }) => warmUp(pid, () => load({ ...job, url, headers, count: 2 }), 4));
     const turns = await inTurns(asked, quick ? 1 : 3, async ({ url, headers, pid }) => {
-      const before = cpuOf(pid);
-      const { result, growth } = await growthOf(pid, () => load<Times>({ ...job, url, headers, count }));
-      return { p50: result.p50, growth, cpu: ((cpuOf(pid) - before) / count) * 1000 };
+      let p50 = 0;
+      let growth = 0;
+      const seconds = await workIn(pid, async () => {
+        const grown = await growthOf(pid, () => load<Times>({ ...job, url, headers, count }));
+        [p50, growth] = [grown.result.p50, grown.growth];
+      });
+      return { p50, growth, cpu: (seconds / count) * 1000 };
     });
     const variant = client === served ? client : `${client} ← ${served}`;
     const proxies = without(turns, "direct");
@@ -379,14 +383,14 @@ async function measureTraced(): Promise<void> {
     load<Times>({ kind: "requests", url: url + clientPath.chat, body: small, connections: 64, count });
   for (const running of Object.values(asked)) await warmUp(running.pid, () => requests(running), quick ? 4 : 12);
   const times = quick ? 3 : 7;
-  const costs = await inTurns(asked, times, (running) => cpuIn(running.pid, () => requests(running)));
+  const costs = await inTurns(asked, times, (running) => workIn(running.pid, () => requests(running)));
   addMedian(kinds.tracedSmall, costs, (seconds) => (seconds / count) * 1e6);
   await play({ events: 20, perRead: 1, every: 50 });
   const streamed = requestBody("chat", modelOf("chat"), true);
   const streams = ({ url }: Running) =>
     load<StreamsResult>({ kind: "streams", url: url + clientPath.chat, body: streamed, streams: 1000, times: 1 });
   for (const running of Object.values(asked)) await streams(running);
-  const ofStreams = await inTurns(asked, times, (running) => cpuIn(running.pid, () => streams(running)));
+  const ofStreams = await inTurns(asked, times, (running) => workIn(running.pid, () => streams(running)));
   addMedian(kinds.tracedStreams, ofStreams, (seconds) => seconds);
   const bytes = (await (await fetch(collector.url)).json()) as number;
   if (bytes < 1000 * times) throw new Error(`The collector got ${bytes} bytes of traces.`);
@@ -529,12 +533,6 @@ async function eachOf(
 
 function median<T>(turns: Record<string, T[]>, of: (taken: T) => number): Record<string, number> {
   return Object.fromEntries(Object.entries(turns).map(([name, all]) => [name, quantile(all.map(of), 0.5)]));
-}
-
-async function cpuIn(pid: number, work: () => Promise<unknown>): Promise<number> {
-  const before = cpuOf(pid);
-  await work();
-  return cpuOf(pid) - before;
 }
 
 /** Beyond what the upstream takes by itself. */

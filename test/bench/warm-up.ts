@@ -1,6 +1,6 @@
 /** Runs a subject until its compiler has little left to do, so that a window measures the program and not the compiler. */
 import { readdirSync, readFileSync } from "node:fs";
-import { cpuOf } from "./statistics";
+import { workIn } from "./statistics";
 
 /** Of a batch's CPU, what compiling may take in the end. */
 const share = 0.03;
@@ -8,10 +8,9 @@ const share = 0.03;
 /** @returns How many batches it took. */
 export async function warmUp(pid: number, batch: () => Promise<unknown>, maxBatches: number): Promise<number> {
   for (let done = 1; ; done++) {
-    const [total, compiling] = [cpuOf(pid), compilerCpuOf(pid)];
-    await batch();
-    const compiled = compilerCpuOf(pid) - compiling;
-    if (done === maxBatches || compiled <= share * (cpuOf(pid) - total)) return done;
+    const compiling = compilerCpuOf(pid);
+    const total = await workIn(pid, batch);
+    if (done === maxBatches || compilerCpuOf(pid) - compiling <= share * total) return done;
   }
 }
 
