@@ -2,6 +2,7 @@
 import type { ProxyError } from "../lib/errors";
 import type { SseFrame } from "../lib/net/stream/sse";
 import type { Sink, Stage } from "../lib/net/stream/stream";
+import type { FreeMembers } from "./hub/alike-parts";
 import type { Beat, FramedBeat } from "./hub/beat";
 import type { Conversation, Dialect, JsonObject } from "./hub/conversation";
 import type { KnownNames } from "./hub/known-names";
@@ -135,8 +136,8 @@ export interface Passage {
   /** Reads a stream, as `decodeStream`. One that is gathered ends with an error where it cannot be followed. */
   readStream(next: Sink<Beat>): Sink<SseFrame>;
   stream(next: Sink<SseFrame>): ClientSink<Beat>;
-  /** Finds what differs between a stream's events of text. */
-  readonly free: RegExp;
+  /** Find what differs between a stream's events of text, and between its pieces of calls. */
+  readonly free: FreeMembers;
   full(): FullReply;
 }
 

@@ -46,10 +46,14 @@ export const chat: Codec = {
     Normalizer: ChatNormalizer,
     Reader: ChunkReader,
     Passed: PassedChat,
-    free: freeMembers({
-      text: ["id", ...textFields],
-      number: ["created", "check_offset", "start_offset", "end_offset"],
-    }),
+    free: {
+      text: freeMembers({
+        text: ["id", ...textFields],
+        number: ["created", "check_offset", "start_offset", "end_offset"],
+      }),
+      // With another id it would be another call.
+      call: freeMembers({ text: ["arguments", "input"], number: ["created"] }),
+    },
     Collected: CollectedChat,
     contextOf,
     fixFull,

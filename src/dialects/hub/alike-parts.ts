@@ -15,6 +15,9 @@ export function freeMembers(members: Partial<Record<Kind, readonly string[]>>): 
   return new RegExp(kinds.join("|").replaceAll("§", String.raw`[^"\\]*(?:\\.[^"\\]*)*`), "g");
 }
 
+/** What is free in a stream's events of text, and in its pieces of calls. */
+export type FreeMembers = Readonly<Record<"text" | "call", RegExp>>;
+
 /** The inside of a JSON string that is not empty: one character for each byte, so that UTF-8 passes. */
 const anyText = String.raw`(?!")[^"\\\0-\x1f]*(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})[^"\\\0-\x1f]*)*`;
 const anyNumber = String.raw`(?:0|[1-9]\d{0,14})`;
@@ -133,6 +136,21 @@ export function partsOf(event: string, free: RegExp): Part[] {
   }
   parts.push([event.slice(from)]);
   return parts;
+}
+
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** @param inside Of a JSON string: a character for each of its bytes. */
+export function unescaped(inside: string): string {
+  const text = /[^\0-\x7f]/.test(inside) ? utf8.decode(Buffer.from(inside, "latin1")) : inside;
+  return text.includes("\\") ? JSON.parse(`"${text}"`) : text;
+}
+
+/** The place of the only free text that is what was said; undefined if there is none, or another one like it. */
+export function placeOf(said: string, parts: readonly Part[]): number | undefined {
+  const isSaid = ([text, kind]: Part) => kind === "text" && text !== "" && unescaped(text) === said;
+  const at = parts.findIndex(isSaid);
+  return at === -1 || parts.findLastIndex(isSaid) !== at ? undefined : at;
 }
 
 const special = /[\\^$.*+?()[\]{}|/]/g;

@@ -4,7 +4,17 @@
  */
 import { type FrameSink, latin1, type SseFrame } from "../../lib/net/stream/sse";
 import type { Sink } from "../../lib/net/stream/stream";
-import { freePattern, type Learned, Learner, literally, partsOf, patternOf, type Trusted } from "./alike-parts";
+import {
+  freePattern,
+  type Learned,
+  Learner,
+  literally,
+  partsOf,
+  patternOf,
+  placeOf,
+  type Trusted,
+  unescaped,
+} from "./alike-parts";
 import type { Beat } from "./beat";
 
 interface TextReader {
@@ -21,7 +31,7 @@ export class AlikeTexts implements FrameSink {
   /** What the reader finds in an event, if it is nothing but a text. */
   #found: string | undefined;
   #isFirst = true;
-  /** The pieces of a call are never alike: they are added up. */
+  /** Who writes the stream anew reads each piece of a call. */
   #isCall = false;
   /** Only who hands over frames before they are read gains by what is learned. */
   #isAsked = false;
@@ -62,7 +72,7 @@ export class AlikeTexts implements FrameSink {
       const found = pattern.exec(text);
       if (!found) break;
       end = pattern.lastIndex;
-      const said = textOf(found[1]!);
+      const said = unescaped(found[1]!);
       this.#unheard += this.#last;
       this.#learner.unread = found[0];
       this.#last = said.length;
@@ -91,28 +101,20 @@ export class AlikeTexts implements FrameSink {
 
 /** The pattern of an event, whose only group is the text; undefined if not exactly one of its free values is what was said. */
 function patternIn(event: string, said: string, free: RegExp): Learned | undefined {
-  let count = 0;
+  const parts = partsOf(event, free);
+  const place = placeOf(said, parts);
+  if (place === undefined) return undefined;
   let source = "";
-  for (const [text, kind] of partsOf(event, free)) {
-    const isSaid = kind === "text" && text !== "" && textOf(text) === said;
-    if (isSaid) count++;
+  for (const [at, [text, kind]] of parts.entries()) {
     // Where a value is empty, another one would mean more than a text.
     const hole = kind === undefined || text === "" ? literally(text) : freePattern(kind);
-    source += isSaid ? `(${hole})` : hole;
+    source += at === place ? `(${hole})` : hole;
   }
-  return count === 1 ? { pattern: patternOf(source) } : undefined;
+  return { pattern: patternOf(source) };
 }
 
 function found(learned: Learned, event: string, said: string): Learned | undefined {
   learned.pattern.lastIndex = 0;
   const [whole, text] = learned.pattern.exec(event) ?? [];
-  return whole === event && textOf(text!) === said ? learned : undefined;
-}
-
-const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
-
-/** @param inside Of a JSON string: a character for each of its bytes. */
-function textOf(inside: string): string {
-  const text = /[^\0-\x7f]/.test(inside) ? utf8.decode(Buffer.from(inside, "latin1")) : inside;
-  return text.includes("\\") ? JSON.parse(`"${text}"`) : text;
+  return whole === event && unescaped(text!) === said ? learned : undefined;
 }

@@ -7,6 +7,7 @@ import { editedTo } from "../../lib/net/json/json-edit";
 import { jsonOf, type SseFrame } from "../../lib/net/stream/sse";
 import { run, type Sink } from "../../lib/net/stream/stream";
 import type { ClientSink, Codec, FullReply, Passage, ReplyContext } from "../codec";
+import type { FreeMembers } from "./alike-parts";
 import { AlikeTexts } from "./alike-texts";
 import { type Beat, comment, type FramedBeat, followed, full, said } from "./beat";
 import { cutReply, ReplyEmitter } from "./block-lifecycle";
@@ -221,8 +222,8 @@ interface ReplyParts {
   Normalizer: new (next: Normalized, notes: Notes, context: ReplyContext) => Normalizer;
   Reader: new (next: Sink<Beat>) => EventReader;
   Passed: new (next: Sink<SseFrame>, notes: Notes, context: ReplyContext) => PassedStream;
-  /** Finds what differs between a stream's events of text. */
-  free: RegExp;
+  /** As in {@link Passage}. */
+  free: FreeMembers;
   Collected: new () => { read(beat: FramedBeat): void; body(): JsonObject };
   /** What passing a reply on needs to know of the request, where it is more than the model. */
   contextOf?(request: JsonObject): ReplyContext;
@@ -248,7 +249,7 @@ const shownWhole = (notes: Notes): Notes => ({
 export function repliesOf(parts: ReplyParts): Pick<Codec, "decodeReply" | "decodeStream" | "passOn"> {
   return {
     decodeReply: (body) => run(said, [new parts.Reader(nowhere).full(body)]),
-    decodeStream: () => (next) => new AlikeTexts(next, parts.free, (beats) => textReaderOf(parts, beats)),
+    decodeStream: () => (next) => new AlikeTexts(next, parts.free.text, (beats) => textReaderOf(parts, beats)),
     passOn(request, notes, isGathered = false) {
       const context = parts.contextOf?.(request) ?? { model: textIn(request.model), usage: true, replies: 1 };
       return new PassedReply(parts, context, notes, isGathered);
@@ -287,7 +288,7 @@ class PassedReply implements Passage {
     return new this.parts.Passed(next, this.notes, this.context);
   }
 
-  get free(): RegExp {
+  get free(): FreeMembers {
     return this.parts.free;
   }
 

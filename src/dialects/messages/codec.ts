@@ -45,7 +45,7 @@ export const messages: Codec = {
     Normalizer: MessagesNormalizer,
     Reader: StreamReader,
     Passed: PassedMessage,
-    free: freeMembers({ text: ["text", "thinking"] }),
+    free: { text: freeMembers({ text: ["text", "thinking"] }), call: freeMembers({ text: ["partial_json"] }) },
     Collected: CollectedMessage,
     fixFull,
   }),

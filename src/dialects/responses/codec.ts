@@ -15,6 +15,9 @@ import { checkRequest, decodeRequest, encodeRequest } from "./request";
 import { fixRequest, repairForeignItems } from "./rules";
 import { schemas } from "./schemas";
 
+/** Of a text and of a piece of a call the same differs. */
+const free = freeMembers({ text: ["delta", "obfuscation"], number: ["sequence_number"], id: ["item_id"] });
+
 export const responses: Codec = {
   facts: {
     // Messages before chat: signatures survive there.
@@ -38,7 +41,7 @@ export const responses: Codec = {
     Normalizer: ResponsesNormalizer,
     Reader: ItemReader,
     Passed: PassedResponse,
-    free: freeMembers({ text: ["delta", "obfuscation"], number: ["sequence_number"], id: ["item_id"] }),
+    free: { text: free, call: free },
     Collected: CollectedResponse,
     fixFull,
   }),
