@@ -335,8 +335,7 @@ async function measurePrompts(): Promise<void> {
     const job = { kind: "requests", body, connections: 1 } as const;
     await eachOf(asked, ({ url, headers, pid }) => warmUp(pid, () => load({ ...job, url, headers, count: 2 }), 4));
     const turns = await inTurns(asked, quick ? 1 : 3, async ({ url, headers, pid }) => {
-      let p50 = 0;
-      let growth = 0;
+      let [p50, growth] = [0, 0];
       const seconds = await workIn(pid, async () => {
         const grown = await growthOf(pid, () => load<Times>({ ...job, url, headers, count }));
         [p50, growth] = [grown.result.p50, grown.growth];
