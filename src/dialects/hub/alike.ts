@@ -11,23 +11,27 @@ import { type FreeMembers, Learner } from "./alike-parts";
 import { filled, lessons, type Made, type Replacement } from "./alike-replacement";
 import type { Beat } from "./beat";
 
+type Kind = keyof FreeMembers;
+
 /** Stands before the reader of a stream, before its writer, and behind that. */
 export class AlikeEvents implements Sink<SseFrame> {
-  readonly #learners: Record<"text" | "call", Learner<Replacement, Made>>;
-  /** Those of the open call that passed. */
-  readonly #pieces = new Pieces();
+  /** Of the kind of block that was open before the present frame. */
+  #learner: Learner<Replacement, Made>;
+  #learns: Kind = "text";
+  #open: Kind = "text";
+  /** Those of the open call that passed; missing while none did. */
+  #pieces: Pieces | undefined;
   /** What the stages make of an event that is learned from, as long as they read nothing but a piece of text in it. */
   #made: SseFrame[] | undefined;
   #piece: string | undefined;
-  #open: "text" | "call" = "text";
   #stages: Sink<SseFrame> | undefined;
 
   /** @param client Gets what the stages made, and what passed. */
   constructor(
     private readonly client: Sink<SseFrame>,
-    free: FreeMembers,
+    private readonly free: FreeMembers,
   ) {
-    this.#learners = { text: new Learner(lessons.text, free.text), call: new Learner(lessons.call, free.call) };
+    this.#learner = new Learner(lessons.text, free.text);
   }
 
   /** Takes the frames that do not pass. */
@@ -52,7 +56,7 @@ export class AlikeEvents implements Sink<SseFrame> {
         for (const each of beat.events)
           if (each.type === "block-start") this.#open = each.block.kind === "tool-call" ? "call" : "text";
         if (more || event?.type !== "block-delta") this.#made = undefined;
-        else if (this.#open === "call") this.#piece = event.text;
+        else this.#piece = this.#open === "call" ? event.text : undefined;
         writer.push(beat);
       },
       end: () => writer.end(),
@@ -69,8 +73,7 @@ export class AlikeEvents implements Sink<SseFrame> {
 
   /** Takes what the stages made. */
   push(frame: SseFrame): void {
-    const { call, text } = this.#learners;
-    if (call.isMuted || text.isMuted) return;
+    if (this.#learner.isMuted) return;
     this.#made?.push(frame);
     this.client.push(frame);
   }
@@ -80,10 +83,8 @@ export class AlikeEvents implements Sink<SseFrame> {
   }
 
   #pass(text: string, start: number, bytes: Uint8Array): number {
-    const { call, text: others } = this.#learners;
-    const learner = call.trusted ? call : others;
-    if (!learner.trusted) return start;
-    const { pattern, by, piece } = learner.trusted;
+    if (!this.#learner.trusted) return start;
+    const { pattern, by, piece } = this.#learner.trusted;
     let pieces: string[] | undefined;
     let [last, end, made] = [start, start, ""];
     for (pattern.lastIndex = start; end < text.length; end = pattern.lastIndex) {
@@ -100,27 +101,41 @@ export class AlikeEvents implements Sink<SseFrame> {
     const sent = by ? bytesOf(made) : part(bytes, start, end);
     if (!sent) return start;
     this.client.push({ bytes: sent });
-    if (pieces) this.#pieces.add(pieces);
-    learner.unread = text.slice(last, end);
+    if (pieces) this.#keep(pieces);
+    this.#learner.unread = text.slice(last, end);
     return end;
   }
 
   #show(frame: SseFrame): void {
     this.#catchUp();
+    if (this.#learns !== this.#open) this.#turn();
     const { bytes } = frame;
-    const learner = this.#learners[this.#open];
-    this.#piece = undefined;
-    this.#made = learner.see() && bytes ? [] : undefined;
+    this.#made = this.#learner.see() && bytes ? [] : undefined;
     this.#stages?.push(frame);
     const [made, more] = this.#made ?? [];
-    if (bytes && made && !more) learner.learn(latin1(bytes), { text: textOf(made), piece: this.#piece });
+    if (bytes && made && !more) this.#learner.learn(latin1(bytes), { text: textOf(made), piece: this.#piece });
   }
 
   #catchUp(): void {
-    const { call, text } = this.#learners;
-    if (call.unread !== undefined) call.unread = withPiece(call.unread, call.trusted!, this.#pieces.take());
-    call.catchUp(this.#stages);
-    text.catchUp(this.#stages);
+    if (this.#pieces) this.#join(this.#pieces);
+    this.#learner.catchUp(this.#stages);
+  }
+
+  #keep(pieces: readonly string[]): void {
+    this.#pieces ??= new Pieces();
+    this.#pieces.add(pieces);
+  }
+
+  /** The last event that passed has all pieces. */
+  #join(pieces: Pieces): void {
+    const { trusted, unread } = this.#learner;
+    this.#learner.unread = withPiece(unread!, trusted!, pieces.take());
+    this.#pieces = undefined;
+  }
+
+  #turn(): void {
+    this.#learns = this.#open;
+    this.#learner = new Learner(lessons[this.#learns], this.free[this.#learns]);
   }
 }
 
@@ -135,9 +150,7 @@ class Pieces {
 
   take(): string {
     this.#join();
-    const text = this.#joined.join("");
-    this.#joined = [];
-    return text;
+    return this.#joined.join("");
   }
 
   #join(): void {
