@@ -187,20 +187,23 @@ const mixed = (hash: number, next: number): number => (Math.imul(hash, 31) + nex
 /** Sizes of tools by their hashes: a client sends the same ones with each request, and to write them as JSON takes long. */
 const toolBytes = new BoundedMap<number, number>(5_000);
 
-/** Two tools are the same if their names, descriptions and parameters are, as far as lengths and samples tell. */
+/** Two tools are the same if their members, names, descriptions and parameters are, as far as lengths and samples tell. */
 function measureTool(to: TextMeasure, tool: unknown): void {
   const of = isObject(tool) && isObject(tool.function) ? tool.function : tool;
   if (!isObject(of)) {
     measureValue(to, tool);
     return;
   }
+  const schema = of.input_schema ?? of.parameters ?? of.inputSchema ?? of.parametersJsonSchema;
+  // The same tool is larger in another dialect.
   let hash = noHash;
+  for (const part of [tool, of, schema])
+    if (isObject(part)) for (const name in part) hash = mixed(hash, sampled(name.length, name.charCodeAt(0)));
   for (const text of [of.name ?? of.type, of.description])
     if (typeof text === "string") {
       measureText(to, text, empty);
       hash = mixed(hash, to.hash);
     }
-  const schema = of.input_schema ?? of.parameters ?? of.inputSchema ?? of.parametersJsonSchema;
   const properties = isObject(schema) ? schema.properties : undefined;
   if (isObject(properties))
     for (const name in properties) {
